@@ -29,6 +29,8 @@ CASES = {
     "claims about nothing": (["claims", "smoke"], "python -m benchmark collect smoke"),
     "freezing nothing": (["freeze", "smoke"], "python -m benchmark collect smoke"),
     "checking nothing": (["check", "smoke"], "python -m benchmark run smoke"),
+    "tables of nothing": (["tables", "smoke"], "yet; 'python -m benchmark run smoke'"),
+    "figures of nothing": (["plots", "smoke"], "yet; 'python -m benchmark run smoke'"),
     "report of nothing": (["report", "smoke"], "python -m benchmark collect smoke"),
     "misspelt dataset": (["data", "check", "cubb"], "did you mean 'cub'"),
     "dataset that is not there": (
@@ -59,19 +61,8 @@ def test_an_error_says_what_to_do_next(place, arguments, advice):
     message = f"{done.output} {done.exception}"
     assert done.exit_code != 0
     assert advice in message
-    assert_verbs_exist(message)
-
-
-@pytest.mark.parametrize("verb", ["tables", "plots"])
-def test_tables_and_figures_of_nothing_say_that_nothing_was_collected(place, verb):
-    done = CliRunner().invoke(app, [verb, "smoke"])
-    assert "nothing was collected yet; 'python -m benchmark run smoke'" in str(done.exception)
-
-
-def assert_verbs_exist(message: str) -> None:
-    verbs = typer.main.get_command(app).commands
-    for verb in re.findall(r"python -m benchmark (\w+)", message):
-        assert verb in verbs
+    verbs = set(re.findall(r"python -m benchmark (\w+)", message))
+    assert verbs <= set(typer.main.get_command(app).commands)
 
 
 def test_completion_of_the_module_works_for_the_installed_command(tmp_path):
@@ -85,7 +76,4 @@ def test_completion_of_the_module_works_for_the_installed_command(tmp_path):
         _ranking_benchmark_completion ranking-benchmark
         echo "${{COMPREPLY[@]}}"
     """
-    done = subprocess.run(
-        ["bash", "-c", script], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert done.stdout.strip() == "init", done.stderr
+    assert subprocess.check_output(["bash", "-c", script], cwd=ROOT, text=True).strip() == "init"

@@ -46,18 +46,14 @@ def test_a_command_has_its_verb_and_its_options(page, command):
     arguments = [parameter for parameter in verb.params if parameter.param_type_name == "argument"]
     given = []
     while words:
-        word, _, value = (
-            words.pop(0).partition("=") if words[0].startswith("--") else (words.pop(0), "", "")
-        )
+        word, _, value = words.pop(0).partition("=")
         if not word.startswith("-"):
             given.append(word)
-            continue
-        if word == "--help":
-            continue
-        assert word in known, f"no option {word} (known: {', '.join(known)})"
-        if not known[word].is_flag and not value:
-            assert words, f"{word} needs a value"
-            words.pop(0)
+        elif word != "--help":
+            assert word in known, f"no option {word} (known: {', '.join(known)})"
+            if not known[word].is_flag and not value:
+                assert words, f"{word} needs a value"
+                words.pop(0)
     if not any(argument.nargs == -1 for argument in arguments):
         assert len(given) <= len(arguments), f"{given} are more than {len(arguments)} arguments"
 
@@ -66,12 +62,9 @@ def test_a_command_has_its_verb_and_its_options(page, command):
 def test_targets_of_make_exist(page):
     known = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     for command in shown_commands(page, "make"):
-        targets = [
-            word
-            for word in shlex.split(command)[1:]
-            if "=" not in word and not word.startswith("-")
-        ]
-        assert set(targets) <= known, command
+        words = shlex.split(command)[1:]
+        targets = {word for word in words if "=" not in word and not word.startswith("-")}
+        assert targets <= known, command
 
 
 @pytest.mark.parametrize("page", pages(), ids=place_and_words)
@@ -87,9 +80,8 @@ def test_profiles_and_studies_given_to_snakemake_exist(page):
 
 def anchors(page: Path) -> set[str]:
     """Returns the names by which the headings of a page are linked to."""
-    headings = re.findall(
-        r"^#+ (.+)$", FENCE.sub("", page.read_text(encoding="utf-8")), re.MULTILINE
-    )
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 

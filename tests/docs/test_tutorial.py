@@ -1,4 +1,4 @@
-"""The tutorial, followed word for word in a copy of the repository."""
+"""The tutorial and the page on challenges, followed word for word in a copy of the repository."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from pages import NOT_RUN, ROOT, blocks, copy_of_the_repository, expected_lines, follow
+from pages import NOT_RUN, ROOT, blocks, followed
 
 PAGE = ROOT / "docs" / "tutorial.md"
 
@@ -27,21 +27,20 @@ def test_the_blocks_that_are_not_run_are_the_ones_known():
     assert titles == {"", *NOT_RUN}
 
 
-@pytest.fixture(scope="module")
-def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a copy of the repository without results."""
-    return copy_of_the_repository(tmp_path_factory.mktemp("tutorial"))
-
-
 @pytest.mark.stress
-def test_following_the_tutorial_gives_a_verdict_on_the_new_loss(copy):
-    page = blocks(PAGE)
-    printed = follow(page, copy)
-    for line in expected_lines(page, copy):
-        assert line in printed, line
-    report = (copy / "results" / "tutorial" / "report" / "index.html").read_text()
-    assert "RampAP" in report
-    tests = (copy / "results" / "tutorial" / "tables" / "paired.md").read_text()
+def test_following_the_tutorial_gives_a_verdict_on_the_new_loss(tmp_path):
+    copy, printed = followed(blocks(PAGE), tmp_path)
+    results = copy / "results" / "tutorial"
+    assert "RampAP" in (results / "report" / "index.html").read_text()
+    tests = (results / "tables" / "paired.md").read_text()
     assert tests in printed
     assert "RampAP" in tests and "SmoothAP" in tests
     assert "tutorial_1k: 15 runs" in printed
+
+
+@pytest.mark.stress
+def test_following_the_page_on_challenges_gives_the_rank_of_the_new_loss(tmp_path):
+    page = blocks(ROOT / "docs" / "challenge.md")
+    copy, printed = followed(page, tmp_path, "results/reference")
+    assert "rank " in printed and " of 17 " in printed
+    assert "Gap" in (copy / "results/challenge_gap-selected/tables/paired.md").read_text()

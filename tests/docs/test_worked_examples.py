@@ -1,10 +1,15 @@
-"""The worked examples of the pages on verdicts and statistics are what the rule computes."""
+"""The worked examples of the pages are what the rule computes and what ``judge`` prints."""
 
 from __future__ import annotations
 
+import re
+import shlex
+
 import pytest
 from pages import ROOT
+from typer.testing import CliRunner
 
+from benchmark.__main__ import app
 from benchmark.stats.intervals import holm
 from benchmark.stats.reproduction import Evidence, compare
 
@@ -29,3 +34,19 @@ def test_the_example_of_a_shared_spread():
     assert f"once in {round(1 / drifts[6], -3):,.0f} tries" in text
     alone, shared = (float(holm([p], planned=30)[0]) for p in drifts.values())
     assert alone > 0.05 >= shared and f"(p = {alone:.2f})" in text
+
+
+PAGES = [ROOT / "docs" / "verdicts.md", ROOT / "docs" / "background" / "public_reports.md"]
+EXAMPLE = re.compile(r"```\n\$ (python -m benchmark judge [^\n]*)\n(.*?)```", re.DOTALL)
+EXAMPLES = [each for page in PAGES for each in EXAMPLE.findall(page.read_text(encoding="utf-8"))]
+
+
+def test_every_public_report_has_its_example():
+    assert len(EXAMPLES) >= 5
+
+
+@pytest.mark.parametrize(("command", "shown"), EXAMPLES, ids=[command for command, _ in EXAMPLES])
+def test_an_example_shows_what_the_command_prints(command, shown):
+    result = CliRunner().invoke(app, shlex.split(command)[3:])
+    assert result.exit_code == 0
+    assert result.output.rstrip() == shown.rstrip()

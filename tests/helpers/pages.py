@@ -56,11 +56,6 @@ LEFT_BEHIND = shutil.ignore_patterns(
 )
 
 
-def copy_of_the_repository(folder: Path) -> Path:
-    """Return a copy of the repository without results, below ``folder``."""
-    return Path(shutil.copytree(ROOT, folder / "clone", ignore=LEFT_BEHIND, symlinks=True))
-
-
 def write_files(page: list[Block], folder: Path) -> list[Path]:
     """Write the files of a page where it says, below ``folder``; return their paths."""
     paths = []
@@ -73,29 +68,29 @@ def write_files(page: list[Block], folder: Path) -> list[Path]:
     return paths
 
 
-def follow(page: list[Block], folder: Path) -> str:
-    """Write the files of a page and return what its commands print, all in one shell."""
+def followed(page: list[Block], place: Path, *needed: str) -> tuple[Path, str]:
+    """Follow a page in a copy of the repository; return the copy and what its commands print.
+
+    The copy has no results but ``needed`` ones; each line that the page shows as output is printed.
+    """
+    folder = Path(shutil.copytree(ROOT, place / "clone", ignore=LEFT_BEHIND, symlinks=True))
+    for name in needed:
+        shutil.copytree(ROOT / name, folder / name)
     write_files(page, folder)
     commands = [each.text for each in page if each.language == "bash" and each.title not in NOT_RUN]
-    environment = {
-        **os.environ,
-        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
-        "PYTHONPATH": str(folder),
-    }
+    programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     done = subprocess.run(
         ["bash", "-c", "\n".join(["set -e", *commands])],
         cwd=folder,
-        env=environment,
+        env={**os.environ, "PATH": programs, "PYTHONPATH": str(folder)},
         capture_output=True,
         text=True,
         timeout=1500,  # a minute on a free machine, much more on a crowded one
         check=False,
     )
-    assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
-    return done.stdout + done.stderr  # Snakemake and its display write to stderr
-
-
-def expected_lines(page: list[Block], folder: Path) -> list[str]:
-    """Return the lines that a page shows as output; ... stands for the repository's folder."""
+    printed = done.stdout + done.stderr  # Snakemake and its display write to stderr
+    assert done.returncode == 0, printed[-4000:]
     shown = [line for block in page if block.language == "text" for line in block.text.splitlines()]
-    return [line.replace("...", str(folder)) for line in shown]
+    for line in shown:  # ... stands for the repository's folder
+        assert line.replace("...", str(folder)) in printed, line
+    return folder, printed
