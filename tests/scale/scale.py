@@ -96,11 +96,11 @@ def through_the_workflow(losses: int, seeds: int) -> dict[str, Any]:
         "every failed run is named with its log": all(
             name in page and f"{name}/train.log" in found[name][1] for name in failed
         ),
-        "the second pass trains the failed runs only": second_jobs.get("train") == len(failed),
+        "the second pass trains the failed runs only": second_jobs.get("train", 0) == len(failed),
         "finished runs stay untouched": {name: after[name] for name in good} == good,
         "in the end every run is there": len(after) == total and last == {"ok"},
-        "every run is in MLflow": imported.startswith(f"{total} imported")
-        or f"{len(failed)} imported, 0 completed, {len(good)} present" in imported,
+        "every run is in MLflow": f"{total} imported" in imported
+        or f"{len(failed)} imported, {len(good)} present" in imported,
         "then nothing is left to do": not again_jobs,
     }
     return {
