@@ -43,11 +43,10 @@ UNFINISHED = ("missing", "failed", "stale")
 
 
 def answer(inputs: Inputs) -> list[str]:
-    """Return at most four sentences: on the best loss, the baseline and the ablation.
+    """Return at most four sentences on the headline metric: best loss, baseline and ablation.
 
-    All speak of the headline metric. Where published numbers or claims were judged, their counts
-    come first; the counts of claims on other data come last, except in a study of sweeps, whose
-    first sentences are on the claims and on the sweeps.
+    Counts of judged numbers and claims come first; those of claims on other data come last, but in
+    a study of sweeps, which begins with claims and sweeps.
     """
     try:
         metric, last = inputs.headline, inputs.last
@@ -95,10 +94,7 @@ def judged(table: pd.DataFrame) -> bool:
 
 
 def claims_reading(claims: pd.DataFrame) -> str:
-    """Return the reading of the claims that counts: "published" or "here".
-
-    It is "here" where no claim could be tested under its paper's conditions.
-    """
+    """Return the reading that counts: "here" where no claim could be tested as published."""
     published = claims.loc[claims["reading"] == "published", "verdict"]
     return "here" if (published == NOT_RUN).all() else "published"
 
@@ -130,10 +126,7 @@ def _claims(claims: pd.DataFrame) -> list[str]:
 
 
 def _sweeps(swept: Sequence[SweptValue]) -> list[str]:
-    """Return one sentence: the sweeps with a value that differs significantly from the default.
-
-    Of several such values of a sweep the one that differs most is given.
-    """
+    """Return one sentence: the sweeps with a significant difference, and the furthest of each."""
     titles = {each.title for each in swept}
     tested = [each for each in swept if each.p_holm is not None]
     asked = list(dict.fromkeys(each.title for each in tested))
@@ -181,7 +174,7 @@ def standing(ranks: pd.DataFrame, loss: str) -> list[str]:
 
 def budget_answer(inputs: Inputs) -> list[str]:
     """Return the answer of a study at equal budgets: the order under both rule sets, the gains."""
-    ranks, gaps = inputs.budget("budget_ranks"), inputs.budget("budget_gaps")
+    ranks, gaps = inputs.some("budget_ranks"), inputs.some("budget_gaps")
     most, metric = ranks["trials"].max(), metric_label(inputs.headline)
     sentences = []
     for dataset, part in ranks.groupby("dataset", sort=False):
@@ -234,8 +227,7 @@ def _score(row: Any) -> str:
 def _most_often_best(means: pd.DataFrame, metric: str, study: Study) -> str:
     """Return which losses are best in how many of the conditions where at least two were run.
 
-    Where all conditions are batch sizes of one setting, scores can be compared, and the highest of
-    them is named with its value.
+    Where all are batch sizes of one setting, scores compare, and the highest stands with its value.
     """
     compared = means[means.groupby(CONDITION)["loss"].transform("size") > 1]
     places = len(compared.drop_duplicates(WHERE))
@@ -392,10 +384,7 @@ class Count(NamedTuple):
 
 
 def counts(inputs: Inputs) -> list[tuple[str, str, list[Count]]]:
-    """Return (heading, label, counts) of runs by status, and of reference numbers and claims.
-
-    Finished runs are always there; numbers and claims only where the study has them.
-    """
+    """Return (heading, label, counts) of runs by status, and of judged numbers and claims."""
     found = inputs.runs["status"].value_counts()
     runs = []
     for status in STATUSES:
@@ -470,10 +459,7 @@ def _unfinished(inputs: Inputs) -> Iterator[str]:
 
 
 def _without_metric(inputs: Inputs, finished: pd.DataFrame) -> Iterator[str]:
-    """Yield a line for each metric of the study that some finished runs lack.
-
-    A dataset and setting may give none of a metric, as a block of a study may ask for fewer.
-    """
+    """Yield a line for each metric that some runs lack; a whole dataset and setting may lack it."""
     cell = ["dataset", "setting"]
     runs = finished.groupby(cell)["run_id"].nunique()
     for metric in inputs.study.metrics if len(finished) else ():

@@ -59,10 +59,7 @@ class Attempts:
 
 
 def build(study: Study, results: Path, choice: Choice | None = None) -> Built:
-    """Make everything behind a study's two tables; ``choice`` is that of the gallery.
-
-    Raise RunError when nothing was collected, ConfigError for an unknown loss of ``choice``.
-    """
+    """Make all behind a study's two tables; raise RunError without them or ConfigError."""
     choice, attempts = choice or Choice(), Attempts()
     choice.check(study.losses)
     folder, compared = study.folder(results), at_level(study)
@@ -144,8 +141,7 @@ def parts(kind: Kind, inputs: Inputs) -> Iterator[Part]:
 def write_artefacts(kind: Kind, inputs: Inputs, folder: Path, attempts: Attempts) -> list[Artefact]:
     """Write the tables or figures of a study into ``folder`` from scratch.
 
-    Tables are CSV, Markdown, LaTeX and HTML; one without data leaves a Markdown file with the
-    reason. Figures are SVG, PDF and CSV.
+    A table without data leaves a Markdown file with the reason.
     """
     begin_folder(folder)
     made = []

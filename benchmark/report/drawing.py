@@ -91,11 +91,10 @@ SERIES = (
 
 
 def style_of(label: str, base: str | None = None) -> LineStyle:
-    """Return the style of a loss label.
+    """Return the style of a loss label, which follows from the label alone.
 
-    A variant of a named loss keeps its family's colour with an open marker and a dash of its own;
-    another loss gets a colour from the spare palette. Both follow from the label alone, never from
-    what else is drawn.
+    A variant of a named loss keeps its colour with an open marker and a dash of its own; another
+    loss gets a colour from the spare palette.
     """
     if label in STYLES:
         return STYLES[label]
@@ -155,12 +154,9 @@ def styled() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A finished figure.
+    """A finished figure, with the numbers behind it, one row per mark.
 
-    caption  what is drawn and how it was made, for the page and the paper
-    alt      what a person who cannot see it should know: the kind of plot and its main finding
-    figure   a matplotlib Figure that no window manager knows
-    data     the numbers behind it, one row per mark
+    ``alt`` is what a person who cannot see it should know: the kind of plot and its main finding.
     """
 
     title: str
@@ -193,10 +189,9 @@ def new_figure(
 
 
 def legend_below(figure: Any, columns: int = 4, last: tuple[str, Any] | None = None) -> None:
-    """Put one legend for all panels under them, where it can cover no data.
+    """Put one legend for all panels below them; each label is named once, in the order of drawing.
 
-    Each label is named once, in the order of drawing; ``last`` is the label that ends the legend,
-    and the key that stands for it.
+    ``last`` is the label that ends the legend, and the key that stands for it.
     """
     handles: dict[str, Any] = {}
     for axes in figure.axes:
@@ -223,10 +218,7 @@ def to_svg(drawing: Drawing) -> str:
 
 
 def inline_svg(svg: str, name: str, alt: str) -> str:
-    """Return the ``svg`` element for a page: ids made unique, text and grid in its colours.
-
-    A page allows no inline styles, so they become attributes.
-    """
+    """Return the ``svg`` element for a page: own ids, its colours, attributes for inline styles."""
 
     def attributes(style: re.Match[str]) -> str:
         pairs = (one.split(":", 1) for one in style[1].split(";") if ":" in one)
@@ -272,10 +264,7 @@ def save(drawing: Drawing, folder: Path, name: str) -> dict[str, str]:
 
 
 class Series(NamedTuple):
-    """One line of a panel: its name, how it is drawn, and its points.
-
-    ``points`` has the columns batch_size, mean, low and high; NaN bounds draw no bar.
-    """
+    """One line of a panel; ``points``: batch_size, mean, low, high; NaN bounds draw no bar."""
 
     label: str
     style: dict[str, Any]
@@ -287,8 +276,7 @@ def panel_grid(
 ) -> tuple[Any, list[tuple[Any, Panel]]]:
     """Return a figure and (axes, panel) of its first ``PANELS`` panels, row by row.
 
-    ``size`` is the width of the figure and the height of a row in inches, ``extra`` the height
-    that the legend takes; ``options`` are those of matplotlib's ``subplots``.
+    ``size``: width of the figure and height of a row in inches; ``extra``: height of the legend.
     """
     drawn = panels[:PANELS]
     rows = -(-len(drawn) // columns)

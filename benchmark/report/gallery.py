@@ -45,11 +45,10 @@ Facts = dict[str, Any]  # of gallery.json
 
 @dataclass(frozen=True)
 class Gallery:
-    """The gallery of a study: what gallery.json says of it; ``reason`` says why there is none.
+    """The gallery of a study, as in gallery.json; ``reason`` says why there is none.
 
-    Each of ``pairs`` has two runs that differ in their loss alone ("pair"), how many of the
-    recorded queries the second ranks better and worse, the chosen queries, and of each side its
-    picture. ``files`` are the contents of its files by name, as far as the page needs them.
+    ``pairs``: two runs that differ in their loss alone ("pair"), counts of the queries, the chosen
+    ones, and each side's picture. ``files``: contents by name, as far as the page needs them.
     """
 
     study: str
@@ -61,10 +60,9 @@ class Gallery:
 def choose(
     first: np.ndarray, second: np.ndarray, categories: np.ndarray, each: int = EACH
 ) -> dict[int, str]:
-    """Return {row to show: the reason}, in the order of ``REASONS``.
+    """Return {row to show: the reason}, in the order of ``REASONS``; rows without an AP never.
 
-    ``first`` and ``second`` are the AP (Q,) of each query under the two losses; a row without one
-    (NaN) is never shown. A query that does not change is neither a gain nor a loss.
+    ``first`` and ``second`` are the AP (Q,) of each query under the two losses.
     """
     change = second - first
     usable = np.flatnonzero(np.isfinite(change))
@@ -110,8 +108,7 @@ class Choice:
 def run_pairs(inputs: Inputs, choice: Choice) -> list[Facts]:
     """Return one pair per dataset: the baseline, and the loss with the best mean where both ran.
 
-    The mean is that of the headline metric over the seeds of a setting and batch size; the pair is
-    taken there, at the first common seed. Raise NothingToShow when no two losses have a common run.
+    It is taken at the setting and batch size of that mean, at the first common seed.
     """
     metric, first = inputs.headline, choice.first or inputs.study.comparison.baseline
     scores = inputs.scores[inputs.scores["metric"] == metric].drop_duplicates("run_id")
@@ -148,15 +145,9 @@ def run_pairs(inputs: Inputs, choice: Choice) -> list[Facts]:
 
 @dataclass(frozen=True)
 class Neighbours:
-    """Of Q queries, the K nearest items each, best first.
+    """Of Q queries, the K nearest items each, best first; ``images`` are thumbnails, uint8.
 
-    queries      int64 (Q,): numbers of the queries in their image set
-    names        (Q,): paths or descriptions
-    matches      bool (Q, K)
-    images       uint8 (Q, S, S, 3) and ``neighbour_images`` (Q, K, S, S, 3): thumbnails
-    ranks        per query the ranks of all its positives, ascending
-    categories   int64 (Q,), -1 where a dataset has none
-    precisions   AP (Q,) of each query; NaN for one without a positive
+    ``ranks``: of all positives of a query, ascending; ``precisions``: AP, NaN without a positive.
     """
 
     queries: np.ndarray
@@ -175,10 +166,7 @@ def average_precision(ranks: np.ndarray) -> float:
 
 
 def load_neighbours(path: Path, digest: str) -> Neighbours:
-    """Return the content of a ``neighbours.npz`` of a run with this digest of its specification.
-
-    Raise RunError if it is absent, empty or of another specification.
-    """
+    """Return ``neighbours.npz`` of a run with this digest; raise RunError if it has none."""
     if not path.is_file() or not path.stat().st_size:
         raise RunError(f"{path} does not exist or is empty; train the run again, which writes it")
     with np.load(path) as stored:
@@ -203,8 +191,7 @@ def load_neighbours(path: Path, digest: str) -> Neighbours:
 def draw(neighbours: Neighbours, rows: Iterable[int]) -> bytes:
     """Return the PNG of these queries, one a row: its number, the query and its neighbours.
 
-    The ground is transparent. A match has a solid frame and a tick below it, anything else a dashed
-    frame and a cross. Equal pictures give equal bytes.
+    A match has a solid frame and a tick, anything else a dashed frame and a cross.
     """
     rows, across = list(rows), neighbours.matches.shape[1]
     size = (NUMBER + CELL + AFTER_QUERY + across * (CELL + GAP), len(rows) * (CELL + BAND))
@@ -242,10 +229,7 @@ def _framed(
 
 
 def write_gallery(inputs: Inputs, results: Path, choice: Choice | None = None) -> Gallery:
-    """Write ``results/<study>/gallery`` from scratch and return its record.
-
-    Where nothing can be shown, the record says why.
-    """
+    """Write ``results/<study>/gallery`` from scratch and return its record."""
     folder = inputs.study.folder(results) / GALLERY
     begin_folder(folder)
     shown: list[Facts] = []

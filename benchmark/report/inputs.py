@@ -27,6 +27,8 @@ WHERE = ["dataset", "setting", "split"]
 CONDITION = [*WHERE, "batch_size"]
 DIVERGENCE_CELL = ("dataset", "setting", "batch_size", "loss")
 _UNMEASURED = "no finished run has a value of the study's metrics yet"
+_UNCHOSEN = "no setting was chosen by trials: the study has no 'rules'"
+_NONE = pd.DataFrame()
 _FEW = "ranks need three datasets on which the same losses have finished"
 # Why there is nothing to show of a table that has no rows.
 _REASONS = {
@@ -48,11 +50,8 @@ _COMPARED = ("summary", "curves", "best_epoch", "differences", "divergence")
 class Inputs:
     """The results of one study; a frame is empty where nothing was measured.
 
-    runs        one row a run: identity, settings, status, reason, versions
-    scores      one row per finished run, test split and metric of the study, after the last epoch
-    summary and the others   the files of their names (``benchmark.stats.analysis``)
-    budgets     the tables of a study whose settings trials chose (``benchmark.stats.budgets``)
-    registered  whether the analysis was registered before the runs, and what has changed since
+    ``scores`` has a row per finished run, test split and metric after the last epoch; frames have
+    the names of files in stats/, ``budgets`` those of a study whose settings trials chose.
     """
 
     study: Study
@@ -88,10 +87,7 @@ class Inputs:
         provenance: Mapping[str, Any],
         registered: RegistrationState | None = None,
     ) -> Inputs:
-        """Return the inputs from the table of runs and the tables of ``FRAMES`` by name.
-
-        Tables of budgets may be among the latter.
-        """
+        """Return the inputs from the table of runs and the other tables by name."""
         runs = table.runs.assign(reason=table.runs["reason"].map(without_paths))
         timed = {run.setting for run in records(runs) if TIMING in run.options}
         found = {name: tables.get(name, pd.DataFrame()) for name in FRAMES}
@@ -140,17 +136,10 @@ class Inputs:
         return self.summary[self.summary["selection"] == "last"]
 
     def some(self, name: str) -> pd.DataFrame:
-        """Return the table of a name of ``FRAMES``; raise NothingToShow where it has no rows."""
-        table: pd.DataFrame = getattr(self, name)
+        """Return a frame, or a table of ``budgets``; raise NothingToShow where it has no rows."""
+        table: pd.DataFrame = self.budgets.get(name, getattr(self, name, _NONE))
         if table.empty:
-            raise NothingToShow(_REASONS[name])
-        return table
-
-    def budget(self, name: str) -> pd.DataFrame:
-        """Return a table of ``budgets``; raise NothingToShow where there is none."""
-        table = self.budgets.get(name)
-        if table is None or table.empty:
-            raise NothingToShow("no setting was chosen by trials: the study has no 'rules'")
+            raise NothingToShow(_REASONS.get(name, _UNCHOSEN))
         return table
 
     def tests(self, kind: str) -> pd.DataFrame:

@@ -30,9 +30,8 @@ def loss_name(name: str) -> str:
 def loss_label(label: str, study: Study) -> str:
     """Return the display name of a variant: "SmoothAP", or "SmoothAP (tau=0.1)".
 
-    Hyperparameters are named where they differ from the loss's defaults, without the underscore
-    that keeps one from being a word of Python (lambda). A label that no block of the study asks for
-    (of a frozen or published row) is taken for the name of a loss.
+    Hyperparameters are named where they differ from the loss's defaults. A label that the study
+    does not have (of a frozen or published row) is taken for the name of a loss.
     """
     variant = study.losses.get(label)
     if variant is None or label == variant.name:

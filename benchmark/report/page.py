@@ -310,10 +310,7 @@ def _sections(records: list[Artefact], inputs: Inputs, extra: Sequence[str]) -> 
 
 
 def _order(inputs: Inputs) -> list[str]:
-    """Return the anchors in the order of this study's page.
-
-    What papers say comes later where neither a number nor a claim was judged.
-    """
+    """Return the anchors in order: papers come later where neither number nor claim was judged."""
     references = inputs.study.references
     if references.published or references.frozen or judged(inputs.claims):
         return list(SECTIONS)

@@ -11,6 +11,7 @@ from benchmark.core.files import read_record, write_json
 
 Kind = Literal["table", "figure"]
 Group = Literal["study", "paper", "sweep"]
+SUMMARY = "summary.json"
 
 
 class Part(NamedTuple):
@@ -26,11 +27,8 @@ class Part(NamedTuple):
 class Artefact:
     """A table or figure, whose files have its name; or the reason why there is none.
 
-    group      whether it is the study's own, a paper's, or that of a sweep
-    caption    of a figure
-    element    what a page shows: ``figure`` of a table, ``svg`` of a figure
-    measured   whether any number in a table is ours
-    files      the texts of its files by their endings, as far as the page needs them
+    ``element`` is what a page shows; ``measured``: whether any number in a table is ours;
+    ``files``: texts by their endings, as far as the page needs them.
     """
 
     kind: Kind
@@ -45,19 +43,14 @@ class Artefact:
     files: Mapping[str, str] = field(default_factory=dict)
 
 
-SUMMARY = "summary.json"
 Verdict = Literal["supported", "contradicted", "inconclusive"]
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A statement of a paper and what was found.
+    """A statement of a paper, what was found (a sentence), and the same with its judgement.
 
-    name      short and unique within the analysis
-    place     paper, figure, table or equation
-    says      the statement, in our words
-    found     one sentence with the numbers
-    sentence  the same with its judgement in plain words
+    ``place`` is a paper, figure, table or equation; ``says`` the statement in our words.
     """
 
     name: str

@@ -19,10 +19,7 @@ LINES = 30  # of the log of the import
 
 
 def last_words(reported: Callable[[], Study], results: Path, log: Path, finished: bool) -> str:
-    """Return ``closing_words`` of a study, and what the import into MLflow has said in ``log``.
-
-    The study is over: an error is reported like the rest.
-    """
+    """Return ``closing_words`` of a study, or its error, and what the import into MLflow logged."""
     try:
         lines = [closing_words(reported(), results, finished=finished)]
     except BenchmarkError as error:

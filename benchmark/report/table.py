@@ -9,18 +9,10 @@ from typing import Any
 from benchmark.report.labels import finite
 
 TONES = {
-    "reproduced": "good",
-    "supported": "good",
-    "drifted": "bad",
-    "contradicted": "bad",
-    "inconclusive": "unsure",
-    "not_run": "muted",
-    "not_asked": "muted",
-    "ok": "good",
-    "diverged": "bad",
-    "failed": "bad",
-    "stale": "unsure",
-    "missing": "muted",
+    **dict.fromkeys(("reproduced", "supported", "ok"), "good"),
+    **dict.fromkeys(("drifted", "contradicted", "diverged", "failed"), "bad"),
+    **dict.fromkeys(("inconclusive", "stale"), "unsure"),
+    **dict.fromkeys(("not_run", "not_asked", "missing"), "muted"),
 }
 
 
@@ -38,15 +30,13 @@ class Line:
 
 @dataclass(frozen=True)
 class TableCell:
-    """One cell of a table.
+    """One cell of a table: plain Unicode for people, and the full-precision numbers behind it.
 
-    text     what a person reads, plain Unicode: "85.2 ± 0.3"
-    mark     "best" (bold), "second" (underlined) or ""
-    note     a short remark in smaller type: "n=4"
-    numbers  the full-precision values behind the text, one per part of the column
-    tone     "good", "bad", "unsure" or "muted": a colour on the page, always beside a word
-    lines    what stands below the text: the published value, the verdict
-    words    the texts that the CSV has beside the numbers, one per entry of the column's ``words``
+    mark   "best" (bold), "second" (underlined) or ""
+    note   a short remark in smaller type: "n=4"
+    tone   "good", "bad", "unsure" or "muted": a colour on the page, always beside a word
+    lines  what stands below the text: the published value, the verdict
+    words  the texts that the CSV has beside the numbers, one per entry of the column's ``words``
     """
 
     text: str
@@ -60,10 +50,7 @@ class TableCell:
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its header from top to bottom, and what its columns in the CSV are called.
-
-    ``cell`` makes the column's cell of a row, in tables that are ``filled``.
-    """
+    """One column: header from top to bottom, parts in the CSV, and what makes its cell of a row."""
 
     header: tuple[str, ...]
     parts: tuple[str, ...] = ()
@@ -96,10 +83,7 @@ class Table:
         return sum(len(section.rows) for section in self.sections)
 
     def header_rows(self) -> list[list[tuple[str, int]]]:
-        """Return the (text, span) of the cells of each header row.
-
-        Equal neighbours are merged, but for those of the last row.
-        """
+        """Return (text, span) of each header row; equal neighbours merge, but not in the last."""
         levels = max(len(column.header) for column in self.columns)
         padded = [("",) * (levels - len(c.header)) + c.header for c in self.columns]
         rows = []

@@ -36,6 +36,10 @@ from benchmark.report.table import NothingToShow
 ENDS = {"ci_low": "low", "ci_high": "high"}
 PERCENT = ["mean", "low", "high"]
 SCORES = "Scores against batch size"
+GAIN = "Relative gain of calibration"
+WHOLE = "From small batches to the whole training set"
+EQUAL = {"images": "equal images seen", "steps": "equal steps"}  # options of the recipe
+COST = "Cost of the loss"
 
 
 @FIGURES.register("metric_by_batch_size", display=SCORES)
@@ -81,15 +85,9 @@ def metric_by_batch_size(inputs: Inputs) -> Drawing:
     return Drawing(SCORES, caption, alt, figure, data)
 
 
-GAIN = "Relative gain of calibration"
-
-
 @FIGURES.register("calibration_gain", display=GAIN)
 def calibration_gain(inputs: Inputs) -> Drawing:
-    """Return the gain in percent of the loss before it: a panel per dataset, a line per metric.
-
-    ROADMAP v2 prints it as figure 5.
-    """
+    """Return a panel per dataset, a line per metric, as ROADMAP v2 prints it in figure 5."""
     gain, study = inputs.some("gain"), inputs.study
     metrics = metric_order(gain["metric"], study)[: len(SERIES)]
     gain = gain[gain["metric"].isin(metrics)]
@@ -123,16 +121,9 @@ def calibration_gain(inputs: Inputs) -> Drawing:
     return Drawing(GAIN, caption, alt, figure, gain)
 
 
-WHOLE = "From small batches to the whole training set"
-EQUAL = {"images": "equal images seen", "steps": "equal steps"}  # options of the recipe
-
-
 @FIGURES.register("whole_set", display=WHOLE)
 def whole_set(inputs: Inputs) -> Drawing:
-    """Return a panel for each way to make batch sizes comparable; a line per loss.
-
-    The plain runs, without either option, are the smallest batches of both.
-    """
+    """Return a panel for each way to make batch sizes comparable; plain runs stand in both."""
     study = inputs.study
     data = inputs.last[inputs.last["metric"] == inputs.headline].rename(columns=ENDS)
     options = inputs.runs.drop_duplicates("setting").set_index("setting")["options"]
@@ -170,9 +161,6 @@ def whole_set(inputs: Inputs) -> Drawing:
     )
     alt = f"Points with error bars at batch sizes {', '.join(map(str, sizes))}: {ranges}."
     return Drawing(WHOLE, caption, alt, figure, data)
-
-
-COST = "Cost of the loss"
 
 
 @FIGURES.register("loss_cost", display=COST)

@@ -45,6 +45,15 @@ from benchmark.report.table import TONES, NothingToShow
 from benchmark.study import Study
 
 CURVES = "Learning curves"
+SEEDS = "Differences to the baseline by seed"
+WIDTHS = {1: 3, 2: 2, 3: 3}  # panels in a row by number of metrics, for metrics in columns
+NOISE = "Sources of noise"
+RANKS = "Average ranks over datasets"
+PLACE = ["setting", "batch_size"]
+PROFILES = "Performance profiles over datasets"
+VERDICTS = "Differences to the references"
+ROWS = 60  # that fit on one page
+_MARKERS = {"drifted": "s", "inconclusive": "D", "reproduced": "o"}  # in the order of the rows
 
 
 @FIGURES.register("learning_curves", display=CURVES)
@@ -91,10 +100,6 @@ def learning_curves(inputs: Inputs) -> Drawing:
         f"{len(grid)} panels; at the last epoch {span(final)} percent."
     )
     return Drawing(CURVES, caption, alt, figure, curves)
-
-
-SEEDS = "Differences to the baseline by seed"
-WIDTHS = {1: 3, 2: 2, 3: 3}  # panels in a row by number of metrics, for metrics in columns
 
 
 @FIGURES.register("seed_differences", display=SEEDS)
@@ -156,9 +161,6 @@ def seed_differences(inputs: Inputs) -> Drawing:
     return Drawing(SEEDS, caption, alt, figure, data)
 
 
-NOISE = "Sources of noise"
-
-
 @FIGURES.register("noise_sources", display=NOISE)
 def noise_sources(inputs: Inputs) -> Drawing:
     """Return one panel per condition and metric, a row per source."""
@@ -195,10 +197,6 @@ def noise_sources(inputs: Inputs) -> Drawing:
     shares = ", ".join(f"{row.source} {100 * row.share:.0f}%" for row in records(first))
     alt = f"Dots with intervals: shares of the variance of {metric_label(metrics[0])}: {shares}."
     return Drawing(NOISE, caption, alt, figure, data)
-
-
-RANKS = "Average ranks over datasets"
-PLACE = ["setting", "batch_size"]
 
 
 @FIGURES.register("critical_difference", display=RANKS)
@@ -238,10 +236,7 @@ def critical_difference(inputs: Inputs) -> Drawing:
 
 
 def draw_ranks(axes: Any, ranks: pd.DataFrame, tests: pd.DataFrame, inputs: Inputs) -> None:
-    """Draw ``ranks`` (rows of ranks.csv of one place, best first) with their ``tests``.
-
-    A row for each loss, with its name at the left.
-    """
+    """Draw ``ranks`` (rows of one place, best first), a row for each loss, with their ``tests``."""
     losses, most = list(ranks["loss"]), int(ranks["losses"].iloc[0])
     critical = float(ranks["critical"].iloc[0])
     drawn = min(critical, most - 1)
@@ -272,9 +267,6 @@ def cliques(losses: list[str], apart: set[tuple[str, str]]) -> Iterator[tuple[in
         if last > max(first, reach):
             yield first, last
         reach = max(reach, last)
-
-
-PROFILES = "Performance profiles over datasets"
 
 
 @FIGURES.register("performance_profiles", display=PROFILES)
@@ -314,11 +306,6 @@ def performance_profiles(inputs: Inputs) -> Drawing:
     )
     alt = f"Falling step curves of {len(losses)} losses over {datasets} datasets."
     return Drawing(PROFILES, caption, alt, figure, data)
-
-
-VERDICTS = "Differences to the references"
-ROWS = 60  # that fit on one page
-_MARKERS = {"drifted": "s", "inconclusive": "D", "reproduced": "o"}  # in the order of the rows
 
 
 @FIGURES.register("verdicts", display=VERDICTS)

@@ -21,13 +21,12 @@ from benchmark.report.labels import confidence, dataset_label, loss_order, metri
 
 KINDS = {"ranking": "ranking losses", "pair": "pairs and triplets", "proxy": "proxies"}
 WHERE = ["dataset", "setting", "batch_size"]
+EXPECTED_BEST = "Expected best score against the number of trials"
+SCORE_BY_BUDGET = "Scores against the budget of trials"
 
 
 def _panels(inputs: Inputs, table: pd.DataFrame, label: str, *, bars: bool) -> Any:
-    """Return the figure of ``table``: WHERE, loss, trials, mean, ci_low, ci_high.
-
-    With ``bars`` the numbers of trials are categories and intervals are bars, else bands.
-    """
+    """Return the figure of ``table``; with ``bars`` the numbers of trials are categories."""
     kinds = {name: facts.kind for name, facts in load_catalogue().items()}
     kind_of = {
         loss: kinds.get(inputs.base_losses.get(loss, loss), "pair") for loss in table["loss"]
@@ -77,13 +76,10 @@ def _draw_bands(axes: Any, table: pd.DataFrame, losses: list[str], inputs: Input
     axes.set_xticks(ticks, [str(each) for each in ticks])
 
 
-EXPECTED_BEST = "Expected best score against the number of trials"
-
-
 @FIGURES.register("expected_best", display=EXPECTED_BEST, of_trials=True)
 def expected_best(inputs: Inputs) -> Drawing:
     """Return a row of panels per dataset, one for each kind of loss."""
-    curves = inputs.budget("budget_curves")
+    curves = inputs.some("budget_curves")
     metric = metric_label(inputs.headline)
     figure = _panels(inputs, curves, f"held-out {metric} (%)", bars=False)
     caption = (
@@ -96,13 +92,10 @@ def expected_best(inputs: Inputs) -> Drawing:
     return Drawing(EXPECTED_BEST, caption, alt, figure, curves)
 
 
-SCORE_BY_BUDGET = "Scores against the budget of trials"
-
-
 @FIGURES.register("score_by_budget", display=SCORE_BY_BUDGET, of_trials=True)
 def score_by_budget(inputs: Inputs) -> Drawing:
     """Return a row of panels per dataset, one for each kind of loss."""
-    ranks = inputs.budget("budget_ranks")
+    ranks = inputs.some("budget_ranks")
     metric = metric_label(inputs.headline)
     figure = _panels(inputs, ranks, f"test {metric} (%)", bars=True)
     caption = (

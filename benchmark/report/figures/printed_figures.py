@@ -74,7 +74,7 @@ def title_of(figure: Figure) -> str:
 
 
 def draw(figure: Figure, marks: FigureMarks, study: Study, verdicts: Claims) -> Drawing:
-    """Return the figure; a panel without runs says so. Raise NothingToShow when that holds for all.
+    """Return the figure; a panel without runs says so, and NothingToShow is raised if all are.
 
     ``verdicts`` are those of the claims that a panel names, which stand above it.
     """
@@ -137,10 +137,7 @@ def name_of_test_set(test_set: TestSet) -> str:
 
 
 def _judged(panel: Panel, verdicts: Claims) -> list[str]:
-    """Return the lines above a panel: where papers claim something of it, and whether it holds.
-
-    Several claims of one place share a line: "ROADMAP, figure 4b: 1 supported, 1 inconclusive".
-    """
+    """Return lines such as "ROADMAP, figure 4b: 1 supported, 1 inconclusive", one per place."""
     found: dict[str, list[str]] = {}
     for name in panel.claims:
         if name in verdicts:
@@ -289,10 +286,7 @@ def _named_ticks(axes: Axes, names: list[str]) -> None:
 
 
 def _log_axis(axes: Any, found: set[float]) -> None:
-    """Give an axis a logarithmic scale with ticks at the values whose labels have room.
-
-    A value of 0 stands one step left of the least other one.
-    """
+    """Give an axis a logarithmic scale, 0 one step left, and ticks where labels have room."""
     values = sorted(value for value in found if value > 0)
     if not values:
         return

@@ -35,6 +35,7 @@ CAPTION = (
     "depends on the classes that were tested. A loss that diverges where the other does not has "
     "lost, whatever its other runs score."
 )
+RANKS = "Average ranks over datasets"
 
 
 @TABLES.register("paired", display="Paired tests against the baseline")
@@ -87,10 +88,7 @@ def _pair_table(
     columns: Sequence[Column],
     outcomes: tuple[str, str] = ("higher", "lower"),
 ) -> Table:
-    """Return the table of ``tests``, a section per metric and condition in the study's order.
-
-    Each row has the ``columns`` and then those of the test itself.
-    """
+    """Return the table of ``tests``, a section per metric and condition; ``columns`` come first."""
     metrics = metric_order(tests["metric"].unique(), study)
     losses = loss_order({*tests["loss"], *tests["against"]}, study)
     ordered = tests[tests["metric"].isin(metrics)]
@@ -120,8 +118,7 @@ def test_columns(
 ) -> list[Column]:
     """Return the columns of a test, a row of ``paired.csv``; the CSV has differences in [0, 1].
 
-    ``queries`` asks for the interval over classes of queries; ``outcomes`` say of a significant
-    difference that it is above or below zero.
+    ``outcomes`` say of a significant difference that it is above or below zero.
     """
 
     def difference(row: Any) -> TableCell:
@@ -155,9 +152,6 @@ def test_columns(
         numbers("Detectable", lambda value: points(value).lstrip("+"), "detectable"),
         Column(("n",), parts=("",), cell=pairs),
     ]
-
-
-RANKS = "Average ranks over datasets"
 
 
 @TABLES.register("ranks", display=RANKS)

@@ -71,10 +71,7 @@ class Entry(NamedTuple):
 
 
 def paper_tables(inputs: Inputs) -> Iterator[Part]:
-    """Yield the printed tables that the study's references name, then that of its sweeps.
-
-    The last is there where runs of some sweep have finished.
-    """
+    """Yield the printed tables that the study references, then that of its finished sweeps."""
     study, sweeps = inputs.study, inputs.printed.sweeps
     cells = {(each.source, each.table, each.line): each for each in inputs.printed.cells}
     for paper, name in arranged_tables(study.references.published):
@@ -87,10 +84,7 @@ def paper_tables(inputs: Inputs) -> Iterator[Part]:
 
 
 def paper_table(paper: Paper, name: str, cells: Cells, study: Study) -> Table:
-    """Return one printed table in the paper's arrangement, literature rows included.
-
-    A number without a cell was not run.
-    """
+    """Return a printed table in the paper's arrangement; a number without a cell was not run."""
     table, notes = paper.tables[name], footnotes(paper, name)
     distinct = dict.fromkeys(note.text for note in notes.values())
     letters = {text: f"[{chr(ord('a') + number)}]" for number, text in enumerate(distinct)}

@@ -49,6 +49,19 @@ MARK_WORDS = {
     "laboratory": "laboratories differ",
 }
 QUOTED = ("copied", "quoted")  # provenances of numbers that another paper printed first
+OUTSIDE = "Published numbers outside of every study"
+CLAIMS = "Claims of the papers"
+PUBLISHED, HERE = "published", "here"
+READINGS = {PUBLISHED: "As published", HERE: "As far as it was run here"}
+MISSING = "Runs without a result"
+_MEANING = {  # the gravest first
+    "failed": "the job ended with an error",
+    "diverged": "the loss became infinite or not a number: a result, shown as such",
+    "stale": "made from another specification than that of the study now",
+    "missing": "not run yet",
+}
+SEEN = "What networks were pretrained on"
+PACKAGED = "in1k"  # of the weights that come as a Python package
 
 
 def _text(value: Any) -> str:
@@ -131,9 +144,6 @@ def published(inputs: Inputs) -> Table:
     return filled(PUBLISHED_TITLE, caption, columns, rows)
 
 
-OUTSIDE = "Published numbers outside of every study"
-
-
 @TABLES.register("outside", display=OUTSIDE)
 def outside(inputs: Inputs) -> Table:
     """Return one row per printed table and reason; only for papers that the study covers whole."""
@@ -158,17 +168,9 @@ def outside(inputs: Inputs) -> Table:
     return filled(OUTSIDE, caption, columns, (("", row) for row in found))
 
 
-CLAIMS = "Claims of the papers"
-PUBLISHED, HERE = "published", "here"
-READINGS = {PUBLISHED: "As published", HERE: "As far as it was run here"}
-
-
 @TABLES.register("claims", display=CLAIMS)
 def claims(inputs: Inputs) -> Table:
-    """Return one row per claim that some run of the study bears on; a note counts the others.
-
-    A claim is tested on the paper's whole condition, and on what of it was run.
-    """
+    """Return one row per claim that some run of the study bears on; a note counts the others."""
     name = inputs.study.name
     if inputs.claims.empty:
         raise NothingToShow(f"no claim has been tested: run 'python -m benchmark claims {name}'")
@@ -268,15 +270,6 @@ def _reading(reading: str) -> list[Column]:
     ]
 
 
-MISSING = "Runs without a result"
-_MEANING = {  # the gravest first
-    "failed": "the job ended with an error",
-    "diverged": "the loss became infinite or not a number: a result, shown as such",
-    "stale": "made from another specification than that of the study now",
-    "missing": "not run yet",
-}
-
-
 @TABLES.register("missing", display=MISSING)
 def missing(inputs: Inputs) -> Table:
     """Return failed, diverged, stale and missing runs; NothingToShow when every run finished."""
@@ -308,11 +301,9 @@ def missing(inputs: Inputs) -> Table:
     return filled(MISSING, caption, columns, (("", run) for run in records(lost)))
 
 
-SEEN = "What networks were pretrained on"
 # One row for each kind of weights: ``tags`` are words of timm's weight tags, a column named like a
 # dataset says whether they saw its test images, ``others`` the same of all other datasets.
 FACTS = PACKAGE / PRETRAINING
-PACKAGED = "in1k"  # of the weights that come as a Python package
 
 
 @TABLES.register("pretraining", display=SEEN)

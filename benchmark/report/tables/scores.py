@@ -47,14 +47,17 @@ from benchmark.study import Study
 
 Options = tuple[str, ...]
 COMPARISON = "Comparison of the losses"
+UNCERTAINTY = "How sure the scores are"
+EPOCHS = "Last epoch and best test epoch"
+NOISE = "Sources of noise"
+COST = "Cost of training"
 
 
 @TABLES.register("comparison", display=COMPARISON)
 def comparison(inputs: Inputs) -> Table:
     """Return mean ± sd over seeds at the last epoch; runs without a number are named.
 
-    Losses stand in rows, dataset and metric in columns, as in papers. An option of the recipe that
-    one loss alone was run with ("dim512") is a row of its own below the losses as they stand:
+    An option of the recipe that one loss alone was run with ("dim512") is a row of its own:
     columns for it would be empty for all others.
     """
     study, runs = inputs.study, inputs.runs
@@ -152,10 +155,7 @@ def _score(row: Any, mark: str, states: Mapping[str, int] | None, most: int) -> 
 
 
 def by_condition(table: pd.DataFrame, study: Study) -> Iterator[tuple[str, Any]]:
-    """Yield the condition and the row (a named tuple) for each of ``table``, in the study's order.
-
-    ``table`` has a row per loss, or per loss and metric.
-    """
+    """Yield (condition, row) of a table with a row per loss, or loss and metric, in study order."""
     losses = loss_order(table["loss"], study)
     order = table[[column for column in CONDITION if column in table]].assign(
         loss=table["loss"].map(losses.index)
@@ -165,9 +165,6 @@ def by_condition(table: pd.DataFrame, study: Study) -> Iterator[tuple[str, Any]]
         order["metric"] = [known.index(each) if each in known else -1 for each in table["metric"]]
     for row in records(table.loc[order.sort_values([*order], kind="stable").index]):
         yield condition_label(row), row
-
-
-UNCERTAINTY = "How sure the scores are"
 
 
 @TABLES.register("uncertainty", display=UNCERTAINTY)
@@ -224,9 +221,6 @@ def uncertainty(inputs: Inputs) -> Table:
     return filled(UNCERTAINTY, caption, columns, by_condition(rows, study))
 
 
-EPOCHS = "Last epoch and best test epoch"
-
-
 @TABLES.register("best_epoch", display=EPOCHS)
 def best_epoch(inputs: Inputs) -> Table:
     """Return per loss and metric the headline value, the best-epoch value and their difference."""
@@ -250,9 +244,6 @@ def best_epoch(inputs: Inputs) -> Table:
         "and never used for a headline number."
     )
     return filled(EPOCHS, caption, columns, by_condition(inputs.some("best_epoch"), study))
-
-
-NOISE = "Sources of noise"
 
 
 @TABLES.register("noise", display=NOISE)
@@ -282,9 +273,6 @@ def noise(inputs: Inputs) -> Table:
         if row.metric in study.metrics
     )
     return filled(NOISE, caption, columns, rows)
-
-
-COST = "Cost of training"
 
 
 @TABLES.register("cost", display=COST)

@@ -35,6 +35,9 @@ from benchmark.study.trials import AUTHORS
 
 TITLE = "Losses at equal budgets"
 WHERE = [*DIVERGENCE_CELL[:3]]
+ORDER_TITLE = "How sure the order is"
+DRAWN = {"seeds": "seeds", "trials": "trials and folds", "both": "all of them"}
+OPTIONS_TITLE = "Which options mattered"
 
 
 def rule_words(trials: int) -> str:
@@ -45,7 +48,7 @@ def rule_words(trials: int) -> str:
 @TABLES.register("budgets", display=TITLE, of_trials=True)
 def budgets(inputs: Inputs) -> Table:
     """Return one row per loss: the score under each rule set, best after all trials first."""
-    ranks, gaps = inputs.budget("budget_ranks"), inputs.budget("budget_gaps")
+    ranks, gaps = inputs.some("budget_ranks"), inputs.some("budget_gaps")
     budgets = sorted(ranks["trials"].unique())
     most, metric = budgets[-1], metric_label(inputs.headline)
     gap, rows = f"{rule_words(most)} − authors", []
@@ -123,10 +126,6 @@ def budgets(inputs: Inputs) -> Table:
     return filled(TITLE, caption, columns, rows, notes)
 
 
-ORDER_TITLE = "How sure the order is"
-DRAWN = {"seeds": "seeds", "trials": "trials and folds", "both": "all of them"}
-
-
 @TABLES.register("budget_order", display=ORDER_TITLE, of_trials=True)
 def budget_order(inputs: Inputs) -> Table:
     """Return one row per rule set and kind of chance."""
@@ -137,7 +136,7 @@ def budget_order(inputs: Inputs) -> Table:
         numbers("Pairs in another order (%)", percent, flipped="flipped"),
         numbers("Same best loss (%)", percent, best_kept="best_kept"),
     ]
-    rows = ((condition_label(row), row) for row in records(inputs.budget("budget_order")))
+    rows = ((condition_label(row), row) for row in records(inputs.some("budget_order")))
     caption = (
         "The order of the losses compared with the one that 2,000 draws with replacement give. "
         "Kendall's tau: 1 is the same order, 0 no relation. Only chosen settings were run on the "
@@ -147,13 +146,10 @@ def budget_order(inputs: Inputs) -> Table:
     return filled(ORDER_TITLE, caption, columns, rows)
 
 
-OPTIONS_TITLE = "Which options mattered"
-
-
 @TABLES.register("budget_options", display=OPTIONS_TITLE, of_trials=True)
 def budget_options(inputs: Inputs) -> Table:
     """Return one row per loss and option, the most important option of each loss first."""
-    options, study = inputs.budget("budget_options"), inputs.study
+    options, study = inputs.some("budget_options"), inputs.study
     rows: list[tuple[str, Any]] = []
     for dataset, part in options.groupby("dataset", sort=False):
         for loss in loss_order(part["loss"], study):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from benchmark.core.errors import RunError, print_error
 from benchmark.core.paths import public, without_paths
 
 
@@ -61,3 +62,10 @@ def test_entries_about_hosts_and_people_are_left_out_at_any_depth():
         "root": ("/home/somebody/a", 3, None),
     }
     assert public(record) == {"cpu": "some", "runs": [{"seed": 1}], "root": ["…/a", 3, None]}
+
+
+def test_names_that_steer_a_terminal_are_shown_with_escapes(capsys):
+    assert print_error(RunError("no file \x1b[2J\x9b31m \u202e \udcff ü\n  next line")) == 2
+    assert capsys.readouterr().err == (
+        "error: no file \\x1b[2J\\x9b31m \\u202e \\udcff ü\n  next line\n"
+    )

@@ -16,7 +16,6 @@ from typer.testing import CliRunner
 
 from benchmark.report.gallery import load_neighbours, write_gallery
 from benchmark.report.page import gallery_section
-from benchmark.report.render import as_text
 
 STUDY = made_up_study(
     losses=("smooth_ap", "sup_ap"),
@@ -59,21 +58,6 @@ def test_gallery_leaves_a_picture_a_loss_and_the_numbers_of_every_recorded_query
         *("gallery.json", "queries.csv", *(picture["file"] for picture in pictures))
     }
     assert all(query["name"].startswith("…/query") for query in pair["queries"])
-
-
-def test_a_gallery_without_its_record_is_made_anew(tmp_path):
-    recorded(tmp_path)
-    write_gallery(made_up_inputs(STUDY), tmp_path)
-    folder = tmp_path / STUDY.name / "gallery"
-    before = {path.name for path in folder.iterdir()}
-    (folder / "gallery.json").unlink()  # Snakemake does so before it runs the step again
-    write_gallery(made_up_inputs(STUDY), tmp_path)
-    assert {path.name for path in folder.iterdir()} == before and len(before) > 2
-
-
-@pytest.mark.parametrize("name", ["=cmd()", "+1+1", "-1-1", "@sum", "\t=1"])
-def test_no_name_is_a_formula_in_the_table(name):
-    assert as_text(name) == f"'{name}" and as_text("a=b") == "a=b"
 
 
 def test_gallery_is_part_of_the_report_and_its_names_cannot_become_markup(made):

@@ -9,7 +9,7 @@ import io
 import numpy as np
 import pandas as pd
 import pytest
-from made_up_inputs import made, made_up_inputs, sweep_study, written_page
+from made_up_inputs import made_up_inputs, sweep_study, written_page
 from made_up_results import made_up_runs, made_up_study
 from scipy import stats
 
@@ -91,14 +91,6 @@ def test_batch_sizes_and_samplings_are_compared_with_the_default_that_the_sweep_
         == "default"
     )
     assert set(rows) == {row for row in rows if "SupAP" not in row}, "what was not run is left out"
-
-
-def test_the_table_is_written_in_every_format(tmp_path, inputs):
-    study = dataclasses.replace(inputs.study, tables=())
-    (record,) = made("table", dataclasses.replace(inputs, study=study), tmp_path).values()
-    assert (record.name, record.rows) == ("sweeps", 10)
-    for kind in ("csv", "md", "tex", "html"):
-        assert (tmp_path / f"sweeps.{kind}").is_file()
 
 
 def test_the_csv_has_the_numbers_in_full(table):

@@ -5,7 +5,6 @@ from made_up_inputs import made, made_up_inputs, write_collected
 from made_up_results import made_up_block, made_up_runs, made_up_study, run_table
 
 from benchmark.core.files import guess_csv
-from benchmark.core.paths import public, without_paths
 from benchmark.papers.printed import Printed
 from benchmark.report.build import build
 from benchmark.report.inputs import Inputs
@@ -34,16 +33,6 @@ def test_reasons_lose_the_paths_of_the_machine(small_study):
     runs.loc[runs.status == "failed", "reason"] = "no such folder: /home/someone/data/flowers"
     found = Inputs.of(small_study, run_table(runs), {}, Printed(), {}).runs
     assert set(found["reason"]) == {"", "no such folder: …/flowers"}
-
-
-def test_public_data_keeps_facts_and_drops_people_hosts_and_paths():
-    found = public(
-        {"hostname": "box", "cpu": "A/B 3.0", "list": ["/data/x/y.pt", r"C:\Users\me\z.pt"], "n": 3}
-    )
-    assert found == {"cpu": "A/B 3.0", "list": ["…/y.pt", "…/z.pt"], "n": 3}
-    assert without_paths("see https://example.org/a/b and glyphs/r10/x/bs32/seed0") == (
-        "see https://example.org/a/b and glyphs/r10/x/bs32/seed0"
-    )
 
 
 def test_writing_takes_away_a_table_that_has_nothing_to_show_any_more(small_study, tmp_path):

@@ -4,8 +4,6 @@ import csv
 import dataclasses
 import io
 import re
-import shutil
-import subprocess
 
 import pytest
 
@@ -95,25 +93,6 @@ def test_latex_environments_close_and_every_row_has_all_fields(rows, environment
         depth += {"{": 1, "}": -1}.get(character, 0)
         assert depth >= 0
     assert depth == 0
-
-
-@pytest.mark.skipif(
-    not (shutil.which("tectonic") or shutil.which("pdflatex")),
-    reason="no LaTeX engine (pdflatex, tectonic) installed",
-)
-def test_latex_compiles(tmp_path):
-    body = to_latex(small_table(), "one") + to_latex(small_table(60), "two")
-    head = "\\documentclass{article}\\usepackage{booktabs,longtable,graphicx}\\begin{document}"
-    (tmp_path / "page.tex").write_text(head + body + "\\end{document}", encoding="utf-8")
-    engine = (
-        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error"]
-        if shutil.which("pdflatex")
-        else ["tectonic"]
-    )
-    done = subprocess.run(
-        [*engine, "page.tex"], cwd=tmp_path, capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == 0, done.stdout[-2000:]
 
 
 def test_html_escapes_text_names_rows_and_columns_and_scrolls_by_keyboard():
