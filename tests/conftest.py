@@ -39,7 +39,7 @@ gc.disable()
 pytest_plugins = ["browser_visits"]
 
 # What takes longest, started first: two processes that share the tests then end together.
-LONG = ("workflow", "browser", "unit/runs/tracking", "unit/training", "unit/losses/conformance")
+LONG = ("workflow/", "browser/", "unit/runs/test_", "unit/training/", "unit/losses/conformance/")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -82,7 +82,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
         items.sort(key=lambda item: (place(str(item.path)), place(item.nodeid)))
     else:
-        first = tuple(f"{Path(__file__).parent / folder}{os.sep}" for folder in LONG)
+        first = tuple(f"{Path(__file__).parent}/{name}" for name in LONG)
         items.sort(key=lambda item: not str(item.path).startswith(first))
 
     def no_stress() -> str | None:

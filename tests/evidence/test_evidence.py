@@ -1,25 +1,27 @@
-"""The evidence of the smallest study is made, and equals its digests."""
+"""The evidence of the smallest study is made, equals its digests, and shows what differs."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
-SCRIPT = Path(__file__).with_name("evidence.py")
-
-
-def evidence(*words: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(SCRIPT), *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True)
+import evidence
 
 
-def test_the_smallest_study_gives_the_files_of_the_digests(tmp_path):
-    run = evidence("released", "--files", tmp_path / "files")
+def test_the_smallest_study_gives_the_files_of_the_digests(tmp_path, monkeypatch, capsys):
+    folder = tmp_path / "files"
+    words = ["released", "--files", str(folder)]
+    command = [sys.executable, evidence.__file__, *words]
+    run = subprocess.run(command, capture_output=True, text=True)
     assert run.returncode == 0, run.stdout + run.stderr
-    assert (tmp_path / "files" / "released" / "scores.csv").is_file()
-    changed = tmp_path / "files" / "released" / "stats" / "summary.csv"
+    paths = [path for path in folder.rglob("*") if path.is_file()]
+    files = {str(path.relative_to(folder)): path.read_text("utf-8") for path in paths}
+    assert "released/scores.csv" in files
+
+    monkeypatch.setattr(evidence, "made", lambda studies, covered: dict(files))
+    changed = folder / "released" / "stats" / "summary.csv"
     changed.write_text(changed.read_text().replace("roxford5k_hard", "roxford5k_easy", 1))
-    run = evidence("released", "--files", tmp_path / "files")
-    assert run.returncode == 1 and "released/stats/summary.csv differs" in run.stdout
-    assert "roxford5k_easy" in run.stdout and "1 of " in run.stdout
+    assert evidence.main(words) == 1
+    shown = capsys.readouterr().out
+    assert "released/stats/summary.csv differs" in shown
+    assert "roxford5k_easy" in shown and "\n1 of " in shown
