@@ -76,12 +76,12 @@ def claims(
     Example: python -m benchmark claims sweeps
     """
     from benchmark.papers.claim_verdicts import list_text, summary_text
-    from benchmark.papers.paper import all_claims
+    from benchmark.papers.paper import claims_of
     from benchmark.report.build import write_claims
     from benchmark.runs.table import RunTable
 
     if listing:
-        echo(list_text(all_claims()))
+        echo(list_text(claims_of()))
         return
     if study is None:
         raise typer.BadParameter("give the name of a study, or --list")

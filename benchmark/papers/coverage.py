@@ -6,7 +6,6 @@ verdicts), *outside* with a reason that stands beside the numbers, and *missing*
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -92,16 +91,14 @@ def _finished(number: PublishedNumber, candidate: Candidate, study: Study, resul
 
 def counts(table: pd.DataFrame) -> pd.DataFrame:
     """Return the count of each state per paper and table, with their sum as ``numbers``."""
-
-    def in_print_order(names: pd.Series[str]) -> pd.Series[str]:
-        """Return keys that sort table2 before table10, and both before tableS1."""
-        return names.map(lambda name: re.sub(r"\d+", lambda digits: digits[0].zfill(4), name))
-
     states = pd.crosstab([table["paper"], table["table"]], table["state"])
     states = states.reindex(columns=list(STATES), fill_value=0).rename_axis(columns=None)
     states.insert(0, "numbers", states.sum(axis=1))
-    order = ["paper", "table"]
-    return states.reset_index().sort_values(order, key=in_print_order, ignore_index=True)
+    return states.reset_index().sort_values(
+        ["paper", "table"],  # table2 before table10, and both before tableS1
+        key=lambda names: names.str.replace(r"\d+", lambda n: n[0].zfill(4), regex=True),
+        ignore_index=True,
+    )
 
 
 def as_text(table: pd.DataFrame) -> str:

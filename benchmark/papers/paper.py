@@ -5,7 +5,6 @@ package and in the folders named by ``BENCHMARK_PLUGINS``.
 """
 
 import functools
-import itertools
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, make_dataclass, replace
@@ -293,11 +292,6 @@ def arranged_tables(names: Iterable[str]) -> list[tuple[Paper, str]]:
     ]
 
 
-def paper_claims() -> tuple[Claim, ...]:
-    """Return the claims of all papers."""
-    return tuple(claim for paper in load_papers().values() for claim in paper.claims)
-
-
 @functools.cache
 def own_claims() -> Mapping[str, tuple[Claim, ...]]:
     """Return the claims of ``claims.yaml``, which no paper prints, by study."""
@@ -312,14 +306,12 @@ def own_claims() -> Mapping[str, tuple[Claim, ...]]:
     }
 
 
-def claims_of(study: str) -> tuple[Claim, ...]:
-    """Return the claims that a study tests: those of all papers, and its own."""
-    return (*paper_claims(), *own_claims().get(study.partition(JOINT)[0], ()))
-
-
-def all_claims() -> tuple[Claim, ...]:
-    """Return the claims of all papers, then those that no paper prints."""
-    return (*paper_claims(), *itertools.chain.from_iterable(own_claims().values()))
+def claims_of(study: str | None = None) -> tuple[Claim, ...]:
+    """Return the claims of all papers, then those that no paper prints: of a study, or all."""
+    own = own_claims()
+    names = own if study is None else [study.partition(JOINT)[0]]
+    papers = (claim for paper in load_papers().values() for claim in paper.claims)
+    return (*papers, *(claim for name in names for claim in own.get(name, ())))
 
 
 @functools.cache

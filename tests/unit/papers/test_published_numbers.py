@@ -13,7 +13,6 @@ from benchmark.papers.checks import claim_problems, figure_problems
 from benchmark.papers.claim_tests import KINDS
 from benchmark.papers.claim_verdicts import list_text
 from benchmark.papers.paper import (
-    all_claims,
     all_figures,
     arranged_tables,
     asked_numbers,
@@ -22,7 +21,6 @@ from benchmark.papers.paper import (
     countable_numbers,
     load_papers,
     own_claims,
-    paper_claims,
     sweep_figures,
 )
 from benchmark.papers.vocabulary import load_margins, load_vocabulary, margin_of
@@ -135,7 +133,7 @@ def test_what_the_repository_says_of_papers_is_right():
 
 
 def test_63_sentences_of_four_papers_are_tested_by_every_kind():
-    claims = paper_claims()
+    claims = claims_of("")
     assert len(claims) == len({claim.sentence for claim in claims}) == 63
     assert {claim.source for claim in claims} == SOURCES
     assert {claim.kind for claim in claims} == set(KINDS) - {"grows"}
@@ -143,29 +141,29 @@ def test_63_sentences_of_four_papers_are_tested_by_every_kind():
 
 def test_claims_of_the_suites_own_are_asked_of_their_study_alone():
     (study,) = own_claims()
-    extra = claims_of(study)[len(paper_claims()) :]
+    extra = claims_of(study)[len(claims_of("")) :]
     assert extra == own_claims()[study] == claims_of(f"{study}-on-glyphs_1k")[-len(extra) :]
-    assert claims_of("embedded") == paper_claims()
-    assert all_claims() == (*paper_claims(), *extra) and len(extra) == 4
-    assert len({claim.name for claim in all_claims()}) == len(all_claims())
+    assert claims_of("embedded") == claims_of("")
+    assert claims_of() == (*claims_of(""), *extra) and len(extra) == 4
+    assert len({claim.name for claim in claims_of()}) == len(claims_of())
 
 
 def test_the_margins_of_calibration_are_what_the_sentences_say():
-    (claim,) = (each for each in all_claims() if each.name == "any_margin_improves_on_sup_ap")
+    (claim,) = (each for each in claims_of() if each.name == "any_margin_improves_on_sup_ap")
     alpha = defaults_of(load_catalogue()["roadmap"].config)["alpha"]
     margins = [alpha - arm.where["beta"] for arm in claim.first]
     assert min(margins) == pytest.approx(0.1) and max(margins) == pytest.approx(0.6)
 
 
 def test_the_listing_names_place_sentence_and_condition_of_every_claim():
-    text = list_text(all_claims())
-    for claim in all_claims():
+    text = list_text(claims_of())
+    for claim in claims_of():
         for part in (claim.name, claim.stated_in, claim.sentence, claim.condition):
             assert part in text
 
 
 def test_a_condition_says_once_what_its_protocols_share():
-    conditions = {claim.name: claim.condition for claim in all_claims()}
+    conditions = {claim.name: claim.condition for claim in claims_of()}
     assert conditions["class_weights_help"] == (
         "sfm120k instead of landmarks (roxford5k_medium, rparis6k_medium); resnet101; batch 4096"
     )
@@ -175,6 +173,6 @@ def test_a_condition_says_once_what_its_protocols_share():
 
 
 def test_claims_beside_a_figure_exist():
-    names = {claim.name for claim in all_claims()}
+    names = {claim.name for claim in claims_of()}
     beside = {name for figure in all_figures() for panel in figure.panels for name in panel.claims}
     assert beside and beside <= names

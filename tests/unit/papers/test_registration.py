@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from benchmark.__main__ import app
 from benchmark.core.records import RESULT
 from benchmark.papers import registration
-from benchmark.papers.paper import paper_claims
+from benchmark.papers.paper import claims_of
 from benchmark.papers.registration import FILE, register, registration_state
 from benchmark.report.answer import notices
 from benchmark.stats import samples
@@ -80,7 +80,7 @@ def test_every_kind_of_change_is_named(study, tmp_path, monkeypatch):
     monkeypatch.setattr(samples, "TIMES", 9.0)
     assert changes(study, tmp_path) == ("rule: lent, times its own was 2.0, is 9.0",)
     monkeypatch.undo()
-    monkeypatch.setattr(registration, "claims_of", lambda name: paper_claims()[1:])
+    monkeypatch.setattr(registration, "claims_of", lambda name: claims_of("")[1:])
     (gone,) = changes(study, tmp_path)
     assert gone.startswith("claims: ") and gone.endswith(" was removed")
 

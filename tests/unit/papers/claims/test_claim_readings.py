@@ -23,7 +23,7 @@ from benchmark.core.errors import RunError
 from benchmark.papers.claim_verdicts import COLUMNS, PART_COLUMNS, judge_claims, summary_text
 from benchmark.papers.claims import Arm, Claim, Scope
 from benchmark.papers.matching import candidates
-from benchmark.papers.paper import all_claims
+from benchmark.papers.paper import claims_of
 from benchmark.papers.vocabulary import load_vocabulary
 
 AP_LOSSES = ("fast_ap", "softbin_ap", "blackbox_ap", "smooth_ap")
@@ -133,7 +133,7 @@ def test_an_arm_without_a_dimension_is_the_recipe_s_own():
 
 
 def larger_embeddings(runs, grid):
-    (found,) = (each for each in all_claims() if each.name == "larger_embeddings_help_roadmap")
+    (found,) = (each for each in claims_of() if each.name == "larger_embeddings_help_roadmap")
     return judge_claims(run_table(runs), [found], grid)[0].set_index("reading").loc["here"]
 
 
@@ -212,7 +212,7 @@ def test_a_claim_that_is_outside_is_never_decided_as_published_and_says_why():
 
 def test_no_runs_at_all_leave_everything_not_run():
     nothing = run_table(long_table({"smooth_ap": 0.5}).iloc[:0])
-    found, parts = judge_claims(nothing, all_claims(), {})
+    found, parts = judge_claims(nothing, claims_of(), {})
     assert set(found["verdict"]) == {"not_run"}
     assert list(found) == COLUMNS and list(parts) == PART_COLUMNS
     assert not found["reason"].eq("").any()
@@ -222,13 +222,13 @@ def test_no_runs_at_all_leave_everything_not_run():
 def made_up():
     study = made_up_study()
     table = run_table(made_up_runs(study))
-    return study, judge_claims(table, all_claims(), candidates(study))
+    return study, judge_claims(table, claims_of(), candidates(study))
 
 
 def test_a_study_on_stand_in_data_is_asked_no_claim_and_shows_its_comparisons(made_up):
     table = made_up[1][0]
     words = table.groupby("reading")["verdict"].value_counts()
-    assert words["published"].to_dict() == {"not_run": len(all_claims())}
+    assert words["published"].to_dict() == {"not_run": len(claims_of())}
     assert set(words["here"].index) == {"not_asked", "not_run"}
     sup_ap = table.set_index(["claim", "reading"]).loc["sup_ap_beats_smooth_ap", "here"]
     assert sup_ap["verdict"] == "not_asked" and sup_ap["p"] <= sup_ap["alpha"]

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from benchmark.__main__ import app
 from benchmark.papers.claim_verdicts import judge_claims
 from benchmark.papers.matching import candidates
-from benchmark.papers.paper import all_claims
+from benchmark.papers.paper import claims_of
 from benchmark.papers.quantities import GapDecrease
 from benchmark.study import load_study
 from benchmark.study.grid import expand
@@ -75,7 +75,7 @@ def finished(study) -> pd.DataFrame:
 @pytest.mark.parametrize("paper", STUDIES)
 def test_a_finished_study_leaves_no_claim_of_its_paper_without_runs(paper):
     study = load_study(STUDIES[paper])
-    claims = [claim for claim in all_claims() if claim.source == paper and not claim.outside]
+    claims = [claim for claim in claims_of() if claim.source == paper and not claim.outside]
     gaps = [
         GapDecrease(name, 64, seed, seed, "resnet50") for name in ("cub", "sop") for seed in (1, 2)
     ]
@@ -87,7 +87,7 @@ def test_a_finished_study_leaves_no_claim_of_its_paper_without_runs(paper):
 
 def test_no_claim_is_outside():
     """A claim that some study trains is not outside; docs/statistics.md says that none is."""
-    assert [claim.name for claim in all_claims() if claim.outside] == []
+    assert [claim.name for claim in claims_of() if claim.outside] == []
 
 
 def test_one_seed_is_enough_for_no_claim_and_every_study_has_more():

@@ -7,7 +7,7 @@ import pytest
 from made_up_inputs import drawn, printed_inputs, sweep_study
 from made_up_results import made_up_runs, run_table
 
-from benchmark.papers.paper import all_claims, all_figures, sweep_figures
+from benchmark.papers.paper import all_figures, claims_of, sweep_figures
 from benchmark.papers.printed import printed_of
 from benchmark.papers.verdicts import table_of
 from benchmark.report.drawing import to_svg
@@ -102,7 +102,7 @@ def test_other_studies_on_the_same_data_do_not_show_the_sweeps(study):
 def test_every_panel_of_the_sweeps_has_runs_in_the_study_and_claims_that_exist():
     shipped = load_study("sweeps")
     found = built(shipped, 2)
-    known = {claim.name for claim in all_claims()}
+    known = {claim.name for claim in claims_of()}
     for figure in sweep_figures():
         assert (
             not figure.source

@@ -11,7 +11,7 @@ from made_up_results import made_up_runs, made_up_study, run_table
 
 from benchmark.papers.claim_verdicts import judge_claims
 from benchmark.papers.matching import candidates
-from benchmark.papers.paper import all_claims
+from benchmark.papers.paper import claims_of
 from benchmark.papers.printed import Printed
 from benchmark.report.render import to_csv
 from benchmark.report.table import NothingToShow
@@ -23,7 +23,7 @@ STUDY = made_up_study()
 
 @pytest.fixture(scope="module")
 def claims():
-    return judge_claims(run_table(made_up_runs(STUDY)), all_claims(), candidates(STUDY))[0]
+    return judge_claims(run_table(made_up_runs(STUDY)), claims_of(), candidates(STUDY))[0]
 
 
 def table_of(claims, study=STUDY):
@@ -45,7 +45,7 @@ def test_the_table_shows_both_readings_and_counts_what_cannot_be_tested(claims):
     assert {"As published", "As far as it was run here"} <= headers
     tested = claims[claims["verdict"] != "not_run"]["claim"].nunique()
     assert shown.rows == tested
-    assert f"{len(all_claims()) - tested} further claims cannot be tested" in shown.notes[0]
+    assert f"{len(claims_of()) - tested} further claims cannot be tested" in shown.notes[0]
     row = row_of(shown, "SupAP is better than")
     assert [row[2].text, row[6].text] == ["not run", "not asked"]
 
