@@ -10,13 +10,14 @@ import math
 import re
 import tempfile
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from benchmark.analyses import ANALYSES
 from benchmark.core import provenance
@@ -24,6 +25,7 @@ from benchmark.core.code_version import code_version
 from benchmark.core.errors import ConfigError, RunError, unknown_name
 from benchmark.core.files import replacing, write_text
 from benchmark.core.options import defaults_of
+from benchmark.core.plain import parse_yaml
 from benchmark.core.records import DatasetChoice, LossChoice, RunSpec
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.report.drawing import Drawing, save
@@ -36,6 +38,7 @@ from benchmark.stats.intervals import t_interval
 from benchmark.study.model import Block, Study
 
 QUICK_DATASET = "glyphs_tiny"
+WORDS = Path(__file__).with_name("words.yaml")
 _VERDICTS: dict[bool | None, tuple[Verdict, str]] = {
     True: ("supported", "This agrees with the paper."),
     False: ("contradicted", "This does not agree with the paper."),
@@ -92,6 +95,38 @@ def make(name: str, context: Context, folder: Path) -> AnalysisSummary:
     )
     summary.write(folder)
     return summary
+
+
+def worded(
+    name: str,
+    figure: Any,
+    data: pd.DataFrame,
+    headers: Iterable[Sequence[str]],
+    rows: Iterable[tuple[str, Iterable[str | float]]],
+    values: Mapping[str, Any],
+    claims: Mapping[str, Any],
+    digits: int = 3,
+) -> Analysis:
+    """Return an analysis with its words of ``words.yaml``.
+
+    values  what stands there in braces
+    claims  whether each holds (None: open); a list of (holds, values) for one made several times
+    """
+    words = parse_yaml(WORDS.read_text(encoding="utf-8")).value[name]
+    title = words.get("title", ANALYSES[name].display)
+    caption, alt, note = (words[each].format(**values) for each in ("caption", "alt", "table"))
+    made = []
+    for key, outcome in claims.items():
+        for holds, own in outcome if isinstance(outcome, list) else [(outcome, {})]:
+            place, *sentences = words["claims"][key]
+            says, found = (each.format(**{**values, **own}) for each in sentences)
+            made.append((key.format(**own), place, says, found, holds))
+    return Analysis(
+        Drawing(title, caption, alt, figure, data),
+        table(words.get("table_title", title), note, headers, rows, digits),
+        made,
+        [each.format(**values) for each in words.get("notes", ())],
+    )
 
 
 def table(

@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 
 from benchmark.analyses import ANALYSES
-from benchmark.analyses.analysis import Analysis, Claim, Context, listed, rising, shades, table
+from benchmark.analyses.analysis import Analysis, Context, listed, rising, shades, worded
 from benchmark.analyses.decomposability_gap import batch_ap
 from benchmark.core.seeding import derive
-from benchmark.report.drawing import DOUBLE, STYLES, Drawing, legend_below, line, new_figure, styled
+from benchmark.report.drawing import DOUBLE, STYLES, legend_below, line, new_figure, styled
 from benchmark.report.labels import loss_name
 
 TITLE, TAU_TITLE = "AP approximation error", "AP approximation error, one training for each tau"
@@ -82,33 +82,25 @@ def build(context: Context) -> Analysis:
     steps = data[data["loss"] == TRAINED]
     per_step = steps.pivot_table(index=["seed", "step"], columns="width", values="error")
     always = float((per_step.diff(axis=1).iloc[:, 1:] > 0).all(axis=1).mean())
-    claims: list[Claim] = [
-        (
-            "smaller_tau_is_tighter",
-            "Smooth-AP Fig. 4",
-            "a smaller tau gives a smaller approximation error",
-            f"SmoothAP's mean error is {listed(smooth['error'], '.4f')} at tau = "
-            f"{listed(smooth['width'])}; the order is so in {100 * always:.0f}% of the steps.",
-            rising(list(smooth["error"])),
-        ),
-        (
-            "sup_ap_is_an_upper_bound",
-            "ROADMAP Sec. 3.1, property 1",
-            "SupAP's loss is never below the AP loss",
-            f"SupAP's AP is above the true AP for {100 * sup['over'].max():.3g}% of the queries at "
-            f"any tau; mean differences: {listed(sup['signed'], '+.4f')}.",
-            bool(sup["over"].max() == 0),
-        ),
-    ]
     headers = ["loss", "smoothing", "width (cosine)", "mean |AP_pred - AP|", "mean AP_pred - AP"]
     headers.append("share of queries with AP_pred > AP")
-    caption = (
-        f"AP approximation error over the last epoch of SmoothAP ({runs}), every loss on the same "
-        "batches; the query is no item of its own ranking."
-    )
     rows = [("", [loss_name(loss), *rest]) for loss, *rest in means.itertuples(index=False)]
-    lines = table(TITLE, caption, headers, rows)
-    return Analysis(_draw(steps, means, data, runs), lines, claims)
+    values = {
+        "runs": runs,
+        "errors": listed(smooth["error"], ".4f"),
+        "taus": listed(smooth["width"]),
+        "always": 100 * always,
+        "over": 100 * sup["over"].max(),
+        "signed": listed(sup["signed"], "+.4f"),
+        "low": means["error"].min(),
+        "high": means["error"].max(),
+    }
+    claims = {
+        "smaller_tau_is_tighter": rising(smooth["error"]),
+        "sup_ap_is_an_upper_bound": bool(sup["over"].max() == 0),
+    }
+    figure = _draw(steps, means)
+    return worded("approximation_error", figure, data, headers, rows, values, claims)
 
 
 def _panels(along: str, over: str, width: str) -> tuple[Any, Any, Any]:
@@ -121,7 +113,7 @@ def _panels(along: str, over: str, width: str) -> tuple[Any, Any, Any]:
     return figure, left, right
 
 
-def _draw(steps: pd.DataFrame, means: pd.DataFrame, data: pd.DataFrame, runs: str) -> Drawing:
+def _draw(steps: pd.DataFrame, means: pd.DataFrame) -> Any:
     smooth = steps.groupby(["width", "step"])["error"].mean()
     titles = ("SmoothAP along the epoch", "Mean over the epoch, every AP loss")
     with styled():
@@ -137,15 +129,7 @@ def _draw(steps: pd.DataFrame, means: pd.DataFrame, data: pd.DataFrame, runs: st
             points = means[means["loss"] == name].sort_values("width")
             right.plot(points["width"], points["error"], label=loss_name(name), **line(name))
         legend_below(figure, columns=5)
-    caption = (
-        f"Distance between a loss's AP and the true AP over the last epoch of SmoothAP ({runs}). "
-        "Left: SmoothAP at several tau, mean over seeds. Right: every AP loss by the width of its "
-        "smoothing: tau (SmoothAP, SupAP with delta = 5 tau), distance of bin centers (FastAP, "
-        "SoftBinAP), scale of the noise (BlackBoxAP, exact without it). Logarithmic axes."
-    )
-    low, high = means["error"].min(), means["error"].max()
-    alt = f"Lines of the error, from {low:.2g} to {high:.2g}, against step and smoothing width."
-    return Drawing(TITLE, caption, alt, figure, data)
+    return figure
 
 
 @ANALYSES.register("trained_tau", display=TAU_TITLE, places=PLACES)
@@ -161,28 +145,23 @@ def trained_tau(context: Context) -> Analysis:
     means = data.pivot_table(index="trained", columns="width", values="error")
     own = data[data["trained"] == data["width"]]  # evaluated at the tau of the training
     by_seed = own.pivot_table(index="seed", columns="trained", values="error").to_numpy()
-    always = sum(rising(list(row)) for row in by_seed)
     diagonal = means.to_numpy().diagonal().tolist()
-    claim: Claim = (
-        "smaller_tau_is_tighter_in_its_own_training",
-        "Smooth-AP Fig. 4",
-        "a training with a smaller tau has a smaller approximation error",
-        f"The mean error is {listed(diagonal, '.4f')} in trainings at tau = {listed(TAUS)}; the "
-        f"order is so for {always} of {len(by_seed)} seeds.",
-        rising(diagonal),
-    )
-    runs = f"{context.description}, batch size {size}"
-    caption = (
-        f"Mean |AP_pred - AP| of SmoothAP over the last epoch ({runs}): the tau of the training by "
-        "row, that of the evaluation by column."
-    )
     headers = ["trained at tau", *(("evaluated at tau", f"{tau:g}") for tau in TAUS)]
-    lines = table(TAU_TITLE, caption, headers, [("", row) for row in means.itertuples()])
     along = own.groupby(["trained", "step"])["error"].mean()
-    return Analysis(_draw_taus(data, along, means, runs), lines, [claim])
+    values = {
+        "runs": f"{context.description}, batch size {size}",
+        "errors": listed(diagonal, ".4f"),
+        "taus": listed(TAUS),
+        "always": sum(map(rising, by_seed)),
+        "seeds": len(by_seed),
+        "lines": ", ".join(f"{along.loc[tau].mean():.2g} at {tau:g}" for tau in TAUS),
+    }
+    claims = {"smaller_tau_is_tighter_in_its_own_training": rising(diagonal)}
+    rows = [("", row) for row in means.itertuples()]
+    return worded("trained_tau", _draw_taus(along, means), data, headers, rows, values, claims)
 
 
-def _draw_taus(data: pd.DataFrame, along: pd.Series, means: pd.DataFrame, runs: str) -> Drawing:
+def _draw_taus(along: pd.Series, means: pd.DataFrame) -> Any:
     titles = ("At the tau of the training", "Mean over the epoch, at every tau")
     with styled():
         figure, left, right = _panels(*titles, "tau of the evaluation (cosine)")
@@ -195,11 +174,4 @@ def _draw_taus(data: pd.DataFrame, along: pd.Series, means: pd.DataFrame, runs: 
             right.plot(row, markerfacecolor="none", **look)
             right.plot([tau], [row[tau]], linestyle="none", **look)
         legend_below(figure, columns=3)
-    caption = (
-        "Distance between SmoothAP's AP and the true AP over the last epoch of a training at each "
-        f"tau ({runs}), means over seeds. Left: at the tau of the training, as in Smooth-AP's "
-        "figure 4. Right: at every tau; filled where it is that of the training. Logarithmic axes."
-    )
-    told = ", ".join(f"{along.loc[tau].mean():.2g} at {tau:g}" for tau in TAUS)
-    alt = f"Lines of the approximation error by tau of the training: {told}."
-    return Drawing(TAU_TITLE, caption, alt, figure, data)
+    return figure

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 
 from benchmark.analyses import ANALYSES
-from benchmark.analyses.analysis import Analysis, Claim, Context, table
+from benchmark.analyses.analysis import Analysis, Context, worded
 from benchmark.core.errors import ConfigError, Problem
-from benchmark.report.drawing import COLOURS, DOUBLE, FAINT, INK, Drawing, new_figure, styled
+from benchmark.report.drawing import COLOURS, DOUBLE, FAINT, INK, new_figure, styled
 
 TITLE = "What a batch contains"
 # FastAP's two strategies (supplement A); the study's own sampler comes after them. As many
@@ -73,36 +73,27 @@ def build(context: Context) -> Analysis:
     hard, random = (data[data["strategy"] == name] for name in STRATEGIES)
     means = [float(each["hard negative"].mean()) for each in (hard, random)]
     halves = float((hard["easy negative"] == size // 2).mean())
-    claims: list[Claim] = [
-        (
-            "random_batches_have_fewer_hard_negatives",
-            "FastAP supplement A",
-            "under random sampling the chances of seeing hard negatives are much lower",
-            f"A query meets {means[0]:.1f} hard negatives in a batch of {size} under hard sampling "
-            f"and {means[1]:.1f} under random sampling.",
-            means[1] < means[0] / 2,
-        ),
-        (
-            "every_hard_batch_has_one_structure",
-            "FastAP supplement A and Fig. 6",
-            "under hard sampling half of the batch are easy negatives, for every query",
-            f"So it is for {100 * halves:.0f}% of the queries of an epoch.",
-            halves == 1,
-        ),
-    ]
-    place = f"{context.place}, batches of {size}"
     shown = [kind for kind in KINDS if kind != "query"]
     groups = data.groupby(["strategy", "sampler"], sort=False)[shown].agg(["mean", "min", "max"])
     parts = [(f"{kind}s", part) for kind in shown for part in ("mean", "fewest", "most")]
-    caption = (
-        f"What a query meets in its batch, over all queries of an epoch ({place}). Neighbours are "
-        "of its class, hard negatives of its category, easy negatives of another."
-    )
     rows = [
         ("", [*names, *row]) for names, row in zip(groups.index, groups.to_numpy(), strict=True)
     ]
-    lines = table(TITLE, caption, ["sampling", "sampler", *parts], rows)
-    return Analysis(_draw(train, dict(_rows(train, first)), place), lines, claims)
+    pictures = dict(_rows(train, first))
+    values = {
+        "place": f"{context.place}, batches of {size}",
+        "rows": ", ".join(pictures),
+        "size": size,
+        "hard": means[0],
+        "random": means[1],
+        "halves": 100 * halves,
+    }
+    claims = {
+        "random_batches_have_fewer_hard_negatives": means[1] < means[0] / 2,
+        "every_hard_batch_has_one_structure": halves == 1,
+    }
+    headers = ["sampling", "sampler", *parts]
+    return worded("batch_composition", *_draw(train, pictures), headers, rows, values, claims)
 
 
 def _rows(train: Any, first: Mapping[str, np.ndarray]) -> Iterator[tuple[str, list]]:
@@ -122,7 +113,7 @@ def _rows(train: Any, first: Mapping[str, np.ndarray]) -> Iterator[tuple[str, li
         yield strategy, [(kind, each) for kind, numbers in chosen for each in numbers]
 
 
-def _draw(train: Any, rows: Mapping[str, list], place: str) -> Drawing:
+def _draw(train: Any, rows: Mapping[str, list]) -> tuple[Any, pd.DataFrame]:
     marks = []
     with styled():
         figure, grid = new_figure(DOUBLE, 0.85 * len(rows), len(rows), COLUMNS)
@@ -140,11 +131,4 @@ def _draw(train: Any, rows: Mapping[str, list], place: str) -> Drawing:
                     axes.spines[:].set(visible=True, color=colour, linestyle=dash, linewidth=1.5)
                     axes.set_xlabel(kind.replace(" ", "\n"))
                 marks.append({"row": words, "kind": kind, "image": train.names[number]})
-    caption = (
-        "Example classes of the training images, and what one query of the first batch meets in it "
-        f"({place}): up to 2 neighbours (solid frame), 3 hard negatives of its category (dashed) "
-        "and 4 easy ones (dotted), under FastAP's hard and random sampling and under the sampler "
-        "of the study."
-    )
-    alt = f"Rows of pictures: {', '.join(rows)}."
-    return Drawing(TITLE, caption, alt, figure, pd.DataFrame(marks))
+    return figure, pd.DataFrame(marks)

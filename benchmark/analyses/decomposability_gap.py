@@ -10,13 +10,12 @@ import pandas as pd
 from benchmark.analyses import ANALYSES
 from benchmark.analyses.analysis import (
     Analysis,
-    Claim,
     Context,
     Recording,
     doubled,
     judged,
     rising,
-    table,
+    worded,
 )
 from benchmark.core.seeding import derive
 from benchmark.papers.paper import load_papers
@@ -24,7 +23,6 @@ from benchmark.papers.quantities import CALIBRATED, GAP, PLAIN
 from benchmark.report.drawing import (
     DOUBLE,
     FAINT,
-    Drawing,
     Series,
     batch_axis,
     by_batch_size,
@@ -217,103 +215,81 @@ def build(context: Context) -> Analysis:
     means = data.groupby(["trained_at", "loss", "seed", "measured_at"])["gap"].mean().reset_index()
     bounds = data[data["perfect"]]
     sizes = sorted(means["measured_at"].unique())
-    caption = (
-        "Mean AP in batches minus AP over the whole test set, by the size of the batches it is "
-        "measured in; where all batches are ranked perfectly, the gap of the batches beside its "
-        f"bounds ({context.description}). AP from 0 to 1."
-    )
+    values, claims = _by_batch_size(means)
+    share = 100 * data.groupby("loss")["perfect"].mean()
+    ends = means.groupby(["trained_at", "loss", "measured_at"])["gap"].mean() * 100
+    values |= {
+        "runs": context.description,
+        "ends": "; ".join(
+            f"{loss_name(loss)} trained at {size}: {ends[size, loss, sizes[0]]:.1f} to "
+            f"{ends[size, loss, sizes[-1]]:.1f}"
+            for size in sorted(means["trained_at"].unique())
+            for loss in LOSSES
+        ),
+        "queries": data.groupby(["loss", "trained_at", "seed"])["query"].nunique().min(),
+        "taken": 2 * each,
+        "plain_share": share[PLAIN],
+        "calibrated_share": share[CALIBRATED],
+        "beyond": 100 * float((data["own_gap"] > data["plain"] + ROUNDING).mean()),
+    }
+    claims["decrease_at_{size}"] = list(_decreases(means))
+    if len(bounds):
+        more, held = _bounds(bounds)
+        values, claims = values | more, claims | held
     headers = ["loss", *(("batch size", str(size)) for size in sizes)]
-    return Analysis(
-        _draw(means, bounds, sizes, context.description),
-        table(TITLE, caption, headers, _rows(means, bounds, sizes)),
-        [_by_batch_size(means), *_decreases(means), *_bound_claims(bounds)],
-        _notes(data, each),
-    )
+    rows = _rows(means, bounds, sizes)
+    drawn = _draw(means, bounds, sizes)
+    return worded("decomposability_gap", *drawn, headers, rows, values, claims)
 
 
-def _by_batch_size(means: pd.DataFrame) -> Claim:
+def _by_batch_size(means: pd.DataFrame) -> tuple[dict[str, Any], dict[str, Any]]:
     curves = 100 * means.groupby(["trained_at", "loss", "measured_at"])["gap"].mean().unstack()
-    falls = [rising(list(-curve)) for curve in curves.to_numpy()]
+    falls = [rising(-curve) for curve in curves.to_numpy()]
     first, last = curves.columns[0], curves.columns[-1]
     low, high = curves[first], curves[last]
-    return (
-        "larger_batches",
-        "ROADMAP Sec. 4, ablation study",
-        "the gap is larger, the smaller the batches are against the dataset",
-        f"From batches of {first} to batches of {last} the gap falls from {low.min():.1f} - "
-        f"{low.max():.1f} to {high.min():.1f} - {high.max():.1f} points of AP; it falls at every "
-        f"step for {sum(falls)} of {len(falls)} networks.",
-        all(falls) or (None if any(falls) else False),
-    )
+    values = {
+        "first": first,
+        "last": last,
+        "low": f"{low.min():.1f} - {low.max():.1f}",
+        "high": f"{high.min():.1f} - {high.max():.1f}",
+        "falls": sum(falls),
+        "networks": len(falls),
+    }
+    return values, {"larger_batches": all(falls) or (None if any(falls) else False)}
 
 
-def _decreases(means: pd.DataFrame) -> Iterator[Claim]:
+def _decreases(means: pd.DataFrame) -> Iterator[tuple[bool | None, dict[str, Any]]]:
     table10 = [each for each in load_papers()["roadmap2021"].table("table10") if each.metric == GAP]
     printed = " and ".join(f"{each.text}% ({each.row_label})" for each in table10)
     for size, part in means[means["trained_at"] == means["measured_at"]].groupby("trained_at"):
         gaps = part.pivot(index="seed", columns="loss", values="gap")
         plain, calibrated = (100 * gaps[loss].mean() for loss in LOSSES)
         decrease, holds = judged(100 * (1 - gaps[CALIBRATED] / gaps[PLAIN]), "+.1f")
-        yield (
-            f"decrease_at_{size}",
-            "ROADMAP v2 Table 10",
-            "adding calibration to SupAP decreases the gap",
-            f"Trained and measured at batch size {size}, the gap is {plain:.2f} points for SupAP "
-            f"and {calibrated:.2f} for ROADMAP, a relative decrease in percent of {decrease}; the "
-            f"paper prints {printed}.",
-            holds,
-        )
+        own = {"size": size, "plain": plain, "calibrated": calibrated}
+        yield holds, own | {"decrease": decrease, "printed": printed}
 
 
-def _bound_claims(bounds: pd.DataFrame) -> list[Claim]:
-    if bounds.empty:
-        return []
-    own = bounds["own_gap"]
-    plain, drawn, worst = (
-        int((own > bounds[key] + ROUNDING).sum()) for key in ("plain", "calibrated", "worst")
-    )
+def _bounds(bounds: pd.DataFrame) -> tuple[dict[str, Any], dict[str, bool | None]]:
+    own, less = bounds["own_gap"], bounds["plain"] - bounds["worst"]
+    over = {key: int((own > bounds[key] + ROUNDING).sum()) for key in COLUMNS[-3:]}
     negative = int((own < -ROUNDING).sum())
-    less = bounds["plain"] - bounds["worst"]
     tighter, looser = float((less > ROUNDING).mean()), float((less < -ROUNDING).mean())
-    return [
-        (
-            "eq8_holds",
-            "ROADMAP Eq. 8",
-            "the gap lies between 0 and the bound of Eq. 8",
-            f"Of {len(bounds)} draws whose batches are all ranked perfectly, {negative} have a gap "
-            f"below 0 and {plain} one above Eq. 8.",
-            not negative and not plain,
-        ),
-        (
-            "eq9_holds",
-            "ROADMAP Eq. 9",
-            "the gap lies below the bound of Eq. 9",
-            f"Of the same draws {drawn} exceed Eq. 9 with the batches in the order drawn, and "
-            f"{worst} in their worst order.",
-            not drawn and not worst,
-        ),
-        (
-            "eq9_is_tighter",
-            "ROADMAP Sec. 3.2",
-            "the bound of Eq. 9 is tighter than that of Eq. 8",
-            f"In its worst order Eq. 9 is below Eq. 8 in {100 * tighter:.1f}% of the draws and "
-            f"above it in {100 * looser:.1f}%; means {bounds['worst'].mean():.4f} and "
-            f"{bounds['plain'].mean():.4f}.",
-            looser == 0 if looser or tighter else None,
-        ),
-    ]
-
-
-def _notes(data: pd.DataFrame, each: int) -> list[str]:
-    share = 100 * data.groupby("loss")["perfect"].mean()
-    beyond = 100 * float((data["own_gap"] > data["plain"] + ROUNDING).mean())
-    queries = data.groupby(["loss", "trained_at", "seed"])["query"].nunique().min()
-    return [
-        f"{queries} queries have the {2 * each} positives that two batches take.",
-        f"All batches of a query are ranked perfectly in {share[PLAIN]:.0f}% of the draws for "
-        f"SupAP and {share[CALIBRATED]:.0f}% for ROADMAP, as the bounds assume; of all draws "
-        f"{beyond:.2f}% exceed Eq. 8.",
-    ]
+    values = {
+        "perfect": len(bounds),
+        "negative": negative,
+        "over_plain": over["plain"],
+        "over_drawn": over["calibrated"],
+        "over_worst": over["worst"],
+        "tighter": 100 * tighter,
+        "looser": 100 * looser,
+        "worst": bounds["worst"].mean(),
+        "plain": bounds["plain"].mean(),
+    }
+    return values, {
+        "eq8_holds": not negative and not over["plain"],
+        "eq9_holds": not over["calibrated"] and not over["worst"],
+        "eq9_is_tighter": looser == 0 if looser or tighter else None,
+    }
 
 
 def _rows(
@@ -332,7 +308,7 @@ def _rows(
             yield title, [words, *by_size[key]]
 
 
-def _draw(means: pd.DataFrame, bounds: pd.DataFrame, sizes: list[int], runs: str) -> Drawing:
+def _draw(means: pd.DataFrame, bounds: pd.DataFrame, sizes: list[int]) -> tuple[Any, pd.DataFrame]:
     """Return one panel per training batch size (first and last of many) and one of the bounds."""
     trained = sorted(means["trained_at"].unique())
     shown = trained if len(trained) < 3 else [trained[0], trained[-1]]
@@ -352,21 +328,8 @@ def _draw(means: pd.DataFrame, bounds: pd.DataFrame, sizes: list[int], runs: str
             axes.set_ylim(0, top)
         _draw_bounds(grid[0, -1], bound_means, bounds, sizes)
         legend_below(figure, columns=2)
-    caption = (
-        f"Mean AP in batches minus AP over the whole test set ({runs}); bars: 95% t interval over "
-        "seeds. Right, draws whose batches are all ranked perfectly: Eq. 8 (dotted, the same for "
-        "both losses), Eq. 9 in its worst order (open marks) and the gap of the batches (filled)."
-    )
-    ends = means.groupby(["trained_at", "loss", "measured_at"])["gap"].mean() * 100
-    told = [
-        f"{loss_name(loss)} trained at {size}: {ends[size, loss, sizes[0]]:.1f} to "
-        f"{ends[size, loss, sizes[-1]]:.1f}"
-        for size in trained
-        for loss in LOSSES
-    ]
-    alt = f"Gap in points of AP by batch size, {sizes[0]} to {sizes[-1]}: {'; '.join(told)}."
     parts = [means.assign(kind="gap"), bound_means.assign(kind="bounds")]
-    return Drawing(TITLE, caption, alt, figure, pd.concat(parts, ignore_index=True))
+    return figure, pd.concat(parts, ignore_index=True)
 
 
 def _intervals(part: pd.DataFrame) -> pd.DataFrame:

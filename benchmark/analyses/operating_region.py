@@ -2,25 +2,16 @@
 
 import math
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from benchmark.analyses import ANALYSES
-from benchmark.analyses.analysis import (
-    Analysis,
-    Claim,
-    Context,
-    doubled,
-    judged,
-    listed,
-    rising,
-    table,
-)
+from benchmark.analyses.analysis import Analysis, Context, doubled, judged, listed, rising, worded
 from benchmark.report.drawing import (
     DOUBLE,
     SERIES,
-    Drawing,
     Series,
     by_batch_size,
     legend_below,
@@ -115,7 +106,6 @@ def _batches(context: Context) -> Iterator[tuple[str, int, int, Batches]]:
 )
 def build(context: Context) -> Analysis:
     """Return the share of the difference matrix with a gradient, by SmoothAP's batch size."""
-    runs = context.description
     spec = context.spec(TRAINED, context.block.batch_sizes[0], context.seeds[0])
     width = half_width(spec.loss.params["tau"])
     rows = []
@@ -125,43 +115,34 @@ def build(context: Context) -> Analysis:
     data = pd.DataFrame(rows)
     means = data.groupby(["source", "batch_size"], sort=False)[[*KINDS, "entries"]].mean()
     entries, frozen = means.loc["trained"]["entries"], 100 * means.loc[FROZEN]["off_diagonal"]
-    notes = [
-        f"Entries per query in the region: {listed(entries, '.0f')}; their number rises anyhow.",
-        f"Cutting the largest batches smaller leaves the share without the diagonal at "
-        f"{frozen.min():.2f}% to {frozen.max():.2f}%.",
-    ]
-    caption = (
-        f"Share of the difference matrix whose sigmoid has a derivative above {NEGLIGIBLE:g}: "
-        f"differences within {width:.3f}; mean over the last epoch of SmoothAP ({runs})."
-    )
+    trained, claims = data[data["source"] == "trained"], []
+    for kind, words in KINDS.items():
+        by_size = 100 * trained.pivot(index="seed", columns="batch_size", values=kind)
+        by_kind = by_size.mean()
+        change, holds = judged(by_size[by_kind.index[-1]] - by_size[by_kind.index[0]], "+.2f")
+        steady = rising(by_kind) or rising(-by_kind)
+        own = {"kind": kind, "words": words, "change": change}
+        own |= {"means": listed(by_kind, ".2f"), "sizes": listed(by_kind.index)}
+        claims.append((holds if steady else None, own))
+    printed = means.loc["trained"]["printed"]
+    values = {
+        "runs": context.description,
+        "negligible": NEGLIGIBLE,
+        "width": width,
+        "entries": listed(entries, ".0f"),
+        "low": frozen.min(),
+        "high": frozen.max(),
+        "printed": ", ".join(f"{100 * value:.2f}% at {size}" for size, value in printed.items()),
+    }
     headers = ["batch size", *(("share", words) for words in KINDS.values()), "entries per query"]
     lines = [
         (words, row) for key, (words, _) in SOURCES.items() for row in means.loc[key].itertuples()
     ]
-    return Analysis(
-        _draw(data, means.loc["trained"]["printed"], runs),
-        table(TITLE, caption, headers, lines, digits=4),
-        [_claim(data, kind, words) for kind, words in KINDS.items()],
-        notes,
-    )
+    found = {"{kind}": claims}
+    return worded("operating_region", _draw(data), data, headers, lines, values, found, digits=4)
 
 
-def _claim(data: pd.DataFrame, kind: str, words: str) -> Claim:
-    trained = data[data["source"] == "trained"]
-    by_size = 100 * trained.pivot(index="seed", columns="batch_size", values=kind)
-    means = by_size.mean()
-    change, holds = judged(by_size[means.index[-1]] - by_size[means.index[0]], "+.2f")
-    return (
-        kind,
-        "Smooth-AP Fig. S7(a)",
-        f"the share in the operating region rises with the batch size ({words})",
-        f"The share ({words}) is {listed(means, '.2f')} percent at batch sizes "
-        f"{listed(means.index)}, a change in points of {change}.",
-        holds if rising(list(means)) or rising(list(-means)) else None,
-    )
-
-
-def _draw(data: pd.DataFrame, printed: pd.Series, runs: str) -> Drawing:
+def _draw(data: pd.DataFrame) -> Any:
     sizes = sorted(data["batch_size"].unique())
     with styled():
         figure, ((left, right),) = new_figure(DOUBLE, 2.9, 1, 2)
@@ -182,12 +163,4 @@ def _draw(data: pd.DataFrame, printed: pd.Series, runs: str) -> Drawing:
         for axes in (left, right):
             axes.set_ylim(0, top)
         legend_below(figure, columns=3)
-    caption = (
-        "Share of the difference matrix in the operating region of SmoothAP's sigmoid (derivative "
-        f"above {NEGLIGIBLE:g}), mean over the last epoch ({runs}). Left: networks trained at each "
-        "batch size, bars from the lowest to the highest seed. Right: the batches of the network "
-        "trained at the largest size, cut smaller class by class."
-    )
-    told = ", ".join(f"{100 * value:.2f}% at {size}" for size, value in printed.items())
-    alt = f"Lines of the share against batch size; all entries: {told}."
-    return Drawing(TITLE, caption, alt, figure, data)
+    return figure

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from benchmark.analyses import ANALYSES
-from benchmark.analyses.analysis import Analysis, Claim, Context, listed, shades, table
+from benchmark.analyses.analysis import Analysis, Context, listed, shades, worded
 from benchmark.analyses.decomposability_gap import (
     Batch,
     ap_loss,
@@ -17,10 +17,9 @@ from benchmark.analyses.decomposability_gap import (
     value_and_gradient,
 )
 from benchmark.core.seeding import derive
-from benchmark.report.drawing import DOUBLE, FAINT, STYLES, Drawing, new_figure, styled
+from benchmark.report.drawing import DOUBLE, FAINT, STYLES, new_figure, styled
 from benchmark.report.labels import loss_name
 
-EXAMPLES = "Worked examples of the papers"
 TAU, EPSILON = 0.01, 0.01  # ROADMAP A.3
 ALPHA, BETA = 0.9, 0.6  # ROADMAP 4
 # ROADMAP figures 10, 11: each batch ranked perfectly, the second all below the first. Scores: ours.
@@ -85,7 +84,7 @@ def quantised() -> pd.DataFrame:
 
 @ANALYSES.register(
     "worked_examples",
-    display=EXAMPLES,
+    display="Worked examples of the papers",
     places=("ROADMAP v2 Fig. 1(b), 10, 11 and 12, A.3", "Smooth-AP Sec. 4.1", "FastAP Fig. 4(c)"),
     trains=False,
 )
@@ -98,55 +97,6 @@ def worked_examples(context: Context) -> Analysis:
     gains, bins = violations(), quantised()
     high, low = gains["s4 - s1"], gains["s7 - s3"]
     gradients = dict(zip(bins["bins"], bins["gradient"], strict=True))
-    claims: list[Claim] = [
-        (
-            "toy_gap",
-            "ROADMAP v2 Fig. 1(b) and 10",
-            "AP is 1 in every batch and not over all of them, and calibration sees it",
-            f"Two batches of AP 1 have a gap of {found:.4f}; their calibration losses are "
-            f"{listed(calibrations, '.3f')}.",
-            all(each.perfect for each in BATCHES) and found > 0 and min(calibrations) > 0,
-        ),
-        (
-            "worst_case",
-            "ROADMAP v2 Fig. 11",
-            "batches that follow one another as a whole reach the bound of Eq. 8",
-            f"The gap is {found:.4f}, the bound {bound:.4f}.",
-            math.isclose(found, bound, abs_tol=1e-12),
-        ),
-        (
-            "delta_is_about_0.05",
-            "ROADMAP v2 A.3",
-            "epsilon = 0.01 gives a delta of about 0.05",
-            f"tau ln((1 - epsilon) / epsilon) is {at:.4f} at tau = {TAU:g}.",
-            round(at, 2) == 0.05,
-        ),
-        (
-            "gradient_at_delta",
-            "ROADMAP v2 A.3 and Fig. 12",
-            "at delta the gradient of the sigmoid, by its own argument, is below epsilon",
-            f"It is epsilon (1 - epsilon) = {steep * TAU:.4f}. Per unit of cosine, as in figure "
-            f"12, it is {steep:.2f}, {100 * 4 * steep * TAU:.0f}% of its largest value.",
-            steep * TAU < EPSILON,
-        ),
-        (
-            "terms_are_unequal",
-            "Smooth-AP Sec. 4.1",
-            "of six violating terms that the triplet loss treats alike s4 - s1 is worth more AP "
-            "than s7 - s3",
-            f"There are {len(gains)}; exchanging the first adds {high:.4f} of AP, the last "
-            f"{low:.4f}.",
-            len(gains) == 6 and high > low,
-        ),
-        (
-            "coarse_bins_keep_a_gradient",
-            "FastAP Fig. 4(c)",
-            "on a perfect ranking of a small margin fine bins give no gradient, coarse bins do",
-            f"The largest gradient is {gradients[10]:.2g} with 10 bins and {gradients[80]:.2g} "
-            "with 80.",
-            bool(gradients[10] > 0.01 and gradients[80] < 1e-9),
-        ),
-    ]
     rows = [
         ["toy gap", "gap of two perfect batches", found, math.nan],
         ["worst case", "bound of Eq. 8", bound, math.nan],
@@ -155,17 +105,40 @@ def worked_examples(context: Context) -> Analysis:
         *(["AP gained by exchange", term, gain, math.nan] for term, gain in gains.items()),
         *(["FastAP", f"{count} bins", *rest] for count, *rest in bins.itertuples(index=False)),
     ]
-    caption = (
-        "ROADMAP's toy gap, worst case and delta; AP gained by exchanging the two of a violating "
-        "term of Smooth-AP's example; FastAP's loss and largest gradient on a perfect ranking of a "
-        "margin of 0.1."
-    )
+    values = {
+        "tau": TAU,
+        "at": at,
+        "bins": listed(BINS),
+        "by_bins": listed(bins["gradient"], ".2g"),
+        "gap": found,
+        "bound": bound,
+        "calibrations": listed(calibrations, ".3f"),
+        "gradient": steep * TAU,
+        "steep": steep,
+        "share": 100 * 4 * steep * TAU,
+        "terms": len(gains),
+        "more": high,
+        "less": low,
+        "gradients": gradients,
+    }
+    apart = all(each.perfect for each in BATCHES) and found > 0 and min(calibrations) > 0
+    claims = {
+        "toy_gap": apart,
+        "worst_case": math.isclose(found, bound, abs_tol=1e-12),
+        "delta_is_about_0.05": round(at, 2) == 0.05,
+        "gradient_at_delta": steep * TAU < EPSILON,
+        "terms_are_unequal": len(gains) == 6 and high > low,
+        "coarse_bins_keep_a_gradient": bool(gradients[10] > 0.01 and gradients[80] < 1e-9),
+    }
     headers = ["example", "setting", "value", "gradient"]
-    lines = table(EXAMPLES, caption, headers, [("", row) for row in rows])
-    return Analysis(_draw_examples(at, gains, bins), lines, claims)
+    lines = [("", row) for row in rows]
+    drawn = _draw_examples(at, gains, bins)
+    return worded("worked_examples", *drawn, headers, lines, values, claims)
 
 
-def _draw_examples(at: float, gains: dict[str, float], bins: pd.DataFrame) -> Drawing:
+def _draw_examples(
+    at: float, gains: dict[str, float], bins: pd.DataFrame
+) -> tuple[Any, pd.DataFrame]:
     x = np.linspace(-0.1, 0.1, 401)
     sigmoid = pd.DataFrame({"panel": "sigmoid", "x": x, "value": slope(x, TAU)})
     terms = pd.DataFrame({"term": gains.keys(), "value": gains.values(), "panel": "terms"})
@@ -185,21 +158,9 @@ def _draw_examples(at: float, gains: dict[str, float], bins: pd.DataFrame) -> Dr
         third.set_xticks(BINS, [*map(str, BINS)])
         third.set(title="FastAP, perfect ranking", xlabel="histogram bins")
         third.set_ylabel("largest gradient (per cosine)")
-    caption = (
-        f"Left: derivative of the sigmoid at tau = {TAU:g}, with ROADMAP's delta = {at:.4f} on "
-        "either side. Middle: AP gained by exchanging the two of each violating term of "
-        "Smooth-AP's example, which a triplet loss treats alike. Right: largest gradient of "
-        "FastAP on a perfect ranking of a margin of 0.1, by bins."
-    )
-    alt = (
-        "A bell curve with two lines, bars of the AP gained by six exchanges, and a curve "
-        f"of gradients: {listed(bins['gradient'], '.2g')} at {listed(BINS)} bins."
-    )
-    data = pd.concat([sigmoid, terms, by_bins], ignore_index=True)
-    return Drawing(EXAMPLES, caption, alt, figure, data)
+    return figure, pd.concat([sigmoid, terms, by_bins], ignore_index=True)
 
 
-TOY_TITLE = "Toy ranking"
 # ROADMAP v2, supplement A.1: s3 - s2 = 0.13 and s3 - s1 = 0.14; only differences matter.
 SCORES = {"x1": 0.66, "x2": 0.67, "x3": 0.80}
 TOY_POSITIVE = np.array([True, True, False])
@@ -278,78 +239,42 @@ def toy_ranking(context: Context) -> Analysis:
         ("", [name, value, exact, *gradient, *rest])
         for name, (value, gradient, *rest) in outcomes.items()
     ]
-    caption = (
-        f"Two positives and a negative with scores {listed(SCORES.values(), '.2f')}; on random "
-        f"rankings, gradients of misranked negatives (vanished: below {VANISHED:g} per cosine)."
-    )
-    lines = table(TOY_TITLE, caption, headers, rows, digits=4)
-    return Analysis(_draw_toy(outcomes, exact), lines, _toy_claims(outcomes, exact, random))
-
-
-def _toy_claims(outcomes: dict[str, Outcome], exact: float, random: str) -> list[Claim]:
-    place = "ROADMAP v1 Fig. 7, v2 Fig. 8"
     smooth, stepped, sup = outcomes.values()
     first, second, third = smooth.gradient
-    largest = np.abs(stepped.gradient).max()
-    return [
-        (
-            "opposite_gradients",
-            place,
-            "SmoothAP gives the two positives opposite gradients",
-            f"SmoothAP's gradients on the two positives are {first:.3g} and {second:.3g}.",
-            bool(first * second < 0 and abs(first + second) < 0.01 * abs(first)),
+    size, largest = abs(first), np.abs(stepped.gradient).max()
+    values = {
+        "smooth": smooth,
+        "sup": sup,
+        "exact": exact,
+        "random": random,
+        "scores": listed(SCORES.values(), ".2f"),
+        "vanished": VANISHED,
+        "size": size,
+        "share_vanished": 100 * smooth.vanished,
+        "smooth_below": 100 * smooth.below,
+        "sup_below": 100 * sup.below,
+        "largest": largest,
+        "steps": "; ".join(
+            f"{name} " + ", ".join(f"{-each:+.2g}" for each in item.gradient)
+            for name, item in outcomes.items()
         ),
-        (
-            "vanishing_gradient",
-            place,
-            "SmoothAP gives the misranked negative no gradient",
-            f"It is {third:.1e}, on a positive {abs(first):.3g}; over {random} it vanishes on "
-            f"{100 * smooth.vanished:.0f}% of the misranked negatives.",
-            bool(third < 0.01 * abs(first)),
-        ),
-        (
-            "no_upper_bound",
-            place,
-            "SmoothAP can be lower than the AP loss",
-            f"It is {smooth.value:.4f} where the AP loss is {exact:.4f}, and lower in "
-            f"{100 * smooth.below:.0f}% of {random}.",
-            bool(smooth.value < exact and smooth.below > 0),
-        ),
-        (
-            "true_step",
-            "ROADMAP v1 Fig. 8(a), v2 Fig. 9(a)",
-            "a true step for positives ends the contradiction, but gradients still vanish",
-            f"With a true step for positives the largest gradient is {largest:.1e}.",
-            bool(largest < 0.01 * abs(first)),
-        ),
-        (
-            "sup_ap_directions",
-            "ROADMAP v1 Fig. 8(b), v2 Fig. 9(b)",
-            "SupAP raises both positives and lowers the negative",
-            "SupAP's gradients are {:.3g}, {:.3g} and {:+.3g}.".format(*sup.gradient),
-            bool((np.sign(sup.gradient) == [-1, -1, 1]).all()),
-        ),
-        (
-            "upper_bound",
-            "ROADMAP Sec. 3.1, property 1",
-            "SupAP is never below the AP loss",
-            f"It is {sup.value:.4f} where the AP loss is {exact:.4f}, and lower in "
-            f"{100 * sup.below:.3g}% of {random}.",
-            bool(sup.below == 0 and sup.value >= exact),
-        ),
-        (
-            "gradient_until_right",
-            "ROADMAP Sec. 3.1, property 2",
-            "SupAP's gradient on a misranked negative never vanishes",
-            f"SupAP's smallest gradient on one in the random rankings is {sup.smallest:.1e}.",
-            sup.smallest > 0 and sup.vanished == 0,
-        ),
-    ]
+    }
+    claims = {
+        "opposite_gradients": bool(first * second < 0 and abs(first + second) < 0.01 * size),
+        "vanishing_gradient": bool(third < 0.01 * size),
+        "no_upper_bound": bool(smooth.value < exact and smooth.below > 0),
+        "true_step": bool(largest < 0.01 * size),
+        "sup_ap_directions": bool((np.sign(sup.gradient) == [-1, -1, 1]).all()),
+        "upper_bound": bool(sup.below == 0 and sup.value >= exact),
+        "gradient_until_right": sup.smallest > 0 and sup.vanished == 0,
+    }
+    drawn = _draw_toy(outcomes, exact)
+    return worded("toy_ranking", *drawn, headers, rows, values, claims, digits=4)
 
 
-def _draw_toy(outcomes: dict[str, Outcome], exact: float) -> Drawing:
+def _draw_toy(outcomes: dict[str, Outcome], exact: float) -> tuple[Any, pd.DataFrame]:
     """Draw the step that the gradient asks of each point: an arrow from its score."""
-    parts, told = [], []
+    parts = []
     with styled():
         figure, grid = new_figure(DOUBLE, 3.3, len(outcomes), 1, sharex=True)
         for axes, (name, item) in zip(grid[:, 0], outcomes.items(), strict=True):
@@ -371,20 +296,12 @@ def _draw_toy(outcomes: dict[str, Outcome], exact: float) -> Drawing:
                     end = (score + 0.02 * moves[index], height)
                     arrow = {"arrowstyle": "-|>", "linewidth": 1.6, "color": colour}
                     axes.annotate("", end, (score, height), arrowprops=arrow)
-            told.append(f"{name} " + ", ".join(f"{step:+.2g}" for step in steps))
             row = {"loss": name, "point": [*SCORES], "score": TOY[0], "gradient": item.gradient}
             parts.append(pd.DataFrame({**row, "value": item.value, "ap_loss": exact}))
         axes.set_xlabel("score (cosine)")
-    caption = (
-        "Two positives (circles) below a negative (cross), tau = 0.01. Arrows: where a gradient "
-        "step moves each score, their length the square root of its size within a panel. Numbers: "
-        "minus the derivative by the score; none: under 0.005, or half a percent of the largest."
-    )
-    alt = f"Three rankings of x1, x2 and x3 with arrows for the gradient steps: {'; '.join(told)}."
-    return Drawing(TOY_TITLE, caption, alt, figure, pd.concat(parts, ignore_index=True))
+    return figure, pd.concat(parts, ignore_index=True)
 
 
-SURROGATES = "Surrogates of the step and their derivatives"
 SPAN = 0.15  # score differences drawn, cosine units
 POINTS = 601  # odd, so that 0 is among them
 # Score of the positive: bins lie at fixed scores, so a histogram's answer depends on it.
@@ -484,7 +401,7 @@ def curves() -> pd.DataFrame:
 
 @ANALYSES.register(
     "surrogates",
-    display=SURROGATES,
+    display="Surrogates of the step and their derivatives",
     places=(
         "Smooth-AP Fig. 2",
         "ROADMAP Fig. 3",
@@ -502,18 +419,17 @@ def surrogates(context: Context) -> Analysis:
     losses["blackbox_ap"] = create_loss("blackbox_ap", margin=0.0)
     where = np.array(list(PROBES.values()))
     slopes = {name: pair(loss, where)[1] for name, loss in losses.items()}
-    caption = (
-        f"One positive at score {ANCHOR:g} and one negative: derivative of 1 - AP with respect "
-        "to the negative's score, at each loss's defaults (BlackBoxAP without noise). A positive "
-        "value lowers the negative."
-    )
     headers = ["loss", *(("gradient on the negative", words) for words in PROBES)]
-    rows = [("", [loss_name(name), *values]) for name, values in slopes.items()]
-    lines = table("Gradients of the surrogates", caption, headers, rows)
-    return Analysis(_draw_surrogates(curves(), slopes), lines, _surrogate_claims())
+    rows = [("", [loss_name(name), *found]) for name, found in slopes.items()]
+    values, claims = _surrogate_claims()
+    values |= {"smooth": slopes["smooth_ap"][2], "sup": slopes["sup_ap"][2]}
+    values |= {"anchor": ANCHOR, "width": WIDTH}
+    data = curves()
+    figure = _draw_surrogates(data)
+    return worded("surrogates", figure, data, headers, rows, values, claims)
 
 
-def _surrogate_claims() -> list[Claim]:
+def _surrogate_claims() -> tuple[dict[str, Any], dict[str, bool]]:
     from benchmark.losses import create_loss
 
     grid = np.linspace(-1.0, 1.0, 4001)
@@ -531,44 +447,26 @@ def _surrogate_claims() -> list[Claim]:
     sigmoid = step_of(smooth_ap, before)[0] - step_of(smooth_ap, after)[0]
     drops = {of.__name__: of(before)[0] - of(after)[0] for of in (linear, exponential)}
     drops["sigmoid"] = sigmoid
-    told = "; ".join(f"the {name} by {a:.3g} and {b:.3g}" for name, (a, b) in drops.items())
-    return [
-        (
-            "h_minus_above_step",
-            "ROADMAP Fig. 3(b)",
-            "H- lies on or above the step everywhere, a sigmoid does not",
-            f"SupAP's function exceeds the step by at least {above:.2g} between -1 and 1; "
-            f"SmoothAP's falls short by up to {below:.2f}.",
-            bool(above >= -1e-12 and below > 0),
-        ),
-        (
-            "gradient_beyond_the_region",
-            "ROADMAP Fig. 3",
-            "H- keeps a gradient where the sigmoid has none",
-            f"0.13 above the positive the sigmoid's derivative is {smooth_far:.1e} and H-'s is "
-            f"{sup_far:.3g}; above the positive H-'s is {lowest:.2g} or more.",
-            bool(smooth_far < 0.01 < lowest and sup_far > 1),
-        ),
-        (
-            "only_the_sigmoid_rewards_a_change_of_order",
-            "Smooth-AP Fig. 2 and Sec. 4.1",
-            "a linear relaxation counts s4 - s1 going from 0.8 to 0.5 like going from 0.2 to -0.1, "
-            "which changes the order; a sigmoid counts the second alone",
-            f"The two shifts lower {told} (tau = 0.01; the others of width {WIDTH:g}).",
-            bool(np.isclose(*drops["linear"]) and sigmoid[0] < 0.01 and sigmoid[1] > 0.99),
-        ),
-        (
-            "small_tau_small_region",
-            "Smooth-AP Fig. 2",
-            "a small tau means a small operating region",
-            f"The sigmoid's derivative exceeds 0.005 up to a difference of {narrow:.3f} at tau = "
-            f"0.01 and of {wide:.3f} at tau = 0.1.",
-            narrow < wide,
-        ),
-    ]
+    values = {
+        "above": above,
+        "below": below,
+        "smooth_far": smooth_far,
+        "sup_far": sup_far,
+        "lowest": lowest,
+        "drops": "; ".join(f"the {of} by {a:.3g} and {b:.3g}" for of, (a, b) in drops.items()),
+        "narrow": narrow,
+        "wide": wide,
+    }
+    order = bool(np.isclose(*drops["linear"]) and sigmoid[0] < 0.01 and sigmoid[1] > 0.99)
+    return values, {
+        "h_minus_above_step": bool(above >= -1e-12 and below > 0),
+        "gradient_beyond_the_region": bool(smooth_far < 0.01 < lowest and sup_far > 1),
+        "only_the_sigmoid_rewards_a_change_of_order": order,
+        "small_tau_small_region": narrow < wide,
+    }
 
 
-def _draw_surrogates(data: pd.DataFrame, slopes: dict[str, np.ndarray]) -> Drawing:
+def _draw_surrogates(data: pd.DataFrame) -> Any:
     with styled():
         figure, grid = new_figure(DOUBLE, 3.7, 2, len(PANELS))
         for panel, (upper, lower) in zip(PANELS, grid.T, strict=True):
@@ -579,21 +477,7 @@ def _draw_surrogates(data: pd.DataFrame, slopes: dict[str, np.ndarray]) -> Drawi
         grid[1, 0].set_yscale("symlog", linthresh=1)
         for axes, top in zip(grid[0], (1.75, 6.3, None, 1.75, 1.75), strict=True):
             axes.set_ylim(None if top is None else -0.05, top)
-    caption = (
-        "Above: what stands for the step (thin grey line), against the score of the negative less "
-        "that of the positive; below: its derivative. SmoothAP: the sigmoid at several tau. Beside "
-        "it a linear and an exponential relaxation (the paper prints no formulas; ours are 1 at a "
-        f"tie, of width {WIDTH:g}). SupAP: H- at several rho, tau = 0.01, delta = 0.05. Soft bins: "
-        "shares of a score in the three middle bins of FastAP (10 intervals) and SoftBinAP (20 "
-        "centers). BlackBoxAP: the interpolation of the step whose slopes make its gradient, "
-        "without noise, at several lambda. The losses compute all but relaxations and bins."
-    )
-    alt = (
-        "Ten panels: five kinds of functions and their derivatives. With a negative 0.13 above its "
-        f"positive the gradient is {slopes['smooth_ap'][2]:.1e} for SmoothAP and "
-        f"{slopes['sup_ap'][2]:.2g} for SupAP."
-    )
-    return Drawing(SURROGATES, caption, alt, figure, data)
+    return figure
 
 
 def _draw_panel(upper: Any, lower: Any, panel: str, data: pd.DataFrame) -> None:
