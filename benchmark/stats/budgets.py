@@ -30,8 +30,7 @@ from benchmark.core.records import CELL_COLUMNS
 from benchmark.core.seeding import derive
 from benchmark.runs.table import RunTable
 from benchmark.stats.intervals import Floats, mean_sd, t_half_widths
-from benchmark.stats.paired import corrected, paired_tests
-from benchmark.stats.samples import moderate
+from benchmark.stats.paired import corrected, paired_tests, shared_variances
 from benchmark.study.model import Study
 from benchmark.study.trials import AUTHORS, EQUAL, FOLD, TRIAL, Choice, trial_setting
 
@@ -84,7 +83,9 @@ def _place_tables(
     """
     parts, redrawn, losses = [], {}, [*trials]
     for loss, folds in trials.items():
-        redrawn[loss] = resampled(folds[1:], DRAWS, _generator("trials", *where, loss))
+        redrawn[loss] = resampled(
+            folds[1:], DRAWS, np.random.default_rng(derive(0, "budgets", "trials", *where, loss))
+        )
         mean = expected_best(folds[1:].mean(axis=1))
         bounds = [alpha / 2, 1 - alpha / 2]
         low, high = np.quantile(expected_best(redrawn[loss]), bounds, axis=0)
@@ -95,7 +96,7 @@ def _place_tables(
         rules, n = EQUAL if budget else AUTHORS, np.isfinite(scores).sum(axis=1)
         mean, sd = mean_sd(scores)
         half, level = t_half_widths(sd, n, 1 - alpha), np.nan_to_num(mean)
-        generator = _generator("seeds", *where, rules, budget)
+        generator = np.random.default_rng(derive(0, "budgets", "seeds", *where, rules, budget))
         draws = {"seeds": np.nan_to_num(seeds_drawn(scores, DRAWS, generator))}
         if budget:
             # Only chosen settings were run on the test classes, so trials drawn again move a test
@@ -116,10 +117,7 @@ def _place_tables(
         })  # fmt: skip
         parts.append(("ranks", ranks))
         if budget and 0 in finals:
-            difference = scores - finals[0]
-            sd, n = mean_sd(difference)[1], np.isfinite(difference).sum(axis=1)
-            shared = moderate(sd**2, n - 1.0)[:2]
-            tests = paired_tests(scores, finals[0], alpha, shared)
+            tests = paired_tests(scores, finals[0], alpha, shared_variances(scores - finals[0]))
             gaps.append(tests.assign(loss=losses, trials=budget, family=budget))
     if gaps:
         tests = corrected(pd.concat(gaps, ignore_index=True), alpha)
@@ -192,10 +190,6 @@ def _with_seconds(ranks: pd.DataFrame, trials: RunTable, final: RunTable) -> pd.
         seconds=[spent.loc[[tuple(where)], 1:most].sum(axis=1).iloc[0] for *where, most in keys],
         run_seconds=[ends.get(key, np.nan) for key in keys],
     )
-
-
-def _generator(*role: str | int) -> np.random.Generator:
-    return np.random.default_rng(derive(0, "budgets", *role))
 
 
 def select(study: Study, table: RunTable) -> list[Choice]:

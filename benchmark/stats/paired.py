@@ -79,6 +79,12 @@ def _note(count: int, one: int, other: int, mean: float, spread: float) -> str:
     return "; ".join(words)
 
 
+def shared_variances(differences: Floats) -> tuple[Floats, Floats]:
+    """Return variance (T,) and df of one difference by seed (T, S), moderated over the rows."""
+    sd, n = mean_sd(differences)[1], np.isfinite(differences).sum(axis=1)
+    return moderate(sd**2, n - 1.0)[:2]
+
+
 def corrected(table: pd.DataFrame, alpha: float) -> pd.DataFrame:
     """Return ``table`` of tests with p_holm, family_size, significant and detectable.
 
@@ -138,9 +144,7 @@ def tested(table: pd.DataFrame, pairs: list[tuple[str, int, int]], alpha: float)
     every = np.array([pair for rows in groups for pair in itertools.combinations(rows, 2)])
     for place in np.unique(places[every[:, 0]]):
         one, two = every[places[every[:, 0]] == place].T
-        differences = values[one] - values[two]
-        n, (_, sd) = np.isfinite(differences).sum(axis=1), mean_sd(differences)
-        variance[one, two], df[one, two], *_ = moderate(sd**2, n - 1.0)
+        variance[one, two], df[one, two] = shared_variances(values[one] - values[two])
     at = np.minimum(first, second), np.maximum(first, second)
     where = table.index[first].to_frame(index=False)
     where.insert(len(GROUP), "kind", kinds)
@@ -188,9 +192,7 @@ def against_default(
         for sides in (scores, [default] * len(scores))
     )
     own = np.array([each == default for each in scores], bool)
-    differences = first - second
-    n, (_, sd) = np.isfinite(differences).sum(axis=1), mean_sd(differences)
-    variance, df, *_ = moderate(np.where(own, np.nan, sd**2), n - 1.0)
-    tests = paired_tests(first, second, alpha, (variance, df))
+    shared = shared_variances(np.where(own[:, None], np.nan, first - second))
+    tests = paired_tests(first, second, alpha, shared)
     tests.loc[own, tests.columns.drop("note")] = np.nan
     return corrected(tests.assign(family="sweep"), alpha).drop(columns="family")

@@ -1,8 +1,4 @@
-"""Write ``docs/background/error_rates.md`` and its figure: ``make error-rates``.
-
-Exit status 1 when a goal that was set before any simulation is missed by more than Monte Carlo
-error.
-"""
+"""Write ``docs/background/error_rates.md`` and its figure: ``make error-rates``."""
 
 import sys
 from pathlib import Path
@@ -58,7 +54,7 @@ def draw_rates(table: pd.DataFrame) -> drawing.Drawing:
 
 
 def main(tables: int = 4000, claimed: int = 600, out: Path = OUT) -> int:
-    """Simulate, write the page and the figure, and return the exit status.
+    """Simulate and write; return 1 if a goal is missed by more than Monte Carlo error, else 0.
 
     ``tables`` are drawn for the rule, half of them elsewhere, and ``claimed`` of each claim.
     """

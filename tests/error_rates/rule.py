@@ -18,16 +18,8 @@ from scipy.optimize import elementwise
 
 from benchmark.core.seeding import derive
 from benchmark.stats.intervals import Floats, mean_sd, t_interval
-from benchmark.stats.planning import Levels, obrien_fleming, pocock
-from benchmark.stats.reproduction import (
-    ALPHA,
-    DRIFTED,
-    REPRODUCED,
-    UNDECIDED,
-    Evidence,
-    compare,
-    marks,
-)
+from benchmark.stats.planning import ALPHA, Levels, obrien_fleming, pocock
+from benchmark.stats.reproduction import DRIFTED, REPRODUCED, UNDECIDED, Evidence, compare, marks
 from benchmark.stats.samples import Moderated, moderate
 
 Moderation = Callable[[Floats, Floats], Moderated]
@@ -65,8 +57,7 @@ def draw(
 ) -> tuple[Floats, Floats]:
     """Return ``tables`` tables in which ours exceeds the reference by ``truth`` (C,) on average.
 
-    Scores of ours (T, C, n), NaN where a run diverged, and the runs (T, C, m) behind theirs. Equal
-    arguments give equal tables.
+    They are ours (T, C, n), NaN where a run diverged, and the runs (T, C, m) behind theirs.
     """
     role = (f"{stream} tables", repr(world), str(np.max(truth)), str(np.ndim(truth)))
     rng = np.random.default_rng(derive(0, *role))
@@ -251,8 +242,7 @@ PLANS: dict[str, tuple[tuple[int, ...], float | Levels]] = {
 }
 
 
-# The share of simulated tables or numbers, and its Monte Carlo limits.
-class Rate(NamedTuple):
+class Rate(NamedTuple):  # a share of simulated tables or numbers, and its Monte Carlo limits
     value: float
     low: float
     high: float
@@ -357,10 +347,7 @@ def world_table(tables: int, seeds: tuple[int, ...] = (3, 5)) -> pd.DataFrame:
 def sequence_table(tables: int) -> pd.DataFrame:
     """Return one row per kind of reference and plan of looks, each with its level or levels.
 
-    any_drifted            tables with a false drift at some look
-    reproduced_at_margin   numbers on the edge of the margin called reproduced at some look
-    drift_seen_...         3 points called drifted at the first look, and at some, at spread 0.3
-    confirmed_...          equal numbers called reproduced, likewise
+    Errors are at some look; a drift of 3 points, and equal numbers, at the first and at some.
     """
 
     def rates(reference: str, looks: str) -> dict[str, Rate]:
