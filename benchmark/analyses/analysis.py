@@ -226,8 +226,8 @@ def recorded(spec: RunSpec, folder: Path, say: Callable[[str], None]) -> Recordi
 
 
 def _train(spec: RunSpec) -> Recording:
+    from benchmark.core.interrupts import StopRequest
     from benchmark.training.components import build_components
-    from benchmark.training.interrupt import StopRequest
     from benchmark.training.loop import Trainer
     from benchmark.training.numerics import prepare_numerics
     from benchmark.training.progress import Progress

@@ -12,14 +12,40 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import click
 import typer
+import typer.core
 
 from benchmark.core.errors import printable
 
 if TYPE_CHECKING:
     from benchmark.study import Study
 
+# The verbs that help lists; it names the others, which are single steps of a workflow.
+PANELS = {
+    "Use": "run plan finish add-seeds challenge conform judge",
+    "Look closer": "check explain compare claims analyse gallery fidelity",
+    "Data": "data folder validate freeze",
+}
+
+
+class Verbs(typer.core.TyperGroup):
+    """Lists verbs by what they are for, most used first."""
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write one line a verb, in panels."""
+        for panel, names in PANELS.items():
+            with formatter.section(panel):
+                listed = [(name, self.commands[name]) for name in names.split()]
+                formatter.write_dl([(name, each.get_short_help_str(61)) for name, each in listed])
+        steps = [name for name, each in self.commands.items() if not each.hidden]
+        steps = sorted(set(steps) - set(" ".join(PANELS.values()).split()))
+        with formatter.section("Single steps"):
+            formatter.write_text(", ".join(steps))
+
+
 app = typer.Typer(
+    cls=Verbs,
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
@@ -88,8 +114,8 @@ def load(study: str, results: Path) -> Study:
 
 def parse_pairs(option: str, pairs: Sequence[str], texts: Collection[str] = ()) -> dict[str, Any]:
     """Return KEY=VALUE as a dictionary; values are read as YAML, and as they are for ``texts``."""
+    from benchmark.core.documents import YamlError, parse_yaml
     from benchmark.core.errors import ConfigError
-    from benchmark.core.plain import YamlError, parse_yaml
 
     wrong = [pair for pair in pairs if "=" not in pair or pair.startswith("=")]
     if wrong:

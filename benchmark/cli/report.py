@@ -1,4 +1,6 @@
-"""The verbs that make statistics, verdicts, tables, figures and the report page of a study."""
+"""The verbs behind the runs: report and gallery, verdicts, claims, frozen references."""
+
+from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -49,7 +51,7 @@ def gallery(
     _build(study, results, Choice(first, second, batch_size, seed))
 
 
-def _build(study: str, results: Path, choice: "Choice | None" = None) -> None:
+def _build(study: str, results: Path, choice: Choice | None = None) -> None:
     from benchmark.report.build import build
     from benchmark.study.workflow import PAGE
 
@@ -74,3 +76,120 @@ def _build(study: str, results: Path, choice: "Choice | None" = None) -> None:
 
 for _gone in ("stats", "papers", "tables", "plots", "report"):  # what one step each made
     app.command(_gone, hidden=True, help="Now a part of 'build'.")(build)
+
+
+Selection = Annotated[
+    str, typer.Option(help="epoch: paper (each paper's own rule), other, last, best or one_best")
+]
+
+
+@app.command()
+def verdicts(study: StudyName, results: Results = RESULTS) -> None:
+    """Judge every reference number of STUDY.
+
+    Writes results/STUDY/verdicts.csv and verdicts_other.csv.
+
+    The second has the other reading of the epoch: see docs/statistics.md.
+
+    Example: python -m benchmark verdicts embedded
+    """
+    from benchmark.papers.judging import frozen_path
+    from benchmark.report.build import write_verdicts
+    from benchmark.runs.table import RunTable
+
+    loaded = load(study, results)
+    folder, frozen = loaded.folder(results), frozen_path(loaded)
+    if frozen and not frozen.is_file():
+        advice = f"'python -m benchmark freeze {loaded.name}' writes them"
+        echo(f"no frozen runs at {frozen} yet: {advice}", err=True)
+    write_verdicts(loaded, RunTable.read(folder), folder)
+    echo(f"wrote {folder / 'verdicts.csv'}, {folder / 'verdicts_other.csv'}")
+
+
+@app.command()
+def check(study: StudyName, results: Results = RESULTS, selection: Selection = "paper") -> None:
+    """Print the verdicts; exit status 1 if any drifted.
+
+    Also what of its analysis has changed since it was registered.
+
+    Example: python -m benchmark check embedded
+    """
+    from benchmark.papers.judging import judge_study
+    from benchmark.papers.registration import registration_state
+    from benchmark.papers.verdicts import DRIFTED, summary_text, table_of
+    from benchmark.runs.table import RunTable
+
+    loaded = load(study, results)
+    table = table_of(judge_study(loaded, RunTable.read(loaded.folder(results)), selection))
+    echo(summary_text(table))
+    echo(f"\n{registration_state(loaded, results)}")
+    if (table["verdict"] == DRIFTED).any():
+        raise typer.Exit(1)
+
+
+@app.command()
+def claims(
+    study: Annotated[
+        str | None, typer.Argument(metavar="[STUDY]", help="name or path of the study")
+    ] = None,
+    results: Results = RESULTS,
+    listing: Annotated[
+        bool, typer.Option("--list", help="print the claims themselves, without any study")
+    ] = False,
+) -> None:
+    """Test the papers' sentences on the runs of STUDY.
+
+    Writes results/STUDY/claims.csv and claims_parts.csv.
+
+    Example: python -m benchmark claims sweeps
+    """
+    from benchmark.papers.claim_verdicts import list_text, summary_text
+    from benchmark.papers.paper import claims_of
+    from benchmark.report.build import write_claims
+    from benchmark.runs.table import RunTable
+
+    if listing:
+        echo(list_text(claims_of()))
+        return
+    if study is None:
+        raise typer.BadParameter("give the name of a study, or --list")
+    loaded = load(study, results)
+    folder = loaded.folder(results)
+    judged = write_claims(loaded, RunTable.read(folder), folder)
+    echo(f"wrote {folder / 'claims.csv'}, {folder / 'claims_parts.csv'}")
+    echo(summary_text(judged))
+
+
+@app.command()
+def freeze(
+    study: StudyName,
+    results: Results = RESULTS,
+    out: Annotated[
+        Path | None, typer.Option(help="file to write; default: the study's frozen reference")
+    ] = None,
+    partial: Annotated[
+        bool, typer.Option("--partial", help="accept missing, failed or stale runs")
+    ] = False,
+) -> None:
+    """Freeze the scores of STUDY's runs as its reference.
+
+    Of a study whose settings trials chose, trials and final runs are frozen, into a folder.
+
+    Example: python -m benchmark freeze embedded --out results/reference/embedded.csv
+    """
+    from benchmark.papers.judging import freeze as freeze_runs
+    from benchmark.papers.judging import frozen_path
+    from benchmark.runs.collect import freeze_field
+    from benchmark.runs.table import RunTable
+
+    loaded = load(study, results)
+    table = RunTable.read(loaded.folder(results))
+    if chosen_by := loaded.references.trials:
+        folder = out or results / "reference" / chosen_by
+        trials = RunTable.read(results / chosen_by)
+        count = freeze_field(trials, table, loaded.metrics[0], folder)
+        echo(f"froze {count} trials and final runs below {folder}")
+        return
+    target = out or frozen_path(loaded) or results / "reference" / f"{loaded.name}.csv"
+    count = freeze_runs(table, target, metrics=list(loaded.metrics), partial=partial)
+    echo(f"froze {count} runs in {target}")

@@ -1,16 +1,39 @@
-"""The verbs of a whole study: run, finish, select its settings by trials, challenge the field."""
+"""The verbs that run: a study to its report, single steps of it, one run, many short runs."""
 
+import ctypes
+import json
 import os
 import signal
-import sys
+import time
+import traceback
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import redirect_stdout, suppress
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from benchmark.cli import MAX_THREADS, Results, StudyName, app, echo, load
-from benchmark.core.errors import ConfigError
-from benchmark.core.records import RESULTS
+from benchmark.cli import (
+    MAX_PROCESSES,
+    MAX_THREADS,
+    Results,
+    StudyName,
+    app,
+    echo,
+    folder_to_write,
+    load,
+)
+from benchmark.core.environment import take_gpus
+from benchmark.core.errors import ConfigError, RunError
+from benchmark.core.interrupts import (
+    EXIT_INTERRUPTED,
+    Interrupted,
+    held_back_from_workers,
+    ignore_interrupts,
+)
+from benchmark.core.records import LOG, RESULTS, SPEC
 
 
 def _cores(text: str) -> str:
@@ -56,31 +79,28 @@ def run(
 
 
 def snakemake_words(study: Path, cores: str, results: Path) -> list[str]:
-    """Return the arguments with which Snakemake runs a study."""
-    from benchmark.study.model import ROOT
-
-    files = ["--snakefile", str(ROOT / "Snakefile")]
-    files += ["--profile", str(ROOT / "workflow" / "profiles" / "local")]
-    settings = [_setting("study", study), _setting("results", results)]
-    return [*files, "--cores", cores, "--config", *settings]
-
-
-def _setting(key: str, path: Path) -> str:
-    """Return a setting for --config, which reads the folder 1.10 as 1.1, but not ./1.10.
+    """Return the arguments with which Snakemake runs a study.
 
     Raise ConfigError for a path that is another one in YAML, as Snakemake reads it.
     """
     import yaml
 
-    text = str(path) if path.is_absolute() else f"./{path}"
-    try:
-        read = yaml.safe_load(text)
-    except yaml.YAMLError:
-        read = None
-    if read != text:
-        words = f"the path {text!r} cannot be handed to Snakemake; rename it, without '#' and ':'"
-        raise ConfigError(key, [f"{words}, blanks at its ends and line breaks"])
-    return f"{key}={text}"
+    from benchmark.study.model import ROOT
+
+    settings = []
+    for key, path in (("study", study), ("results", results)):
+        text = str(path) if path.is_absolute() else f"./{path}"  # the folder 1.10 would become 1.1
+        try:
+            read = yaml.safe_load(text)
+        except yaml.YAMLError:
+            read = None
+        if read != text:
+            words = f"the path {text!r} cannot be handed to Snakemake; rename it, without '#'"
+            raise ConfigError(key, [f"{words} and ':', blanks at its ends and line breaks"])
+        settings.append(f"{key}={text}")
+    files = ["--snakefile", str(ROOT / "Snakefile")]
+    files += ["--profile", str(ROOT / "workflow" / "profiles" / "local")]
+    return [*files, "--cores", cores, "--config", *settings]
 
 
 @app.command()
@@ -130,43 +150,132 @@ def select(
         echo(f"wrote {path}")
 
 
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+PR_SET_PDEATHSIG = 1  # of prctl
+
+
 @app.command()
-def challenge(
-    loss: Annotated[Path, typer.Argument(help="Python file that registers a loss of its own name")],
-    trials: Annotated[
-        int, typer.Option(help="number of trials: one of the field's budgets", min=1, max=99)
-    ] = 4,
-    cores: Cores = "all",
-    field: Annotated[
-        Path | None, typer.Option(help="folder of the field's frozen results", file_okay=False)
+def train(
+    spec: Annotated[Path, typer.Option(help="spec.json of the run")],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="folder of the result; default: beside the spec", callback=folder_to_write
+        ),
     ] = None,
+    started: Annotated[float | None, typer.Option(hidden=True)] = None,
+) -> None:
+    """Train and evaluate one run, or continue it.
+
+    Exit status 75: stopped on request, run again.
+
+    Example: python -m benchmark train --spec spec.json
+    """
+    started = time.monotonic() if started is None else started
+    if spec.is_dir() and (spec / SPEC).is_file():
+        words = f"--spec {spec} is a run's folder; give the file in it: --spec {spec / SPEC}"
+        raise RunError(words)
+    if not spec.is_file():
+        raise RunError(
+            f"--spec {spec} is not a file; 'python -m benchmark specs STUDY' writes the "
+            "specifications of a study, 'python -m benchmark plan STUDY' says which runs are left"
+        )
+    # before numpy and torch are imported, which read them only once
+    with suppress(ValueError, KeyError, TypeError):  # reading it properly reports what is wrong
+        threads = json.loads(spec.read_bytes())["recipe"]["training"]["threads"]
+        for variable in THREAD_VARIABLES:
+            os.environ.setdefault(variable, str(threads))
+    from benchmark.training.fork_server import train_forked
+
+    status = train_forked(started)
+    if status is None:
+        from benchmark.training.run import train as train_run
+
+        take_gpus(1)
+        try:
+            train_run(spec, out, started=started)
+        except Interrupted as event:
+            echo(event)
+            status = EXIT_INTERRUPTED
+        except KeyboardInterrupt:
+            echo("stopped at once; the same command continues from the last checkpoint")
+            status = EXIT_INTERRUPTED
+    raise typer.Exit(status)
+
+
+@app.command()
+def fill(
+    study: StudyName,
+    workers: Annotated[int, typer.Option(help="processes", min=1, max=MAX_PROCESSES)] = 2,
     results: Results = RESULTS,
 ) -> None:
-    """Compare a loss of yours with others at equal trials.
+    """Train missing runs, many in each process.
 
-    By the rules of 'reality_check', with its frozen results.
+    For runs of seconds, whose jobs cost more than their training; 'run' then does the rest.
 
-    Example: python -m benchmark challenge my_losses/ramp_ap.py --trials 4
+    Example: python -m benchmark fill reality_check --workers 2
     """
-    import subprocess
-
-    from benchmark.core.environment import PLUGINS
-    from benchmark.core.files import guess_csv
     from benchmark.core.interrupts import handling_stop_signals
-    from benchmark.report.answer import standing
-    from benchmark.study.model import ROOT
-    from benchmark.study.own import FIELD, write_challenge
+    from benchmark.runs.folders import status_of, write_specs
+    from benchmark.study.grid import expand
 
-    field = field or ROOT / "results" / "reference" / FIELD
-    study, plugins = write_challenge(loss, trials, field, results)
-    os.environ[PLUGINS.name] = os.pathsep.join(filter(None, [str(plugins), PLUGINS.value()]))
-    command = [sys.executable, "-m", "benchmark", "run", str(study), "--cores", cores]
-    # what stops this command stops the workflow, which ends in its own good order
-    with handling_stop_signals(lambda number, _: process.send_signal(number)):
-        process = subprocess.Popen([*command, "--results", str(results)])
-        status = process.wait()
-    if status:
-        raise typer.Exit(128 - status if status < 0 else status)
-    final = results / f"{study.stem}-selected"
-    echo("\n".join(standing(guess_csv(final / "stats" / "budget_ranks.csv"), loss.stem)))
-    echo(f"page: {final / 'report' / 'index.html'}")
+    for variable in THREAD_VARIABLES:
+        os.environ.setdefault(variable, "1")
+    runs = expand(load(study, results))
+    write_specs(runs, results)
+    done = ("ok", "diverged")
+    left = [run for run in runs.values() if status_of(run, results).status not in done]
+    specs = [results / run.spec.folder / SPEC for run in left]
+    failed = 0
+    spawn = get_context("spawn")  # torch's threads do not survive a fork
+    stopping = handling_stop_signals(signal.default_int_handler)
+    with (
+        stopping,
+        ProcessPoolExecutor(workers, spawn, _leave_signals_to_the_parent, (os.getpid(),)) as pool,
+    ):
+        try:
+            with held_back_from_workers():
+                errors = pool.map(_train_quietly, specs)  # starts the workers
+            for number, error in enumerate(errors, 1):
+                failed += bool(error)
+                if error:
+                    echo(f"failed: {specs[number - 1].parent}: {error}", err=True)
+                if number % 20 == 0 or number == len(specs):
+                    lost = f", {failed} failed" if failed else ""
+                    echo(f"{number - failed} of {len(specs)} runs finished{lost}")
+        except BrokenProcessPool:
+            words = "a process was killed (is the memory full?); finished runs are kept"
+            echo(f"{words}, the same command continues", err=True)
+            failed = 1
+        except KeyboardInterrupt:
+            pool.shutdown(cancel_futures=True)
+            echo("stopped; finished runs are kept, the same command continues", err=True)
+            failed = 1
+    raise typer.Exit(1 if failed else 0)
+
+
+def _leave_signals_to_the_parent(parent: int) -> None:
+    """Let a worker end its run, which takes seconds, unless the parent itself is killed."""
+    ignore_interrupts()
+    # by a signal: a thread that waits for it would be there when a run forks its loaders
+    with suppress(AttributeError, OSError):  # Linux alone has it
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it ended before this process asked
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _train_quietly(spec: Path) -> str:
+    """Train one run with its words in its own log; return why it failed, or ""."""
+    from benchmark.core.errors import BenchmarkError
+    from benchmark.training.run import train as train_run
+
+    with open(spec.with_name(LOG), "a", encoding="utf-8") as log, redirect_stdout(log):
+        try:
+            train_run(spec)
+        except BenchmarkError as error:
+            print(f"error: {error}", file=log)
+            return str(error)
+        except Exception as error:  # the other runs go on
+            traceback.print_exc(file=log)
+            return f"{type(error).__name__}: {error}"
+    return ""

@@ -4,6 +4,8 @@ Python answers with a traceback until the process says what it does. So interrup
 while processes are started, and these ignore them: their parent ends them.
 """
 
+from __future__ import annotations
+
 import atexit
 import multiprocessing
 import multiprocessing.connection
@@ -12,7 +14,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from multiprocessing import resource_tracker
 from typing import Any
 
@@ -71,7 +73,7 @@ def keep_interrupts() -> None:
     """
     others = sys.unraisablehook
 
-    def hook(found: "sys.UnraisableHookArgs") -> None:
+    def hook(found: sys.UnraisableHookArgs) -> None:
         if found.exc_type is not KeyboardInterrupt:
             others(found)
             return
@@ -155,3 +157,29 @@ class Interrupt:
         except Exception:  # an import was interrupted, and what it left cannot be used
             words = "stopped; finished runs are kept, the same command continues"
         print(words, file=sys.stderr)
+
+
+# EX_TEMPFAIL of sysexits.h: try again later
+EXIT_INTERRUPTED = 75
+
+
+class Interrupted(Exception):  # noqa: N818 - an event, not an error
+    """The run was asked to stop and has saved its state."""
+
+
+class StopRequest(ExitStack):
+    """Notes a signal to stop while the context is open, so that a run stops between two steps.
+
+    A second Ctrl-C interrupts at once.
+    """
+
+    requested = False
+
+    def __enter__(self) -> StopRequest:
+        self._before = self.enter_context(handling_stop_signals(self._note))
+        return self
+
+    def _note(self, number: int, _: Any) -> None:
+        self.requested = True
+        if number == signal.SIGINT:
+            signal.signal(number, self._before[number])

@@ -12,8 +12,8 @@ from typing import ClassVar
 
 import pandas as pd
 
+from benchmark.core.documents import whole_number
 from benchmark.core.paths import is_text
-from benchmark.core.plain import whole_number
 from benchmark.datasets import DATASETS
 from benchmark.datasets.base import Archive, Findings, ImageSet, Protocol
 from benchmark.datasets.index import IndexedLoader, index_rows

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from benchmark.core.documents import whole_number
 from benchmark.core.environment import available_cores
 from benchmark.core.errors import DataError
-from benchmark.core.plain import whole_number
 
 BLOCK_BYTES = 128 * 2**20
 # Rows this close to unit length are left as they are: scores are those of the caller's own vectors.

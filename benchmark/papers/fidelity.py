@@ -11,9 +11,9 @@ from typing import Any, Literal
 import pandas as pd
 import yaml
 
+from benchmark.core.documents import parse_yaml
 from benchmark.core.errors import ReferenceDataError
 from benchmark.core.options import defaults_of
-from benchmark.core.plain import parse_yaml
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.papers.paper import Effect, Fact, load_papers, read_facts
 from benchmark.study import Study

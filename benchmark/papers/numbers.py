@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, StringConstraints
 
-from benchmark.core.plain import whole_number
+from benchmark.core.documents import whole_number
 from benchmark.metrics.metric import metric_of
 from benchmark.papers.reading import Closed, Distinct
 from benchmark.stats.judgement import NUMBER

@@ -14,8 +14,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
+from benchmark.core.documents import YamlError, parse_yaml
 from benchmark.core.errors import ReferenceDataError, unknown_name
-from benchmark.core.plain import YamlError, parse_yaml
 from benchmark.papers.checks import paper_problems
 from benchmark.papers.claims import Claim
 from benchmark.papers.numbers import (
@@ -29,7 +29,7 @@ from benchmark.papers.numbers import (
 from benchmark.papers.reading import Closed, read_csv, read_own, read_yaml
 from benchmark.papers.vocabulary import Condition, Method, Vocabulary, load_vocabulary
 from benchmark.study.data_files import FIDELITY, PACKAGE, PAPER, paper_folders, published_names
-from benchmark.study.documents import JOINT
+from benchmark.study.model import JOINT
 
 THIS_SUITE = "this suite"  # where the source of an own claim begins
 # The change of a score that a deviation is expected to make, in points; judged, not measured.

@@ -34,7 +34,7 @@ from benchmark.stats.intervals import spread, t_interval
 from benchmark.stats.paired import against_default
 from benchmark.stats.samples import NO_RUNS, Sample, Samples
 from benchmark.study import Study
-from benchmark.study.documents import JOINT
+from benchmark.study.model import JOINT
 
 # Instead of a verdict: a quoted value, a time, a quantity, another training set.
 QUOTED, TIME, NO_SCORE, OTHER_DATA = "quoted", "time", "no_score", "other_data"

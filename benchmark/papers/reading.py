@@ -9,10 +9,10 @@ from typing import Any
 
 from pydantic import AfterValidator, ConfigDict, ValidationError
 
+from benchmark.core.documents import read_document
 from benchmark.core.errors import ConfigError, unknown_name
 from benchmark.core.files import adapter
 from benchmark.core.options import worded
-from benchmark.study.documents import read_document
 
 
 class Closed:

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from benchmark.core.documents import Document
 from benchmark.core.errors import ConfigError, Problem, unknown_name
 from benchmark.core.options import build, defaults_of, options_of
 from benchmark.core.recipe import UNTRAINED, Recipe, memory_problem
@@ -22,7 +23,6 @@ from benchmark.input import samplers
 from benchmark.losses.catalogue import LossFacts
 from benchmark.metrics.metric import check_metric, k_of, metric_of
 from benchmark.study.data_files import FINAL, TRIALS, field_folder, published_names
-from benchmark.study.documents import Document
 from benchmark.study.grid import conflicts, looks_problem
 from benchmark.study.model import Block, BlockFile, RecipeFile, Study, StudyFile, Variant
 from benchmark.study.recipes import merge, overlay, read_recipe, without_losses

@@ -3,12 +3,12 @@
 import difflib
 from pathlib import Path
 
+from benchmark.core.documents import nearest_file, read_document
 from benchmark.core.errors import ConfigError
 from benchmark.losses import catalogue
 from benchmark.study.checks import Checker
-from benchmark.study.documents import JOINT, base_of, nearest_file, read_document
 from benchmark.study.grid import at_look, look_state
-from benchmark.study.model import ROOT, Study
+from benchmark.study.model import JOINT, ROOT, Study, base_of
 from benchmark.study.trials import on_other_dataset
 
 

@@ -232,6 +232,26 @@ class RecipeFile(Recipe):
     )
 
 
+JOINT = "-on-"  # between the name of a study and the other dataset that it runs on
+
+
+def name_on(study: str | Path, dataset: str) -> str:
+    """Return the name or path under which ``study`` on another dataset is loaded."""
+    stem, suffix = str(study), ""
+    if stem.endswith((".yaml", ".yml")):
+        stem, suffix = stem.rpartition(".")[0], ".yaml"
+    return f"{stem}{JOINT}{dataset}{suffix}"
+
+
+def base_of(name: str) -> str:
+    """Return the study whose name or path on another dataset this is, "" for any other name."""
+    stem, joint, dataset = name.rpartition(JOINT)
+    if not joint or not stem or "/" in dataset:
+        return ""
+    suffix = ".yaml" if dataset.endswith((".yaml", ".yml")) else ""
+    return f"{stem}{suffix}"
+
+
 def schema_files() -> dict[Path, str]:
     """Return the text of each committed schema by its path."""
     kinds = {"study": StudyFile, "recipe": RecipeFile}

@@ -21,12 +21,12 @@ import yaml
 from jinja2 import Environment, PackageLoader
 
 from benchmark.core.code_version import meaning
+from benchmark.core.documents import read_document
 from benchmark.core.errors import ConfigError
 from benchmark.core.files import copy_file, write_text
 from benchmark.core.recipe import ModelConfig
 from benchmark.core.records import RESULT
 from benchmark.datasets import load_dataset
-from benchmark.study.documents import read_document
 from benchmark.study.load import find_study, load_study
 
 SAMPLED = 64  # images that are opened

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.core.code_version import version_of
+from benchmark.core.documents import Document, nearest_file, read_document
 from benchmark.core.environment import cache_folder
 from benchmark.core.errors import ConfigError, Problem
 from benchmark.core.files import from_child
 from benchmark.core.options import build
 from benchmark.core.recipe import GOOGLENET, GOOGLENET_WEIGHTS, ModelConfig, Recipe, check_recipe
-from benchmark.study.documents import Document, nearest_file, read_document
 from benchmark.study.model import LABEL, ROOT, RecipeFile
 
 WORDS = ("label", "extends", "source", "sources", "resources")  # they decide no number

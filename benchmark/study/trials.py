@@ -17,6 +17,7 @@ from typing import Any
 
 import yaml
 
+from benchmark.core.documents import Document
 from benchmark.core.errors import ConfigError, unknown_name
 from benchmark.core.files import begin_folder, copy_file, read_record, write_json, write_text
 from benchmark.core.options import defaults_of, hints_of, options_of
@@ -24,8 +25,7 @@ from benchmark.core.recipe import OptimizerConfig, SamplerConfig
 from benchmark.core.records import SCHEMA, DatasetChoice, Setting
 from benchmark.core.seeding import derive
 from benchmark.losses.catalogue import LossFacts
-from benchmark.study.documents import Document, name_on
-from benchmark.study.model import Block, Rules, Study, Trials, Variant
+from benchmark.study.model import Block, Rules, Study, Trials, Variant, name_on
 from benchmark.study.recipes import recipes_beside
 
 TRIAL = "trial"  # "trial00" is the published setting, "trial01" the first drawn

@@ -11,14 +11,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
+from benchmark.core.documents import read_document
 from benchmark.core.environment import STUDY
 from benchmark.core.errors import BenchmarkError, ConfigError, print_error
 from benchmark.core.records import RESULT, RESULTS
 from benchmark.study import Study, load_study
 from benchmark.study.data_files import data_files, named_papers
-from benchmark.study.documents import name_on, read_document
 from benchmark.study.grid import Run, expand
 from benchmark.study.load import config_folders
+from benchmark.study.model import name_on
 from benchmark.study.trials import FILE as SELECTION
 from benchmark.study.trials import is_current, selected_path
 

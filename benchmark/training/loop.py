@@ -9,13 +9,13 @@ import numpy as np
 import torch
 
 from benchmark.core import provenance
+from benchmark.core.interrupts import Interrupted, StopRequest
 from benchmark.core.records import METRICS
 from benchmark.core.results import EpochRecord, Scores
 from benchmark.input.create import create_input
 from benchmark.training.checkpoint import load_checkpoint, save_checkpoint
 from benchmark.training.components import Components
 from benchmark.training.evaluate import EmbeddedProtocol, Measured, embed_images
-from benchmark.training.interrupt import Interrupted, StopRequest
 from benchmark.training.optimizer import learning_rate_factor, set_learning_rate
 from benchmark.training.progress import Progress
 from benchmark.training.state import RunState

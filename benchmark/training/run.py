@@ -13,6 +13,7 @@ import torch
 from benchmark.core import provenance
 from benchmark.core.errors import RunError
 from benchmark.core.files import replacing
+from benchmark.core.interrupts import Interrupted, StopRequest
 from benchmark.core.recipe import EvaluationConfig
 from benchmark.core.records import NEIGHBOURS, PROVENANCE, QUERIES, RESULT, SPEC_DIGEST, RunSpec
 from benchmark.core.results import (
@@ -35,7 +36,6 @@ from benchmark.datasets.base import ImageSet, Protocol
 from benchmark.training.checkpoint import remove_checkpoint
 from benchmark.training.components import Components, build_components
 from benchmark.training.evaluate import EmbeddedProtocol
-from benchmark.training.interrupt import Interrupted, StopRequest
 from benchmark.training.loop import Evaluated, Trainer, write_metrics
 from benchmark.training.numerics import prepare_numerics
 from benchmark.training.progress import Progress, logged_live

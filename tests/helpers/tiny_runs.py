@@ -14,12 +14,12 @@ from typing import Any
 
 from workplace import STUCK
 
+from benchmark.core.interrupts import StopRequest
 from benchmark.core.options import build, defaults_of
 from benchmark.core.recipe import Recipe
 from benchmark.core.records import METRICS, DatasetChoice, LossChoice, RunSpec, Setting
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.training.checkpoint import CHECKPOINT
-from benchmark.training.interrupt import StopRequest
 
 TIMES = {"images_per_second", "loss_ms", "seconds"}
 

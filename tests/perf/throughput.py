@@ -22,8 +22,9 @@ from perf.timing import Row, compare, seconds_of
 from PIL import Image
 from torch.utils.data import DataLoader
 
-from benchmark.cli.train import THREAD_VARIABLES
+from benchmark.cli.run import THREAD_VARIABLES
 from benchmark.core.environment import available_cores
+from benchmark.core.interrupts import StopRequest
 from benchmark.core.options import build
 from benchmark.core.recipe import InputConfig, Recipe
 from benchmark.core.records import (
@@ -43,7 +44,6 @@ from benchmark.losses import create_loss
 from benchmark.models.torchvision import prepare_torchvision
 from benchmark.training.components import build_components
 from benchmark.training.evaluate import Measured
-from benchmark.training.interrupt import StopRequest
 from benchmark.training.loop import Trainer
 from benchmark.training.numerics import prepare_numerics
 from benchmark.training.progress import Progress

@@ -28,6 +28,7 @@ sys.path.insert(0, str(FOLDER))
 
 from exit_status import end_with  # noqa: E402
 
+from benchmark.core.interrupts import StopRequest  # noqa: E402
 from benchmark.core.records import (  # noqa: E402
     DatasetChoice,
     LossChoice,
@@ -40,7 +41,6 @@ from benchmark.models import EmbeddingModel, create_model  # noqa: E402
 from benchmark.study.recipes import merge, overlay, read_recipe, without_losses  # noqa: E402
 from benchmark.training.components import Components  # noqa: E402
 from benchmark.training.evaluate import Measured  # noqa: E402
-from benchmark.training.interrupt import StopRequest  # noqa: E402
 from benchmark.training.loop import Trainer  # noqa: E402
 
 LOSS_TOLERANCE = 1e-9

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from snakemake.logging import logger
 
-from benchmark.core.gpus import visible_gpus
+from benchmark.core.environment import visible_gpus
 from benchmark.papers.fidelity import study_ledger
 from benchmark.runs.folders import settle, write_spec
 from benchmark.core.interrupts import Interrupt, handle_in_a_thread

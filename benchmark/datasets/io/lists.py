@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from benchmark.core.documents import whole_number
 from benchmark.core.paths import leaves_root
-from benchmark.core.plain import whole_number
 from benchmark.datasets.base import Findings
 
 LARGEST = 2**53  # of a table's numbers: pixels

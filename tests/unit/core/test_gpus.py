@@ -7,7 +7,7 @@ import os
 import pytest
 
 from benchmark.core import gpus
-from benchmark.core.gpus import VISIBLE, take_gpus, visible_gpus
+from benchmark.core.environment import VISIBLE, take_gpus, visible_gpus
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from benchmark.core.plain import YamlError, parse_yaml
+from benchmark.core.documents import YamlError, parse_yaml
 
 BILLIONS = "a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1]\n" + "".join(
     f"{name}: &{name} [{', '.join(['*' + before] * 8)}]\n"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from benchmark.core.documents import Document, read_document
 from benchmark.core.errors import ConfigError
-from benchmark.study.documents import Document, read_document
 
 MERGED = """\
 wide: &wide {loss: smooth_ap, tau: 0.5}

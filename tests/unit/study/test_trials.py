@@ -10,8 +10,8 @@ import yaml
 from benchmark.core.errors import ConfigError
 from benchmark.core.files import read_record
 from benchmark.study import load, load_study
-from benchmark.study.documents import name_on
 from benchmark.study.grid import expand
+from benchmark.study.model import name_on
 from benchmark.study.trials import Choice, Selection, sobol, value_at, write_selected
 from benchmark.study.workflow import load_flow
 

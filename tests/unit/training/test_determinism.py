@@ -12,8 +12,8 @@ import pytest
 from PIL import Image
 from tiny_runs import curve, stop_after, tiny_spec, write_spec_in
 
+from benchmark.core.interrupts import Interrupted
 from benchmark.core.records import RESULT, DatasetChoice, RunSpec
-from benchmark.training.interrupt import Interrupted
 from benchmark.training.run import train
 
 

@@ -9,13 +9,13 @@ import resource
 import pytest
 from tiny_runs import curve, stop_after, tiny_spec, write_spec_in
 
+from benchmark.core.interrupts import Interrupted
 from benchmark.core.provenance import packages, packages_digest
 from benchmark.core.records import PROVENANCE, RESULT, RunSpec
 from benchmark.training.checkpoint import (
     CHECKPOINT,
     Identity,
 )
-from benchmark.training.interrupt import Interrupted
 from benchmark.training.run import train
 
 OFTEN = {"epochs": 1, "checkpoint_seconds": 0.0}

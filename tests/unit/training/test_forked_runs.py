@@ -15,9 +15,9 @@ import pytest
 from tiny_runs import curve, held, tiny_spec, train_command, wait_for, write_spec_in
 from workplace import STUCK
 
+from benchmark.core.interrupts import EXIT_INTERRUPTED
 from benchmark.core.records import RESULT
 from benchmark.training.fork_server import THREADS, VARIABLE, ForkServer, train_forked
-from benchmark.training.interrupt import EXIT_INTERRUPTED
 from benchmark.training.run import train
 
 QUICK = {"epochs": 1}

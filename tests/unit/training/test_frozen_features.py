@@ -13,6 +13,7 @@ from filelock import FileLock
 from tiny_runs import stop_after, tiny_spec, write_spec_in
 
 from benchmark.core.errors import ConfigError
+from benchmark.core.interrupts import Interrupted
 from benchmark.core.records import NEIGHBOURS, PROVENANCE, RESULT
 from benchmark.datasets import load_dataset
 from benchmark.input.create import create_input
@@ -20,7 +21,6 @@ from benchmark.losses.catalogue import load_catalogue
 from benchmark.models import create_model
 from benchmark.training import features
 from benchmark.training.features import FrozenFeatures
-from benchmark.training.interrupt import Interrupted
 from benchmark.training.run import train
 
 CPU = torch.device("cpu")

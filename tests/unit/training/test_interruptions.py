@@ -17,9 +17,9 @@ import pytest
 import torch
 from tiny_runs import curve, stop_after, tiny_spec, write_spec_in
 
+from benchmark.core.interrupts import Interrupted
 from benchmark.core.records import METRICS, NEIGHBOURS, PROVENANCE, QUERIES, RESULT, SPEC
 from benchmark.training.checkpoint import CHECKPOINT
-from benchmark.training.interrupt import Interrupted
 from benchmark.training.run import train
 
 WRITES = ((torch, "save"), (np, "savez_compressed"), (os, "fsync"), (os, "replace"), (os, "rmdir"))

@@ -10,10 +10,10 @@ import torch
 from tiny_runs import curve, stop_after, tiny_spec, write_spec_in
 
 from benchmark.core.errors import RunError
+from benchmark.core.interrupts import Interrupted
 from benchmark.core.records import PROVENANCE, RESULT
 from benchmark.losses import create_loss
 from benchmark.training.components import build_components
-from benchmark.training.interrupt import Interrupted
 from benchmark.training.loop import Trainer, batches_of
 from benchmark.training.numerics import prepare_numerics
 from benchmark.training.progress import Progress

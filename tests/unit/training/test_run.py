@@ -14,11 +14,11 @@ from tiny_runs import curve, held, stop_after, tiny_spec, write_spec_in
 from workplace import STUCK
 
 from benchmark.core.errors import RunError
+from benchmark.core.interrupts import EXIT_INTERRUPTED, Interrupted
 from benchmark.core.records import NEIGHBOURS, PROVENANCE, QUERIES, RESULT
 from benchmark.core.results import Result, read_query_scores
 from benchmark.losses import LOSSES
 from benchmark.training.checkpoint import CHECKPOINT
-from benchmark.training.interrupt import EXIT_INTERRUPTED, Interrupted
 from benchmark.training.run import train
 
 LOSS_NAMES = [each.name for each in LOSSES if each.facts["kind"] not in ("none", "triplets")]

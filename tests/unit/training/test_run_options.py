@@ -9,10 +9,10 @@ from tiny_runs import curve, stop_after, tiny_spec, write_spec_in
 from torch import nn
 
 from benchmark.core.errors import ConfigError
+from benchmark.core.interrupts import Interrupted
 from benchmark.core.records import PROVENANCE, RESULT
 from benchmark.core.results import Provenance
 from benchmark.training import components
-from benchmark.training.interrupt import Interrupted
 from benchmark.training.run import train
 
 FROZEN = {"freeze_batch_norm": True}

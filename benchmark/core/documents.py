@@ -5,11 +5,14 @@ few lines that expand to gigabytes (aliases of aliases).
 """
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
 
-from benchmark.core.errors import Problem
+from benchmark.core.errors import ConfigError, Problem, unknown_name
 
 MAX_VALUES = 1_000_000  # shared parts count wherever they appear
 MAX_DEPTH = 50
@@ -150,3 +153,52 @@ class _Reader:
                 self.found.lines[below] = line
                 own[name.value] = self.value(value, below, depth + 1)
         return merged | own
+
+
+@dataclass
+class Document:
+    """A parsed file: its content, and the line (from 1) of each key."""
+
+    path: Path
+    data: dict[str, Any]
+    lines: dict[str, int]
+
+    def locate(self, problem: Problem, above: str = "") -> Problem:
+        """Return ``problem``, whose key stands below ``above``, with its line.
+
+        A key without a line gets that of the nearest value around it.
+        """
+        key = ".".join(filter(None, (above, problem.key)))
+        around = key
+        while around and around not in self.lines:
+            around = around.rpartition(".")[0]
+        return replace(problem, key=key, line=self.lines.get(around))
+
+
+def read_document(path: Path) -> Document:
+    """Return the document at ``path``; raise ConfigError when it is absent or no mapping.
+
+    A key that is given twice is an error as well.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+        data, lines, twice = parse_yaml(text)
+    except OSError as error:
+        raise ConfigError(str(path), [f"cannot be read: {error.strerror}"]) from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(str(path), [f"is not UTF-8 text: {error}"]) from error
+    except YamlError as error:
+        raise ConfigError(str(path), [f"is not valid YAML: {error}"]) from error
+    if not isinstance(data, dict):
+        words = "must be a mapping of keys to values, see docs/studies.md"
+        raise ConfigError(str(path), [words])
+    if twice:
+        raise ConfigError(str(path), twice)
+    return Document(Path(path), data, lines)
+
+
+def nearest_file(kind: str, name: str, folders: Sequence[Path]) -> str:
+    """Return the message for a name that has no YAML file in ``folders``."""
+    names = {path.stem for folder in folders for path in folder.glob("*.yaml")}
+    searched = ", ".join(dict.fromkeys(str(folder) for folder in folders))
+    return f"{unknown_name(kind, name, names)} (looked in {searched})"
