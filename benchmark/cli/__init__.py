@@ -12,7 +12,6 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import click
 import typer
 import typer.core
 
@@ -32,7 +31,7 @@ PANELS = {
 class Verbs(typer.core.TyperGroup):
     """Lists verbs by what they are for, most used first."""
 
-    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(self, context: Any, formatter: Any) -> None:
         """Write one line a verb, in panels."""
         for panel, names in PANELS.items():
             with formatter.section(panel):

@@ -194,6 +194,7 @@ def train(
         take_gpus(1)
         try:
             train_run(spec, out, started=started)
+            status = 0
         except Interrupted as event:
             echo(event)
             status = EXIT_INTERRUPTED

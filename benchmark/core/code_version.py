@@ -82,7 +82,10 @@ def _walk(value: object, parts: list[str]) -> None:
     """
     if isinstance(value, ast.AST):
         parts.append(f"({type(value).__name__}")
-        hidden = _hidden_keywords(value)
+        hidden: set[str] = set()
+        if isinstance(value, ast.Call):
+            called = getattr(value.func, "id", None) or getattr(value.func, "attr", None)
+            hidden = WORDS.get(str(called), hidden)
         documented = (
             isinstance(value, _WITH_DOCSTRING) and ast.get_docstring(value, clean=False) is not None
         )
@@ -100,13 +103,6 @@ def _walk(value: object, parts: list[str]) -> None:
             _walk(item, parts)
     else:
         parts.append(repr(value))
-
-
-def _hidden_keywords(node: ast.AST) -> set[str]:
-    if not isinstance(node, ast.Call):
-        return set()
-    name = getattr(node.func, "id", None) or getattr(node.func, "attr", None)
-    return WORDS.get(str(name), set())
 
 
 def _digest(files: list[tuple[str, Path]]) -> str:

@@ -81,18 +81,17 @@ def _as_written(schema: Any) -> Any:
     """Return a schema of pydantic's whose numbers stay as they are: 0 is not 0.0 in a digest."""
     from pydantic_core.core_schema import no_info_wrap_validator_function
 
+    def checked_alone(value: Any, check: Callable[[Any], Any]) -> Any:
+        check(value)
+        return value
+
     if isinstance(schema, list):
         return [_as_written(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
     if schema.get("type") == "float":
-        return no_info_wrap_validator_function(_checked_alone, typing.cast(Any, schema))
+        return no_info_wrap_validator_function(checked_alone, typing.cast(Any, schema))
     return {key: _as_written(part) for key, part in schema.items()}
-
-
-def _checked_alone(value: Any, check: Callable[[Any], Any]) -> Any:
-    check(value)
-    return value
 
 
 def schema_of(config: type) -> dict[str, Any]:
@@ -102,12 +101,11 @@ def schema_of(config: type) -> dict[str, Any]:
 
 def problems(config: type, values: Any, where: str = "") -> list[Problem]:
     """Return all ways in which ``values`` is no ``config``, with keys below ``where``."""
-    from pydantic import ValidationError
-
     try:
-        _made(config, values)
-    except ValidationError as error:
-        return worded(config, values, error, where)
+        build(config, values, where)
+    except ConfigError as error:
+        found = [".".join(filter(None, (where, each.key))) for each in error.problems]
+        return [Problem(each.message, key) for each, key in zip(error.problems, found, strict=True)]
     return []
 
 
@@ -115,19 +113,15 @@ def build(config: type[Made], values: Any, where: str) -> Made:
     """Return ``values`` as a ``config``; raise ConfigError with all problems at once."""
     from pydantic import ValidationError
 
-    try:
-        return _made(config, values)
+    try:  # as JSON, where a mapping may become a dataclass, and a list a tuple
+        text = json.dumps(values, default=str)
+        made: Made = _validator(typing.cast(Any, config)).validate_json(text)
     except ValidationError as error:
         raise ConfigError(where, worded(config, values, error)) from error
-
-
-def _made(config: type[Made], values: Any) -> Made:
-    # as JSON, where a mapping may become a dataclass, and a list a tuple
-    made: Made = _validator(typing.cast(Any, config)).validate_json(json.dumps(values, default=str))
     return made
 
 
-def worded(kind: Any, values: Any, error: ValidationError, where: str = "") -> list[Problem]:
+def worded(kind: Any, values: Any, error: ValidationError) -> list[Problem]:
     """Return what pydantic says, one problem a value, with the nearest name and the help."""
     words: dict[tuple[int | str, ...], list[str]] = {}
     for each in error.errors():
@@ -154,7 +148,7 @@ def worded(kind: Any, values: Any, error: ValidationError, where: str = "") -> l
         if not any(other != key and other[: len(key)] == key for other in words):
             help_text = _at(kind, key)[1]
             message = " or ".join(messages) + (f" ({help_text})" if help_text else "")
-            found.append(Problem(message, ".".join(filter(None, [where, *map(str, key)]))))
+            found.append(Problem(message, ".".join(map(str, key))))
     return found
 
 

@@ -3,6 +3,7 @@
 Importing this module does not import torch; a device is known only where torch is already loaded.
 """
 
+import contextlib
 import functools
 import hashlib
 import importlib.metadata
@@ -47,7 +48,23 @@ def platform_label() -> str:
 
 def hardware() -> Hardware:
     """Return processor, cores (present and usable), memory in GB and the names of the GPUs."""
-    return Hardware(_cpu_model(), os.cpu_count(), available_cores(), _memory_gb(), _gpu_names())
+    cpu, memory = platform.processor() or platform.machine(), None
+    with contextlib.suppress(OSError):
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+        cpu = names[0] if names else platform.machine()
+    with contextlib.suppress(ValueError, OSError, AttributeError):
+        memory = round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30, 1)
+    gpus: list[str] = []
+    if _cuda():
+        torch = sys.modules["torch"]
+        gpus = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
+    elif shutil.which("nvidia-smi"):
+        command = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
+        with contextlib.suppress(OSError, subprocess.SubprocessError):
+            done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
+            gpus = done.stdout.strip().splitlines()
+    return Hardware(cpu, os.cpu_count(), available_cores(), memory, gpus)
 
 
 def instructions() -> str | None:
@@ -77,44 +94,9 @@ def _cuda() -> bool:
     return torch is not None and torch.cuda.is_available()
 
 
-def _gpu_names() -> list[str]:
-    if _cuda():
-        torch = sys.modules["torch"]
-        return [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
-    if shutil.which("nvidia-smi") is None:
-        return []
-    listed = _output("nvidia-smi", "--query-gpu=name", "--format=csv,noheader")
-    return listed.splitlines() if listed else []
-
-
-def _cpu_model() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.processor() or platform.machine()
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()
-
-
-def _memory_gb() -> float | None:
-    try:
-        return round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30, 1)
-    except (ValueError, OSError, AttributeError):
-        return None
-
-
 @functools.cache
 def _version(name: str) -> str | None:
     try:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
         return None
-
-
-def _output(*command: str) -> str | None:
-    """Return what a short command prints; None when it is absent, fails or takes too long."""
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout.strip()

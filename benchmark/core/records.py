@@ -150,20 +150,18 @@ class RunSpec:
         return spec
 
 
-def _flat(name: str, value: Any) -> dict[str, Any]:
-    """Return the values inside mappings under names joined by dots."""
-    if not isinstance(value, dict):
-        return {name: value}
-    return {
-        key: each for part in value for key, each in _flat(f"{name}.{part}", value[part]).items()
-    }
-
-
 def settings_of(spec: RunSpec) -> dict[str, Any]:
     """Return the settings of a run as flat names: dataset.root, loss.tau, recipe.optimizer.lr."""
+
+    def flat(name: str, value: Any) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            return {name: value}
+        parts = [flat(f"{name}.{part}", value[part]) for part in value]
+        return {key: each for part in parts for key, each in part.items()}
+
     settings = {"dataset.name": spec.dataset.name}
     settings |= {f"dataset.{name}": value for name, value in spec.dataset.params.items()}
-    settings |= _flat("loss", spec.loss.params)
+    settings |= flat("loss", spec.loss.params)
     for section, values in dataclasses.asdict(spec.recipe).items():
         if section == "sampler":
             values = {"name": values["name"], **values["params"]}

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from benchmark.core import gpus
+from benchmark.core import environment as gpus
 from benchmark.core.environment import VISIBLE, take_gpus, visible_gpus
 
 
