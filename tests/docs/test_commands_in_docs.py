@@ -12,6 +12,7 @@ from urllib.parse import unquote
 import pytest
 import typer
 from pages import FENCE, ROOT, pages, shown_commands
+from typer.testing import CliRunner
 
 from benchmark.__main__ import app
 from benchmark.study import study_names
@@ -19,6 +20,7 @@ from benchmark.study import study_names
 COMMANDS = [
     (page, command) for page in pages() for command in shown_commands(page, "python -m benchmark")
 ]
+VERBS = [name for name, verb in typer.main.get_command(app).commands.items() if not verb.hidden]
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
@@ -56,6 +58,15 @@ def test_a_command_has_its_verb_and_its_options(page, command):
                 words.pop(0)
     if not any(argument.nargs == -1 for argument in arguments):
         assert len(given) <= len(arguments), f"{given} are more than {len(arguments)} arguments"
+
+
+def test_help_lists_eighteen_verbs_in_a_short_line_each_the_most_used_first():
+    text = CliRunner().invoke(app, ["--help"]).output
+    lines = re.findall(r"^  ([a-z][a-z-]+) +(\S.*)$", text, re.MULTILINE)
+    listed = [name for name, words in lines if words.endswith(".") and name in VERBS]
+    assert listed[0] == "run" and len(listed) <= 18
+    assert all(len(words) <= 60 for name, words in lines if name in VERBS)
+    assert all(re.search(rf"\b{name}\b", text) for name in VERBS)
 
 
 @pytest.mark.parametrize("page", pages(), ids=place_and_words)

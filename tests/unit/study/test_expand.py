@@ -7,7 +7,15 @@ import subprocess
 import sys
 from dataclasses import replace
 
+import numpy as np
+import pytest
+import yaml
+from workplace import small_study
+
+from benchmark.core.errors import ConfigError
 from benchmark.core.recipe import OptimizerConfig, SamplerConfig
+from benchmark.datasets import load_dataset, training_images
+from benchmark.input.samplers import create_sampler
 from benchmark.study import load_study
 from benchmark.study.grid import expand
 
@@ -137,3 +145,72 @@ def test_the_row_of_no_training_has_no_epoch_and_no_memory_beside_trained_ones(
     assert trained.recipe.training.epochs == 1 and trained.recipe.memory.size == -1
     assert untrained.recipe.training.epochs == 0 and untrained.recipe.memory.size is None
     assert untrained.setting == trained.setting
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("study: small\nblocks: [\n", "is not valid YAML: .* in line 3"),
+        ("- a\n- b\n", "must be a mapping"),
+    ],
+)
+def test_a_file_that_is_no_mapping_says_so_with_its_line(text, message, write_study):
+    with pytest.raises(ConfigError, match=message):
+        load_study(write_study(text))
+
+
+def test_unknown_study_names_the_nearest():
+    with pytest.raises(ConfigError, match="unknown study 'embeded'; did you mean 'embedded'"):
+        load_study("embeded")
+
+
+def test_missing_path_lists_the_shipped_studies(tmp_path):
+    with pytest.raises(ConfigError, match=r"no such study file.*embedded, .*smoke"):
+        load_study(tmp_path / "none.yaml")
+
+
+@pytest.mark.parametrize("name", ["runs", "Runs", "cache", "mlartifacts", "mlflow.db", "reference"])
+def test_a_study_cannot_be_called_like_something_else_in_the_results(name, study_data, write_study):
+    path = write_study({**study_data, "study": name}, name)
+    with pytest.raises(ConfigError, match=f"'{name}' is the name of something else"):
+        load_study(path)
+
+
+def loaded(folder, **changes):
+    study = small_study("small", ["smooth_ap"])
+    study["blocks"][0] |= {"batch_sizes": [32, "all"], **changes}
+    path = folder / "small.yaml"
+    path.write_text(yaml.safe_dump(study, sort_keys=False))
+    return load_study(str(path))
+
+
+def test_all_becomes_the_number_of_training_images(tmp_path):
+    sizes = [run.spec.batch_size for run in expand(loaded(tmp_path)).values()]
+    assert sizes == [32, 32, 346, 346]
+
+
+@pytest.mark.parametrize("name", ["glyphs_tiny", "glyphs_1k", "glyphs"])
+def test_the_published_number_of_training_glyphs_is_that_of_the_dataset(name):
+    assert training_images(name) == len(load_dataset(name).train)
+
+
+def test_datasets_that_differ_in_it_are_refused_with_what_to_do(tmp_path):
+    with pytest.raises(ConfigError, match=r"batch_sizes.1.*name one dataset in the block"):
+        loaded(tmp_path, datasets=["glyphs_tiny", "glyphs_1k"])
+    with pytest.raises(ConfigError, match=r"batch_sizes.0"):
+        loaded(tmp_path, batch_sizes=["everything"])
+
+
+def test_every_epoch_is_one_batch_of_all_images_in_another_order():
+    labels = np.arange(50) // 4
+    sampler = create_sampler(
+        "m_per_class",
+        {"samples_per_class": 4},
+        labels=labels,
+        categories=None,
+        batch_size=50,
+        seed=0,
+    )
+    (first,), (second,) = sampler.epoch(0), sampler.epoch(1)
+    assert sorted(first) == sorted(second) == list(range(50))
+    assert not np.array_equal(first, second)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -124,3 +126,85 @@ def test_facts_follow_the_tag_and_not_the_architecture():
         return weight_facts(ModelConfig(backbone=f"vit_small_patch16_224.{tag}", pretrained=True))
 
     assert math.isclose(facts("dino").mean[0], 0.485) and facts("augreg_in1k").mean[0] == 0.5
+
+
+SOUND = [
+    {"backbone": "resnet50.tv_in1k", "pretrained": True},
+    {"backbone": "deit_small_distilled_patch16_224.fb_in1k", "pretrained": True},
+    {"backbone": "googlenet.tv_in1k", "pretrained": True, "channels": 3},
+    {"backbone": "tf_efficientnet_lite0", "pretrained": False},
+]
+
+
+@pytest.mark.parametrize("model", SOUND, ids=[model["backbone"] for model in SOUND])
+def test_a_sound_backbone_is_accepted(model, study_data, recipe_data, write_study):
+    recipe_data["model"] = model
+    load_study(write_study(study_data))
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ({"backbone": "resnet5O"}, "unknown backbone 'resnet5O'; did you mean resnet50"),
+        ({"backbone": "register_model"}, "unknown backbone 'register_model'"),
+        ({"backbone": "resnet50.tv_in2k", "pretrained": True}, "did you mean 'resnet50.tv_in1k'?"),
+        ({"backbone": "resnet50", "pretrained": True}, "needs its weight tag spelled out"),
+        ({"backbone": "googlenet.in1k", "pretrained": True}, "no weight tag 'in1k'"),
+    ],
+    ids=["architecture", "not an architecture", "tag", "no tag", "GoogLeNet's tag"],
+)
+def test_another_one_is_named_with_its_place_and_what_there_is(
+    model, message, study_data, recipe_data, write_study
+):
+    recipe_data["model"] = model
+    with pytest.raises(ConfigError) as caught:
+        load_study(write_study(study_data))
+    (problem,) = map(str, caught.value.problems)
+    assert "tiny.yaml: model.backbone (line " in problem
+    assert message in problem
+
+
+def test_reading_the_studies_imports_neither_torch_nor_timm():
+    lines = [
+        "import sys",
+        "from benchmark.study import load_study",
+        "for name in ('embedded', 'fast_ap', 'roadmap', 'smooth_ap', 'listwise'): load_study(name)",
+        "print(sorted({'torch', 'timm'} & set(sys.modules)))",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def test_unsound_input_of_a_recipe_is_named_with_its_file(study_data, recipe_data, write_study):
+    recipe_data["input"] = {"image_size": 32, "resize": 24, "scale": [2.0, 1.0]}
+    with pytest.raises(ConfigError) as caught:
+        load_study(write_study(study_data))
+    first, second = map(str, caught.value.problems)
+    assert "tiny.yaml: input.resize (line " in first
+    assert "smaller than image_size 32" in first
+    assert "tiny.yaml: input.scale (line " in second
+
+
+def test_unsound_input_of_an_override_is_named_at_the_override(study_data, write_study):
+    study_data["blocks"][0] |= {"option": "large", "override": {"input": {"resize": 100}}}
+    with pytest.raises(ConfigError) as caught:
+        load_study(write_study(study_data))
+    (problem,) = map(str, caught.value.problems)
+    assert problem.startswith("blocks.0.override.input.resize (line ")
+    assert "image_size 224" in problem
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("std", each) for each in (0.0, -1.0, 1e-320, 1e-4, 1e300, float("inf"), float("nan"))]
+    + [("mean", each) for each in (1e300, float("-inf"), float("nan"))],
+)
+def test_a_normalisation_that_makes_no_numbers_is_no_recipe(
+    key, value, study_data, recipe_data, write_study
+):
+    """The runs ended as diverged, which was counted as a result of the loss."""
+    recipe_data["input"] = {"image_size": 32, "resize": 32, key: [value]}
+    with pytest.raises(ConfigError, match=rf"tiny\.yaml: input\.{key}"):
+        load_study(write_study(study_data))
