@@ -22,10 +22,10 @@ import pandas as pd
 from benchmark.analyses import ANALYSES
 from benchmark.core import provenance
 from benchmark.core.code_version import code_version
+from benchmark.core.documents import parse_yaml
 from benchmark.core.errors import ConfigError, RunError, unknown_name
 from benchmark.core.files import replacing, write_text
 from benchmark.core.options import defaults_of
-from benchmark.core.plain import parse_yaml
 from benchmark.core.records import DatasetChoice, LossChoice, RunSpec
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.report.drawing import Drawing, save
