@@ -3,8 +3,6 @@ status."""
 
 from __future__ import annotations
 
-import pickle
-
 import archives
 import pytest
 import typer
@@ -12,7 +10,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from benchmark.__main__ import app as whole_app
-from benchmark.core.errors import ConfigError, DataError
+from benchmark.core.errors import ConfigError
 from benchmark.datasets import DATASETS
 
 
@@ -142,29 +140,6 @@ def test_the_counts_of_landmark_sets_are_checked_with_the_training_images(
     shown = CliRunner().invoke(app, arguments)
     assert shown.exit_code == 0, shown.output
     assert ("roxford5k" in shown.output) == ("roxford5k" in sets)
-
-
-class Hostile:
-    """A pickle that writes a file when it is read without care."""
-
-    def __init__(self, path):
-        self.path = path
-
-    def __reduce__(self):
-        return open, (str(self.path), "w")
-
-
-def test_a_pickle_that_wants_to_run_code_is_refused_unread(app, tmp_path):
-    archives.make_roxford5k(tmp_path / "root")
-    trace = tmp_path / "trace"
-    (tmp_path / "root" / "gnd_roxford5k.pkl").write_bytes(pickle.dumps(Hostile(trace)))
-    with pytest.raises(DataError, match=r"gnd_roxford5k\.pkl .*open, and could run code"):
-        CliRunner().invoke(
-            app,
-            ["data", "check", "roxford5k", "--root", str(tmp_path / "root")],
-            catch_exceptions=False,
-        )
-    assert not trace.exists()
 
 
 def test_the_published_counts_alone_give_exit_status_zero(app, tmp_path, monkeypatch):

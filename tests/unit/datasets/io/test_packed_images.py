@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import pickle
 import shutil
 from concurrent.futures import ThreadPoolExecutor
@@ -15,42 +13,26 @@ import pytest
 
 from benchmark.core.errors import DataError
 from benchmark.datasets import load_dataset
-from benchmark.datasets.io.packed import COLUMNS, index_digest, shard_name
+from benchmark.datasets.io import packed
+from benchmark.datasets.io.packed import pack, shard_name
 
-SIDE = 18
+SIDE = archives.SIZE[1]  # images keep their bytes
 
 
 @pytest.fixture
-def root(tmp_path) -> Path:
-    """Returns the root of a small CUB with packed images in two shards, in another order than the
-    index."""
+def root(tmp_path, monkeypatch) -> Path:
+    """Returns the root of a small CUB with packed images in several shards, in another order than
+    the index."""
     archives.make_cub(tmp_path)
     dataset = load(tmp_path)
-    write_packed(tmp_path, [*dataset.protocols["test"].query.names, *reversed(dataset.train.names)])
+    monkeypatch.setattr(packed, "SHARD_BYTES", 3000)
+    paths = [*dataset.protocols["test"].query.names, *reversed(dataset.train.names)]
+    assert len(list(pack(tmp_path, SIDE, paths, workers=1).glob("shard-*"))) > 1
     return tmp_path
 
 
 def load(root: Path, **params):
     return load_dataset("cub", {"root": str(root), "allow_counts": True, **params})
-
-
-def write_packed(root: Path, paths: list[str]) -> Path:
-    """Writes the files as they are into two shards; returns the folder."""
-    folder = root / f"packed-{SIDE}"
-    folder.mkdir()
-    rows = []
-    for shard, part in enumerate((paths[:5], paths[5:])):
-        content = b""
-        for path in part:
-            image = (root / path).read_bytes()
-            rows.append((path, shard, len(content), len(image)))
-            content += image
-        (folder / shard_name(shard)).write_bytes(content)
-    with (folder / "index.csv").open("w", newline="") as file:
-        csv.writer(file).writerows([COLUMNS, *rows])
-    complete = {"images": len(rows), "side": SIDE, "digest": index_digest(folder)}
-    (folder / "complete.json").write_text(json.dumps(complete))
-    return folder
 
 
 def test_packed_images_are_those_of_the_files_in_the_same_order(root):
@@ -130,7 +112,7 @@ def test_an_incomplete_or_damaged_folder_is_refused(root, damage, words):
 def test_images_that_were_not_packed_are_named(tmp_path):
     archives.make_cub(tmp_path)
     names = list(load(tmp_path).train.names)
-    write_packed(tmp_path, names)
+    pack(tmp_path, SIDE, names, workers=1)
     with pytest.raises(DataError, match="images not packed: 6; pack them again") as caught:
         load(tmp_path, packed=SIDE)
     assert "images/101.White_Pelican/White_Pelican_0001_1.jpg" in str(caught.value)

@@ -1,15 +1,22 @@
-"""MATLAB files: cells of text, arrays of structs and whole numbers, however many there are."""
+"""MATLAB and pickle files of plain data, however many values they have; objects are refused."""
 
 from __future__ import annotations
+
+import pickle
 
 import numpy as np
 import pytest
 from scipy.io import savemat
 
-from benchmark.datasets.io.matlab_and_pickle import read_matlab, texts, whole_numbers
+from benchmark.datasets.io.matlab_and_pickle import (
+    read_matlab,
+    read_plain_pickle,
+    texts,
+    whole_numbers,
+)
 
 
-def write(path, compressed=False, dtype=np.float64):
+def write_matlab(path, compressed=False, dtype=np.float64):
     cells = np.empty((1, 3), dtype=object)
     cells[0] = ["abc", "d", "ü" * 40]
     variables = {"cids": cells, "cluster": np.array([[1, 1, 2]], dtype), "other": {"a": 1}}
@@ -20,7 +27,9 @@ def write(path, compressed=False, dtype=np.float64):
 @pytest.mark.parametrize("compressed", [False, True])
 @pytest.mark.parametrize("dtype", [np.float64, np.int32, np.uint8])
 def test_numbers_and_cells_of_text_are_read(tmp_path, compressed, dtype):
-    cids, cluster = read_matlab(write(tmp_path / "a.mat", compressed, dtype), "cids", "cluster")
+    cids, cluster = read_matlab(
+        write_matlab(tmp_path / "a.mat", compressed, dtype), "cids", "cluster"
+    )
     assert texts(cids) == ["abc", "d", "ü" * 40]
     assert whole_numbers(cluster).tolist() == [1, 1, 2]
     with pytest.raises(ValueError, match="not text"):
@@ -50,10 +59,46 @@ def test_a_single_struct_and_a_single_text_stay_arrays(tmp_path):
 
 def test_a_missing_variable_is_named(tmp_path):
     with pytest.raises(KeyError, match="absent"):
-        read_matlab(write(tmp_path / "a.mat"), "cids", "absent")
+        read_matlab(write_matlab(tmp_path / "a.mat"), "cids", "absent")
 
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, 1e300, 1.5, 1 + 2j, "x", None])
 def test_numbers_that_are_not_whole_are_refused(wrong):
     with pytest.raises((ValueError, TypeError)):
         whole_numbers([1, wrong])
+
+
+@pytest.fixture
+def read(tmp_path):
+    """Return a function that writes bytes or pickles an object, and reads the file."""
+
+    def run(content: object, protocol: int = 2) -> object:
+        path = tmp_path / "x.pkl"
+        path.write_bytes(content if isinstance(content, bytes) else pickle.dumps(content, protocol))
+        return read_plain_pickle(path)
+
+    return run
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+@pytest.mark.parametrize("module", ["numpy.core", "numpy._core"])
+def test_plain_pickles_of_every_protocol_and_numpy_are_read(read, protocol, module):
+    values = {"list": [1, 2.5, "three", None, True], "tuple": (1,), "set": {4}, "bytes": b"\0\xff"}
+    arrays = {
+        "array": np.arange(6, dtype=">i4").reshape(2, 3),
+        "fortran": np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+        "scalar": np.float64(0.5),
+        "empty": np.empty((0,), np.int64),
+        "booleans": np.array([True, False]),
+    }
+    content = pickle.dumps({**values, **arrays}, protocol=protocol)
+    if protocol < 4:  # later protocols store the length beside the name
+        content = content.replace(b"numpy._core", module.encode())
+    found = read(content)
+    assert {key: found[key] for key in values} == values
+    assert {key: found[key] for key in arrays} == {k: each.tolist() for k, each in arrays.items()}
+
+
+def test_arrays_of_objects_are_refused(read):
+    with pytest.raises(ValueError, match="OBJECT array"):
+        read(np.array([[1], "b"], dtype=object), 5).tolist()
