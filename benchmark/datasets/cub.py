@@ -13,7 +13,7 @@ import pandas as pd
 from benchmark.datasets import DATASETS
 from benchmark.datasets.base import Archive, Findings
 from benchmark.datasets.index import IndexedLoader, index_rows
-from benchmark.datasets.io.lists import read_rows, report_duplicates, select_numbers
+from benchmark.datasets.io.lists import read_rows, select_numbers
 
 IMAGES, LABELS, CLASSES = "images.txt", "image_class_labels.txt", "classes.txt"
 LAST_TRAINING_CLASS = 100
@@ -35,14 +35,13 @@ class Cub(IndexedLoader):
 
     def read(self, findings: Findings) -> pd.DataFrame:
         """Return the table joined from the three lists, in the order of images.txt."""
-        images = read_rows(findings, IMAGES, ["image", "path"])
-        labels, classes = (
-            select_numbers(findings, file, read_rows(findings, file, columns), "number")
-            for file, columns in ((LABELS, ["image", "number"]), (CLASSES, ["number", "label"]))
-        )
-        report_duplicates(findings, IMAGES, images["image"])
-        report_duplicates(findings, LABELS, labels["image"])
-        report_duplicates(findings, CLASSES, classes["number"])
+        images = read_rows(findings, IMAGES, ["image", "path"], once="image")
+        labels = read_rows(findings, LABELS, ["image", "number"], once="image")
+        labels = select_numbers(findings, LABELS, labels, "number")
+        classes = read_rows(findings, CLASSES, ["number", "label"])
+        classes = select_numbers(findings, CLASSES, classes, "number")
+        twice = classes["number"][classes["number"].duplicated()]
+        findings.add_all(f"numbers given twice in {CLASSES}", twice, "each must stand once")
         findings.stop()
         numbers = images["image"].map(labels.set_index("image")["number"])
         names = numbers.map(classes.set_index("number")["label"])

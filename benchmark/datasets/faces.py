@@ -26,7 +26,7 @@ from benchmark.datasets.base import (
     fingerprint_of,
 )
 from benchmark.datasets.index import IndexedLoader, RootConfig, index_rows, load_all
-from benchmark.datasets.io.images import CroppedOpener, Opener
+from benchmark.datasets.io.images import Opener
 from benchmark.datasets.io.lists import read_table
 
 MARGIN = 0.3  # VGGFace2, section 4.1: boxes are extended by this share of their sides
@@ -69,7 +69,7 @@ class FaceLoader(IndexedLoader):
         boxes = rows[list(self.further)].to_numpy(dtype=np.float64)
         grown = boxes[:, 2:] * self.config.margin / 2
         ends = boxes[:, :2] - grown, boxes[:, :2] + boxes[:, 2:] + grown
-        return CroppedOpener(root, paths, np.concatenate(ends, axis=1))
+        return Opener(root, paths, np.concatenate(ends, axis=1))
 
     def fingerprint(self, table: pd.DataFrame) -> str:
         """Return the digest of the index table, the boxes and their margin."""

@@ -41,8 +41,8 @@ from benchmark.datasets.index import (
     index_rows,
     load_all,
 )
-from benchmark.datasets.io.images import CroppedOpener
-from benchmark.datasets.io.lists import read_rows, report_duplicates
+from benchmark.datasets.io.images import Opener
+from benchmark.datasets.io.lists import read_rows
 from benchmark.datasets.io.matlab_and_pickle import (
     read_matlab,
     read_plain_pickle,
@@ -123,7 +123,7 @@ class RevisitedLoader(IndexedLoader):
             relevant, ignored = map(truth.indices, grades)
             used = [number for number, indices in enumerate(relevant) if len(indices)]
             paths = [queries.names[number] for number in used]
-            opener = CroppedOpener(Path(self.config.root), paths, truth.boxes[used])
+            opener = Opener(Path(self.config.root), paths, truth.boxes[used])
             judgements = Judgements(
                 tuple(relevant[n] for n in used), tuple(ignored[n] for n in used)
             )
@@ -204,8 +204,7 @@ class RevisitOp1M(IndexedLoader):
 
     def read(self, findings: Findings) -> pd.DataFrame:
         """Return the distractors, all of them queries, in the order of the list."""
-        rows = read_rows(findings, DISTRACTOR_LIST, ["path"])
-        report_duplicates(findings, DISTRACTOR_LIST, rows["path"])
+        rows = read_rows(findings, DISTRACTOR_LIST, ["path"], once="path")
         return index_rows("jpg/" + rows["path"], rows["path"], "", "query", self.name)
 
     def counts(self, table: pd.DataFrame, dataset: Dataset) -> dict[str, dict[str, int]]:

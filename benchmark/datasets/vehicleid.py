@@ -18,7 +18,7 @@ from benchmark.core.seeding import derive
 from benchmark.datasets import DATASETS
 from benchmark.datasets.base import Archive, Dataset, Findings, ImageSet, Protocol
 from benchmark.datasets.index import IndexConfig, IndexedLoader, index_rows
-from benchmark.datasets.io.lists import read_rows, report_duplicates
+from benchmark.datasets.io.lists import read_rows
 
 MODELS = "attribute/model_attr.txt"
 UNKNOWN = "unknown"
@@ -62,8 +62,7 @@ class VehicleId(IndexedLoader):
     def read(self, findings: Findings) -> pd.DataFrame:
         """Return the rows of the four lists, with the models as categories."""
         table = super().read(findings)
-        rows = read_rows(findings, MODELS, ["vehicle", "model"])
-        report_duplicates(findings, MODELS, rows["vehicle"])
+        rows = read_rows(findings, MODELS, ["vehicle", "model"], once="vehicle")
         models = dict(zip(rows["vehicle"], rows["model"], strict=True))
         self.models = len(set(models.values()))  # used or not
         return table.assign(category=[models.get(vehicle, UNKNOWN) for vehicle in table["label"]])

@@ -139,48 +139,29 @@ def _jpeg_pixels(image: Image.Image) -> np.ndarray | None:
 
 
 class Opener:
-    """Opens image number i below a root; a class, so that worker processes can receive it."""
+    """Opens image number i below a root; a class, so that worker processes can receive it.
 
-    def __init__(self, root: Path, paths: Sequence[str]):
-        self.root, self.paths = root, paths
+    Images are cropped to their boxes, if there are any: (N, 4) of left, top, right, bottom, rounded
+    to whole pixels. The part of a box beyond the edges of the image is left out.
+    """
+
+    def __init__(self, root: Path, paths: Sequence[str], boxes: np.ndarray | None = None):
+        self.root, self.paths, self.boxes = root, paths, boxes
 
     def __call__(self, index: int) -> Image.Image:
-        return open_image(self.root / self.paths[index])
+        image = open_image(self.root / self.paths[index])
+        return image if self.boxes is None else self._cropped(image, index, self.boxes)
 
     def stored(self, index: int) -> Picture:
         """Return image number i as it is stored; see ``open_pixels``."""
-        return open_pixels(self.root / self.paths[index], stored=True)
+        picture = open_pixels(self.root / self.paths[index], stored=True)
+        if self.boxes is None:
+            return picture
+        image = Image.fromarray(picture) if isinstance(picture, np.ndarray) else picture
+        return self._cropped(image, index, self.boxes)
 
-
-class ReducingOpener(Opener):
-    """An opener that can also decode images at a part of their size."""
-
-    def reduced(self, index: int, divisor: Divisor) -> Picture:
-        """Return image number i; see ``open_pixels``."""
-        return open_pixels(self.root / self.paths[index], divisor)
-
-
-class CroppedOpener(Opener):
-    """Opens image number i cropped to its box: left, top, right, bottom, rounded to whole pixels.
-
-    The part of a box beyond the edges of the image is left out.
-    """
-
-    def __init__(self, root: Path, paths: Sequence[str], boxes: np.ndarray):
-        super().__init__(root, paths)
-        self.boxes = boxes
-
-    def __call__(self, index: int) -> Image.Image:
-        return self._cropped(super().__call__(index), index)
-
-    def stored(self, index: int) -> Image.Image:
-        """Return image number i as it is stored, cropped to its box."""
-        picture = super().stored(index)
-        whole = Image.fromarray(picture) if isinstance(picture, np.ndarray) else picture
-        return self._cropped(whole, index)
-
-    def _cropped(self, image: Image.Image, index: int) -> Image.Image:
-        box = [round(edge) for edge in self.boxes[index].tolist()]
+    def _cropped(self, image: Image.Image, index: int, boxes: np.ndarray) -> Image.Image:
+        box = [round(edge) for edge in boxes[index].tolist()]
         left, top = max(box[0], 0), max(box[1], 0)
         right, bottom = min(box[2], image.width), min(box[3], image.height)
         if left >= right or top >= bottom:
@@ -189,3 +170,11 @@ class CroppedOpener(Opener):
                 f"its box {box} lies outside; get the image and the ground truth again"
             )
         return image.crop((left, top, right, bottom))
+
+
+class ReducingOpener(Opener):
+    """An opener that can also decode images at a part of their size."""
+
+    def reduced(self, index: int, divisor: Divisor) -> Picture:
+        """Return image number i; see ``open_pixels``."""
+        return open_pixels(self.root / self.paths[index], divisor)

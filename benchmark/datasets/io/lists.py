@@ -19,12 +19,14 @@ def read_rows(
     *,
     header: str | None = None,
     skip: int = 0,
+    once: str | None = None,
 ) -> pd.DataFrame:
     """Return the rows of a list below the root as text columns; blanks separate the fields.
 
-    ``skip`` lines are passed over, then ``header`` gives the fields that the next line must hold.
+    ``skip`` lines are passed over, then ``header`` gives the fields that the next line must have.
     Empty lines do not count. What is wrong goes into the findings: an unreadable or empty file,
-    another header, lines with more or fewer fields, and values of ``path`` that leave the root.
+    another header, lines with more or fewer fields, values of ``path`` that leave the root, and
+    those of the column ``once`` that stand in several lines.
     """
     try:
         lines = (findings.root / file).read_text(encoding="utf-8-sig").split("\n")
@@ -52,8 +54,12 @@ def read_rows(
     findings.add_all(f"malformed lines in {file}", malformed, advice)
     if not flat and not malformed:
         findings.problems.append(f"{file} lists nothing; unpack it again")
-    table = {column: flat[at :: len(columns)] for at, column in enumerate(columns)}
-    return pd.DataFrame(table, dtype=object)
+    parts = {column: flat[at :: len(columns)] for at, column in enumerate(columns)}
+    table = pd.DataFrame(parts, dtype=object)
+    if once:
+        twice = table[once][table[once].duplicated()]
+        findings.add_all(f"{once}s given twice in {file}", twice, "each must stand once")
+    return table
 
 
 def select_numbers(findings: Findings, file: str, table: pd.DataFrame, column: str) -> pd.DataFrame:
@@ -70,12 +76,6 @@ def select(
     wrong = [repr(" ".join(row)[:100]) for row in table[~valid].itertuples(index=False)]
     findings.add_all(f"malformed lines in {file}", wrong, advice)
     return table[valid]
-
-
-def report_duplicates(findings: Findings, file: str, values: pd.Series) -> None:
-    """Report the values of a column that stand in several lines of a file."""
-    duplicates = values[values.duplicated()].tolist()
-    findings.add_all(f"{values.name}s given twice in {file}", duplicates, "each must stand once")
 
 
 def read_table(

@@ -53,18 +53,9 @@ LOSSY = ("JPEG", "MPO", "WEBP")
 BLOCK = 2000  # items whose results may wait in memory
 
 
-def packed_folder(root: Path, side: int) -> Path:
-    """Return the folder of the packed images of that side."""
-    return root / f"packed-{side}"
-
-
 def shard_name(number: int) -> str:
     """Return the file name of a shard."""
     return f"shard-{number:05d}.bin"
-
-
-def index_digest(folder: Path) -> str:
-    return hashlib.sha256((folder / INDEX).read_bytes()).hexdigest()
 
 
 def _read_index(path: Path) -> pd.DataFrame:
@@ -76,12 +67,12 @@ class PackedImages:
 
     def __init__(self, root: Path, side: int):
         """Raise DataError when the folder is absent, half-written or cut."""
-        self.folder = packed_folder(root, side)
+        self.folder = root / f"packed-{side}"
         advice = f"write it again with 'data prepare', or leave out packed: {side}"
         if not (self.folder / COMPLETE).is_file():
             raise DataError(f"no complete packed images in {self.folder}; {advice}")
         record = json.loads((self.folder / COMPLETE).read_text())
-        self.digest = index_digest(self.folder)
+        self.digest = hashlib.sha256((self.folder / INDEX).read_bytes()).hexdigest()
         if (record["digest"], record["side"]) != (self.digest, side):
             raise DataError(
                 f"{self.folder / COMPLETE} does not describe {self.folder / INDEX} and side "
@@ -148,7 +139,7 @@ def pack(
     """
     from tqdm import tqdm
 
-    folder, work = packed_folder(root, side), root / f".packing-{side}"
+    folder, work = root / f"packed-{side}", root / f".packing-{side}"
     with contextlib.suppress(DataError):  # there is none, or it is cut
         if not PackedImages(root, side).missing(paths):
             return folder
@@ -175,7 +166,8 @@ def pack(
         )
     (work / shard_name(number)).unlink()  # an empty one
     (work / PLAN).unlink()
-    write_json(work / COMPLETE, {"images": len(paths), "side": side, "digest": index_digest(work)})
+    digest = hashlib.sha256((work / INDEX).read_bytes()).hexdigest()
+    write_json(work / COMPLETE, {"images": len(paths), "side": side, "digest": digest})
     (folder / COMPLETE).unlink(missing_ok=True)  # of an older copy, the mark goes first
     shutil.rmtree(folder, ignore_errors=True)
     work.rename(folder)
