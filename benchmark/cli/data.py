@@ -13,7 +13,7 @@ import typer
 from benchmark.cli import MAX_PROCESSES, app, echo, folder_to_write, parse_pairs
 
 if TYPE_CHECKING:
-    from benchmark.datasets.base import Dataset
+    from benchmark.datasets.base import Dataset, ImageSet
 
 group = typer.Typer(no_args_is_help=True, help="List, prepare and check datasets.")
 app.add_typer(group, name="data")
@@ -180,25 +180,23 @@ def _broken_images(dataset: "Dataset", workers: int | None) -> list[str]:
     from benchmark.core.errors import DataError
     from benchmark.datasets.io.packed import ordered_map
 
-    places = {
-        name: (images, index)
-        for images in reversed(dataset.image_sets())
-        for index, name in enumerate(images.names)
-    }
+    places: dict[str, tuple[ImageSet, int]] = {}
+    for images in dataset.image_sets():
+        for index, name in enumerate(images.names):
+            places.setdefault(name, (images, index))
 
-    def error_of(name: str) -> str | None:
-        images, index = places[name]
+    def error_of(place: "tuple[ImageSet, int]") -> str:
         try:
-            images.image(index)
+            place[0].image(place[1])
         except DataError as error:
             return str(error)
-        return None
+        return ""
 
-    names = list(dict.fromkeys(n for images in dataset.image_sets() for n in images.names))
-    errors = ordered_map(error_of, names, workers or available_cores())
-    bar = tqdm(errors, "decoding", len(names), leave=False, disable=None)
-    bad = [error for error in bar if error is not None]
-    echo("\n".join([*bad, f"{len(bad):,} broken of {len(names):,} images"]))
+    errors = ordered_map(error_of, list(places.values()), workers or available_cores())
+    bad = [
+        error for error in tqdm(errors, "decoding", len(places), leave=False, disable=None) if error
+    ]
+    echo("\n".join([*bad, f"{len(bad):,} broken of {len(places):,} images"]))
     return bad
 
 
