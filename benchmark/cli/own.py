@@ -45,9 +45,8 @@ def conform(
     options = parse_pairs("--option", option or [])
     os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # torch's profiler tells of each start
     from benchmark.core.files import write_json
-    from benchmark.losses.conformance.candidate import load
-    from benchmark.losses.conformance.checks import all_findings
-    from benchmark.losses.conformance.reference import reference
+    from benchmark.losses.conformance.checks import all_findings, load
+    from benchmark.losses.conformance.formulas import reference
 
     formula = reference(loss, options)
     examined = load(candidate, formula)

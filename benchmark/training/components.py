@@ -28,9 +28,9 @@ from benchmark.input.samplers import Sampler, create_sampler
 from benchmark.losses import LOSSES, create_loss
 from benchmark.losses.base import Loss
 from benchmark.models import EmbeddingModel, create_model
-from benchmark.training.checkpoint import Identity
 from benchmark.training.evaluate import Evaluator
 from benchmark.training.features import FrozenFeatures
+from benchmark.training.state import Identity
 
 
 @dataclass(frozen=True)
@@ -56,12 +56,8 @@ class Components:
 
     def identity(self) -> Identity:
         """Return what decides the numbers of this run."""
-        return Identity(
-            spec_digest=self.spec.digest,
-            code_version=code_version(),
-            dataset_fingerprint=self.dataset.fingerprint,
-            platform=provenance.platform_label(),
-        )
+        platform, content = provenance.platform_label(), self.dataset.fingerprint
+        return Identity(self.spec.digest, code_version(), content, platform)
 
 
 def build_components(

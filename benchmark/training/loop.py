@@ -2,7 +2,7 @@
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -13,12 +13,11 @@ from benchmark.core.interrupts import Interrupted, StopRequest
 from benchmark.core.records import METRICS
 from benchmark.core.results import EpochRecord, Scores
 from benchmark.input.create import create_input
-from benchmark.training.checkpoint import load_checkpoint, save_checkpoint
 from benchmark.training.components import Components
 from benchmark.training.evaluate import EmbeddedProtocol, Measured, embed_images
-from benchmark.training.optimizer import learning_rate_factor, set_learning_rate
+from benchmark.training.numerics import learning_rate_factor, set_learning_rate
 from benchmark.training.progress import Progress
-from benchmark.training.state import RunState
+from benchmark.training.state import RunState, load_checkpoint, save_checkpoint
 from benchmark.training.step import DivergedError, Stepper
 
 DRAIN_EVERY = 20  # steps between two looks at the losses: one device transfer for all of them
@@ -39,10 +38,7 @@ class Trainer:
         self.components, self.folder, self.progress = components, folder, progress
         self.recipe, self.identity = components.recipe, components.identity()
         self.epochs = self.recipe.training.epochs
-        self.state = RunState(
-            machines=[machine()],
-            package_digests=[provenance.packages_digest()],
-        )
+        self.state = RunState(machines=[machine()], package_digests=[provenance.packages_digest()])
         self.stepper = Stepper.create(components)
         self._started = self._saved = time.perf_counter()
 
@@ -56,7 +52,12 @@ class Trainer:
             record = self.state.before_training(last.measured.scores)
             self.progress.finish_epoch(record, 0.0)
             return last
-        self._resume()
+        content, message = load_checkpoint(self.folder, self.identity)
+        if message:
+            self.progress.say(message)
+        if content is not None:
+            self.stepper.load_state_dict(content)
+            self.state = self.state.continuing(RunState.from_dict(content))
         evaluated: Evaluated | None = None
         while self.state.epoch < self.epochs:
             rate = self._train_epoch(stop)
@@ -65,13 +66,24 @@ class Trainer:
             if done == self.epochs or done % self.recipe.evaluation.every == 0:
                 evaluated = self._evaluate()
                 scores = evaluated.measured.scores
-            self._finish_epoch(rate, scores)
+            state = self.state
+            record = state.finish_epoch(rate, scores)
+            EpochRecord.write_all(self.folder / METRICS, state.records)
+            spent = state.train_seconds + state.eval_seconds
+            self.progress.finish_epoch(record, spent / state.epoch * (self.epochs - state.epoch))
+            if time.perf_counter() - self._saved >= self.recipe.training.checkpoint_seconds:
+                self._checkpoint()
         return evaluated or self._evaluate()
 
     def _train_epoch(self, stop: StopRequest) -> float:
         """Take the steps that are left of the epoch; return its last learning rate."""
         state, components, stepper = self.state, self.components, self.stepper
-        batches = self._batches()
+        clock = time.perf_counter()
+        batches, embedded = [np.array(batch) for batch in state.mined], 0
+        if not batches:  # mined ones are kept, as the network moves on
+            batches, embedded = batches_of(components, state.epoch)
+        if embedded:
+            state.count_mining(batches, embedded, time.perf_counter() - clock)
         self.progress.start_epoch(state.epoch, len(batches), state.position)
         components.model.train()
         clock = time.perf_counter()
@@ -80,8 +92,7 @@ class Trainer:
         )
         for images in stream:
             indices = batches[state.position]
-            if state.hashes_batch:
-                state.hash_batch(indices, images)
+            state.hash_batch(indices, images)
             share = state.position / len(batches)
             set_learning_rate(stepper.optimizer, self._rate(share))
             started = state.epoch + share >= self.recipe.memory.start_epoch
@@ -105,17 +116,6 @@ class Trainer:
                 clock = time.perf_counter()
         self._check_losses()
         return self._rate((len(batches) - 1) / len(batches))
-
-    def _batches(self) -> list[np.ndarray]:
-        """Return the batches of the epoch; mined ones are kept, as the network moves on."""
-        state = self.state
-        if state.mined:
-            return [np.array(batch) for batch in state.mined]
-        clock = time.perf_counter()
-        batches, embedded = batches_of(self.components, state.epoch)
-        if embedded:
-            state.count_mining(batches, embedded, time.perf_counter() - clock)
-        return batches
 
     def _rate(self, share: float) -> float:
         """Return the learning rate of the backbone at ``share`` of the epoch under way."""
@@ -145,37 +145,19 @@ class Trainer:
         broken = [key for key, item in embedded.items() if not item.finite]
         if broken:
             done = min(self.state.epoch + 1, self.epochs)
-            where = f"of {broken[0]} are not finite after epoch {done}"
-            raise DivergedError(f"embeddings {where}")
+            raise DivergedError(f"embeddings of {broken[0]} are not finite after epoch {done}")
         measured = components.evaluator.measure(embedded, components.device)
         self.state.eval_seconds += time.perf_counter() - started
         return Evaluated(embedded, measured)
-
-    def _finish_epoch(self, rate: float, scores: Scores | None) -> None:
-        state = self.state
-        record = state.finish_epoch(rate, scores)
-        write_metrics(self.folder, state.records)
-        spent = state.train_seconds + state.eval_seconds
-        self.progress.finish_epoch(record, spent / state.epoch * (self.epochs - state.epoch))
-        if time.perf_counter() - self._saved >= self.recipe.training.checkpoint_seconds:
-            self._checkpoint()
 
     def _checkpoint(self) -> None:
         self._drain()
         now = time.perf_counter()
         self.state.total_seconds += now - self._started
         self._started = now
-        content = {**self.stepper.state_dict(), **self.state.as_dict()}
+        content = {**self.stepper.state_dict(), **asdict(self.state)}
         save_checkpoint(self.folder, self.identity, content)
         self._saved = time.perf_counter()
-
-    def _resume(self) -> None:
-        content, message = load_checkpoint(self.folder, self.identity)
-        if message:
-            self.progress.say(message)
-        if content is not None:
-            self.stepper.load_state_dict(content)
-            self.state = self.state.continuing(RunState.from_dict(content))
 
     def total_seconds(self) -> float:
         """Return the seconds of this attempt and of all earlier ones that left a checkpoint."""
@@ -197,11 +179,6 @@ def batches_of(components: Components, epoch: int) -> tuple[list[np.ndarray], in
     rows = embed_images(model, images, len(pool), size, components.device)
     model.train(training)
     return sampler.mined(epoch, rows), len(pool)
-
-
-def write_metrics(folder: Path, records: list[EpochRecord]) -> None:
-    """Write metrics.jsonl anew: one line per finished epoch."""
-    EpochRecord.write_all(folder / METRICS, records)
 
 
 def machine() -> str:

@@ -15,7 +15,15 @@ from benchmark.core.errors import RunError
 from benchmark.core.files import replacing
 from benchmark.core.interrupts import Interrupted, StopRequest
 from benchmark.core.recipe import EvaluationConfig
-from benchmark.core.records import NEIGHBOURS, PROVENANCE, QUERIES, RESULT, SPEC_DIGEST, RunSpec
+from benchmark.core.records import (
+    METRICS,
+    NEIGHBOURS,
+    PROVENANCE,
+    QUERIES,
+    RESULT,
+    SPEC_DIGEST,
+    RunSpec,
+)
 from benchmark.core.results import (
     BestScore,
     CurvePoint,
@@ -33,13 +41,12 @@ from benchmark.core.results import (
 )
 from benchmark.core.seeding import derive
 from benchmark.datasets.base import ImageSet, Protocol
-from benchmark.training.checkpoint import remove_checkpoint
 from benchmark.training.components import Components, build_components
 from benchmark.training.evaluate import EmbeddedProtocol
-from benchmark.training.loop import Evaluated, Trainer, write_metrics
+from benchmark.training.loop import Evaluated, Trainer
 from benchmark.training.numerics import prepare_numerics
-from benchmark.training.progress import Progress, logged_live
-from benchmark.training.state import RunState
+from benchmark.training.progress import Interrupted, Progress, StopRequest, logged_live
+from benchmark.training.state import RunState, remove_checkpoint
 from benchmark.training.step import DivergedError
 
 THUMBNAIL = 64  # pixels
@@ -60,11 +67,18 @@ def train(spec_path: Path, out: Path | None = None, *, started: float | None = N
     spec = RunSpec.read(spec_path)
     folder = Path(out) if out is not None else Path(spec_path).parent
     progress = Progress(spec.run_id, spec.recipe.training.epochs)
-    finished = _finished_result(folder, spec)
-    if finished is not None:
-        progress.say("already finished; delete result.json to train again")
-        remove_checkpoint(folder)  # the last thing that a run does: it may have been kept from it
-        return finished
+    path = folder / RESULT
+    if path.exists():
+        try:
+            finished = read_own_result(path, spec.digest)
+            progress.say("already finished; delete result.json to train again")
+            remove_checkpoint(folder)  # the last thing that a run does: it may not have come to it
+            return finished
+        except StaleError as error:  # a result of another specification is never overwritten
+            words = f"{error}; move it away, or give another folder with --out"
+            raise RunError(words) from error
+        except RunError:
+            pass  # damaged
     with StopRequest() as stop:
 
         def report(text: str) -> None:
@@ -90,26 +104,10 @@ def train(spec_path: Path, out: Path | None = None, *, started: float | None = N
     return result
 
 
-def _finished_result(folder: Path, spec: RunSpec) -> Result | None:
-    """Return the result that is already there, or None for none and for a damaged one.
-
-    Raise RunError for one of another specification, which is never overwritten.
-    """
-    path = folder / RESULT
-    if not path.exists():
-        return None
-    try:
-        return read_own_result(path, spec.digest)
-    except StaleError as error:
-        raise RunError(f"{error}; move it away, or give another folder with --out") from error
-    except RunError:
-        return None
-
-
 def write_outcome(trainer: Trainer, last: Evaluated | None, startup: float, reason: str) -> Result:
     """Write everything that a run leaves, last result.json, which says that it is finished."""
     folder, components, state = trainer.folder, trainer.components, trainer.state
-    write_metrics(folder, state.records)
+    EpochRecord.write_all(folder / METRICS, state.records)
     if last is None:
         for name in (NEIGHBOURS, QUERIES):
             (folder / name).write_bytes(b"")
@@ -199,8 +197,7 @@ def write_neighbours(
     queries = np.sort(order[: config.neighbour_queries])
     neighbours, scores, matches = item.nearest(queries, config.neighbours)
     ranks = item.positive_ranks(queries)
-    query_set = item.protocol.query
-    gallery_set = _searched(item.protocol)
+    query_set, gallery_set = item.protocol.query, _searched(item.protocol)
     categories = np.full(total, -1) if query_set.categories is None else query_set.categories
     names = [[gallery_set.names[i] for i in row] for row in neighbours]
     arrays: dict[str, Any] = {

@@ -1,18 +1,27 @@
-"""What a run knows about itself between two steps: position, running sums, finished epochs."""
+"""What a run knows about itself between two steps, and its checkpoint.
+
+The checkpoint is rolling: the whole state of a run, written atomically, read without code.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
+import pickle
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
+from benchmark.core.files import replacing
+from benchmark.core.records import STATE
 from benchmark.core.results import BatchStream, EpochRecord, Scores, Timing
 
 HASHED_BATCHES = 50
+CHECKPOINT = f"{STATE}/checkpoint.pt"
 
 
 @dataclass
@@ -52,14 +61,10 @@ class RunState:
 
     def continuing(self, before: RunState) -> RunState:
         """Return the state of an earlier attempt, with machine and packages of this one added."""
-        machines = dict.fromkeys([*before.machines, *self.machines])
-        packages = dict.fromkeys([*before.package_digests, *self.package_digests])
-        return dataclasses.replace(
-            before,
-            machines=list(machines),
-            package_digests=list(packages),
-            resumed=before.resumed + 1,
-        )
+        before.machines = [*dict.fromkeys(before.machines + self.machines)]
+        before.package_digests = [*dict.fromkeys(before.package_digests + self.package_digests)]
+        before.resumed += 1
+        return before
 
     def count_step(self, images: int, seconds: float, passes: int) -> None:
         """Add one step of the epoch under way, with forward ``passes`` of each image."""
@@ -76,13 +81,10 @@ class RunState:
         self.images_forward += images
         self.epoch_seconds += seconds
 
-    @property
-    def hashes_batch(self) -> bool:
-        """Whether the next batch is one of the first, whose digests are noted."""
-        return len(self.batch_digests) < HASHED_BATCHES
-
     def hash_batch(self, indices: np.ndarray, images: torch.Tensor) -> None:
-        """Note the digest of a batch: which images, in which augmented form."""
+        """Note the digest of one of the first batches: which images, in which augmented form."""
+        if len(self.batch_digests) >= HASHED_BATCHES:
+            return
         content = hashlib.sha256(np.ascontiguousarray(indices, dtype=np.int64).tobytes())
         content.update(images.detach().cpu().contiguous().numpy().tobytes())
         self.batch_digests.append(content.hexdigest())
@@ -94,23 +96,13 @@ class RunState:
 
     def before_training(self, evaluation: Scores) -> EpochRecord:
         """Note the scores of the network as it starts, as epoch 0; return the record."""
-        record = EpochRecord(
-            epoch=0,
-            step=0,
-            loss=None,
-            learning_rate=0.0,
-            images_per_second=0.0,
-            loss_ms=0.0,
-            seconds=0.0,
-            evaluation=evaluation,
-        )
-        self.records.append(record)
-        return record
+        nothing = dict.fromkeys(("learning_rate", "images_per_second", "loss_ms", "seconds"), 0.0)
+        self.records.append(EpochRecord(0, 0, None, **nothing, evaluation=evaluation))
+        return self.records[-1]
 
     def finish_epoch(self, learning_rate: float, evaluation: Scores | None) -> EpochRecord:
         """Close the epoch under way; return its record."""
-        steps = max(len(self.losses), 1)
-        seconds = self.epoch_seconds
+        steps, seconds = max(len(self.losses), 1), self.epoch_seconds
         record = EpochRecord(
             epoch=self.epoch + 1,
             step=self.step,
@@ -124,8 +116,7 @@ class RunState:
         self.records.append(record)
         self.train_seconds += seconds
         self.epoch, self.position, self.losses, self.mined = self.epoch + 1, 0, [], []
-        self.epoch_seconds = self.epoch_loss_seconds = 0.0
-        self.epoch_images = 0
+        self.epoch_seconds, self.epoch_loss_seconds, self.epoch_images = 0.0, 0.0, 0
         return record
 
     def timing(self, startup: float, total: float) -> Timing:
@@ -145,12 +136,60 @@ class RunState:
             images_backward=self.images_backward,
         )
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the plain values for a checkpoint."""
-        return dataclasses.asdict(self)
-
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> RunState:
         """Return the state in a checkpoint's content, which has other entries as well."""
         own = {item.name: values[item.name] for item in dataclasses.fields(cls)}
         return cls(**{**own, "records": [EpochRecord(**record) for record in own["records"]]})
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What decides the numbers of a run: a checkpoint of another identity is not continued."""
+
+    spec_digest: str
+    code_version: str
+    dataset_fingerprint: str
+    platform: str
+
+
+def save_checkpoint(folder: Path, identity: Identity, state: dict[str, Any]) -> None:
+    """Write ``state``: tensors and plain containers."""
+    with replacing(folder / CHECKPOINT) as temporary:
+        torch.save({"identity": dataclasses.asdict(identity), "state": state}, temporary)
+
+
+def load_checkpoint(folder: Path, identity: Identity) -> tuple[dict[str, Any] | None, str]:
+    """Return the state and a message; None when there is nothing that this run can continue from.
+
+    A checkpoint of another identity, or a file that torch cannot read, is left aside with a
+    message: starting over is always right, continuing from it never is. Tensors stay on the CPU:
+    the optimiser keeps its step counts where they are, and reads them there without waiting for a
+    GPU.
+    """
+    path = folder / CHECKPOINT
+    if not path.exists():
+        return None, ""
+    try:
+        content = torch.load(path, map_location="cpu", weights_only=True)
+    except (EOFError, RuntimeError, pickle.UnpicklingError):
+        return None, f"{CHECKPOINT} cannot be read; starting from the beginning"
+    saved, state = content["identity"], content["state"]
+    for key, value in dataclasses.asdict(identity).items():
+        if saved[key] != value:
+            reason = f"has {key.replace('_', ' ')} {saved[key]}, not {value}"
+            return None, f"{CHECKPOINT} {reason}; starting from the beginning"
+    return state, f"continuing at epoch {state['epoch'] + 1}, step {state['position']}"
+
+
+def remove_checkpoint(folder: Path) -> None:
+    """Delete the checkpoint of a finished run, and what a killed attempt left half-written.
+
+    The checkpoint's folder goes, too, when it is left empty.
+    """
+    path = folder / CHECKPOINT
+    half_written = ".*.????????"  # the names that ``replacing`` gives
+    for each in (path, *path.parent.glob(half_written), *folder.glob(half_written)):
+        each.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):  # it may hold other files, or be a link to another disk
+        path.parent.rmdir()

@@ -19,7 +19,7 @@ from benchmark.core.options import build, defaults_of
 from benchmark.core.recipe import Recipe
 from benchmark.core.records import METRICS, DatasetChoice, LossChoice, RunSpec, Setting
 from benchmark.losses.catalogue import load_catalogue
-from benchmark.training.checkpoint import CHECKPOINT
+from benchmark.training.state import CHECKPOINT
 
 TIMES = {"images_per_second", "loss_ms", "seconds"}
 

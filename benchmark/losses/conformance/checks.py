@@ -3,33 +3,53 @@
 from __future__ import annotations
 
 import gc
+import importlib
+import importlib.util
+import inspect
 import math
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from itertools import accumulate
+from operator import attrgetter
+from pathlib import Path
 from typing import Any, Literal
 
 import torch
-from torch import Tensor, distributed, multiprocessing
+from torch import Tensor, distributed, multiprocessing, nn
 from torch.autograd.profiler import profile
 from torch.nn.functional import normalize
 
+from benchmark.core.errors import BenchmarkError, ConfigError
 from benchmark.core.interrupts import held_back_from_workers, leave_interrupts_to_parent
-from benchmark.losses.conformance import cases
-from benchmark.losses.conformance.candidate import REFUSALS, Candidate, in_words, load
-from benchmark.losses.conformance.cases import Case
-from benchmark.losses.conformance.reference import (
+from benchmark.core.options import build
+from benchmark.losses.base import Loss
+from benchmark.losses.conformance.formulas import (
     BFLOAT16,
     FLOAT32,
     FLOAT64,
     Answer,
+    Case,
     Mismatch,
     Reference,
+    draws,
     expected,
+    mean,
 )
 
+# Scores of one query must differ by more than float32 rounds them, or they may change places.
+SMALLEST_GAP = 4e-6
+ATTEMPTS = 200
+ALLOWED = (
+    "MODULE:OBJECT, FILE.py:OBJECT or FILE.py of a function of (embeddings, labels), a "
+    "torch.nn.Module, or a class that is made without arguments"
+)
+# Names under which implementations take references, and their labels.
+REFERENCE_ARGUMENTS = (("reference_embeddings", "reference_labels"), ("ref_emb", "ref_labels"))
+# An implementation says with these that it does not do what it is asked for.
+REFUSALS = (ValueError, NotImplementedError, AssertionError, BenchmarkError)
 MEMORY_SIZES = (96, 192)
 # The formula taken literally compares all triples: memory of batch^3 and no more.
 LARGEST_EXPONENT = 3.3
@@ -40,6 +60,229 @@ Problem = Callable[[Case], Mismatch | None]
 TENSORS = ("embeddings", "labels", "references", "reference_labels")  # of a case
 MOST_TRIALS = 200  # of smaller batches
 PLAIN = 1000.0  # times what is allowed
+
+
+def mixed(name: str, classes: Sequence[int], dim: int, seed: int, *, narrow: bool = False) -> Case:
+    """Return classes of these sizes around random directions, in random order.
+
+    The ranking is a fair one, far from perfect. With ``narrow`` all scores lie near each other,
+    where every sigmoid is in its bend. Large batches cannot keep their scores apart.
+    """
+    labels = _labels(classes)
+    for attempt in range(ATTEMPTS if len(labels) < 100 else 1):
+        generator = torch.Generator().manual_seed(1000 * seed + attempt)
+        centers = torch.randn(len(classes), dim, generator=generator)
+        rows = centers[labels] + 1.2 * torch.randn(len(labels), dim, generator=generator)
+        order = torch.randperm(len(labels), generator=generator)
+        case = Case(name, _rounded((rows + 8.0 if narrow else rows)[order]), labels[order])
+        if _keeps_order(case):
+            break
+    return case
+
+
+def in_order(case: Case) -> Case:
+    """Return the batch sorted by its labels."""
+    return case.subset(case.labels.argsort(stable=True))
+
+
+def perfect(name: str, classes: Sequence[int]) -> Case:
+    """Return classes whose images are equal, at a right angle to those of other classes."""
+    labels = _labels(classes)
+    return Case(name, torch.eye(len(classes), dtype=torch.float64)[labels], labels, exact=True)
+
+
+def lattice(name: str, classes: Sequence[int], seed: int, directions: int = 12) -> Case:
+    """Return rows among a few directions of which every two have a score of k/2, so that rows are
+    repeated within and across classes and most scores are tied."""
+    generator = torch.Generator().manual_seed(seed)
+    signs = torch.randint(0, 2, (directions, 4), generator=generator) - 0.5
+    choices = torch.cat([signs.double(), torch.eye(4, dtype=torch.float64)])
+    labels = _labels(classes)
+    pick = torch.randint(0, len(choices), (len(labels),), generator=generator)
+    return Case(name, choices[pick], labels, exact=True)
+
+
+def with_references() -> Case:
+    """Return a batch of which the first rows query the others."""
+    case = mixed("6 queries, 24 references", [5] * 6, 10, 11)
+    rows, labels = case.embeddings, case.labels
+    return Case(case.name, rows[:6], labels[:6], rows[6:], labels[6:])
+
+
+@cache
+def ordinary_batches() -> list[Case]:
+    """Return batches that every implementation has to take: equal classes, sorted by label."""
+    batches = [
+        mixed("six classes of four", [4] * 6, 16, 1),
+        mixed("scores near each other", [4] * 6, 8, 2, narrow=True),
+        mixed("two classes of nine", [9] * 2, 6, 3),
+        mixed("thirty pairs", [2] * 30, 32, 4),
+        mixed("24 classes of five", [5] * 24, 24, 14),
+    ]
+    return [in_order(case) for case in batches]
+
+
+@cache
+def unusual_batches() -> dict[str, list[Case]]:
+    """Return by check the batches that implementations tend to forget."""
+    equal = perfect("all images equal", [4] * 3)
+    equal = replace(equal, embeddings=equal.embeddings[:1].repeat(12, 1))
+    return {
+        "perfect ranking": [
+            perfect("six perfect classes of four", [4] * 6),
+            perfect("96 perfect classes of four", [4] * 96),
+        ],
+        "unequal classes": [
+            mixed("classes of 7, 5, 4 and 2", [7, 5, 4, 2], 12, 5),
+            mixed("classes of 20, 3 and 2", [20, 3, 2], 10, 6, narrow=True),
+        ],
+        "classes of one image": [
+            mixed("classes of 4, 3, 1, 1 and 1", [4, 3, 1, 1, 1], 8, 7),
+            mixed("one pair among ten", [2] + [1] * 8, 6, 8, narrow=True),
+        ],
+        "one class": [
+            mixed("eight images of one class", [8], 8, 9),
+            mixed("two images of one class", [2], 4, 10),
+        ],
+        "ties": [lattice("tied scores", [4] * 3, seed, 6) for seed in (1, 2, 3)],
+        "duplicates": [*(lattice("repeated images", [4] * 4, seed, 0) for seed in (4, 5)), equal],
+    }
+
+
+def _labels(classes: Sequence[int]) -> Tensor:
+    return torch.repeat_interleave(torch.arange(len(classes)), torch.tensor(classes))
+
+
+def _rounded(rows: Tensor) -> Tensor:
+    return normalize(rows, dim=1).float().double()
+
+
+def _keeps_order(case: Case) -> bool:
+    """Say whether rounding leaves the order of the scores of every query as it is."""
+    unit = normalize(case.embeddings, dim=1)
+    return bool((unit @ unit.T).sort(1).values.diff(dim=1).min() > SMALLEST_GAP)
+
+
+def _narrowed(case: Case, dim: int) -> Case | None:
+    """Return the batch in its first ``dim`` dimensions, None if that makes scores tie."""
+    if case.exact or case.references is not None:
+        return None
+    case = replace(case, embeddings=_rounded(case.embeddings[:, :dim]))
+    return case if _keeps_order(case) else None
+
+
+class Candidate:
+    """A callable of embeddings (B, D) and labels (B,), and the formula that it is held against.
+
+    ``reference_arguments`` are the names of its arguments that take references and their labels,
+    None without. ``answer(case, dtype)`` is kept: values and gradients are asked for one after the
+    other.
+    """
+
+    def __init__(self, source: str, function: Callable[..., Any], reference: Reference) -> None:
+        self.source, self.function, self.reference = source, function, reference
+        called = function.forward if isinstance(function, nn.Module) else function
+        names = set(inspect.signature(called).parameters)
+        taken = (pair for pair in REFERENCE_ARGUMENTS if names.issuperset(pair))
+        self.reference_arguments = next(taken, None)
+        self.answer = cache(self.fresh_answer)
+
+    def value(self, embeddings: Tensor, labels: Tensor, **references: Tensor | None) -> Tensor:
+        """Return the loss as a tensor of one number."""
+        return self.function(embeddings, labels, **references).reshape(())
+
+    def call(
+        self, case: Case, dtype: torch.dtype, factor: float = 1.0, between: Case | None = None
+    ) -> Answer:
+        """Return value, and gradient of ``factor`` x value; bfloat16 is float32 with autocast.
+
+        The batch ``between`` goes forward before this one goes backward.
+        """
+        autocast = dtype == BFLOAT16
+        free = case.embeddings.to(torch.float32 if autocast else dtype, copy=True).requires_grad_()
+        references = {}
+        if case.references is not None and self.reference_arguments is not None:
+            pool = nn.functional.normalize(case.references, dim=1).to(free.dtype)
+            values = (pool, case.reference_labels)
+            references = dict(zip(self.reference_arguments, values, strict=True))
+        with torch.autocast("cpu", BFLOAT16, enabled=autocast):
+            unit = nn.functional.normalize(free, dim=1)
+            value = self.value(unit, case.labels.clone(), **references)
+        if between is not None:
+            self.value(nn.functional.normalize(between.embeddings.float(), dim=1), between.labels)
+        if value.requires_grad:
+            (value * factor).backward()
+        return Answer(value.item(), None if free.grad is None else free.grad.double())
+
+    def fresh_answer(self, case: Case, dtype: torch.dtype, factor: float = 1.0) -> Answer:
+        """Return a call's answer, or the mean of many where the loss is random."""
+        call = partial(self.call, case, dtype, factor)
+        if self.reference.drawn(dtype):
+            return mean(draws(call))
+        torch.default_generator.manual_seed(0)  # torch's own seeds GPUs too, and takes 1 ms
+        return call()
+
+    def wrong(
+        self, part: str, case: Case, dtype: torch.dtype, precision: torch.dtype | None = None
+    ) -> Mismatch | None:
+        """Return how the "value" or "gradient" differs from the reference's, or None.
+
+        It may differ by what rounding in ``precision`` does, without one in ``dtype``.
+        """
+        found = getattr(self.answer(case, dtype), part)
+        return expected(self.reference, case, precision or dtype).differing(part, found)
+
+
+def load(source: str, reference: Reference) -> Candidate:
+    """Return the candidate named MODULE:OBJECT, FILE.py:OBJECT or FILE.py.
+
+    Of several functions and classes of a file the one with the name of the loss is taken. A loss
+    class of this suite is made with the options of the reference. Raises ConfigError for what
+    cannot be imported or is no loss.
+    """
+    place, _, name = source.partition(":")
+    try:
+        if place.endswith(".py"):
+            path = Path(place)
+            spec = importlib.util.spec_from_file_location(f"candidate_{path.stem}", path)
+            assert spec is not None and spec.loader is not None
+            module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+            # a file may import its neighbours, which must not stand in for Python's own modules
+            sys.path.append(str(path.resolve().parent))
+            spec.loader.exec_module(module)
+        else:
+            sys.path.insert(0, "")
+            module = importlib.import_module(place)
+        public = [
+            key
+            for key, value in vars(module).items()
+            if not key.startswith("_")
+            and (inspect.isfunction(value) or inspect.isclass(value))
+            and value.__module__ == module.__name__
+        ]
+        if not name and reference.name not in public and len(public) != 1:
+            listed = ", ".join(sorted(public)) or "none"
+            words = f"name one object as {place}:OBJECT (functions and classes: {listed})"
+            raise ConfigError(place, [words])
+        name = name or (reference.name if reference.name in public else public[0])
+        target = attrgetter(name)(module)
+        if inspect.isclass(target) and issubclass(target, Loss):
+            target = target(build(target.Config, reference.options, f"loss '{source}'"))
+        elif inspect.isclass(target):
+            target = target()
+        if not callable(target):
+            raise TypeError(f"{type(target).__name__} cannot be called")
+        return Candidate(source, target, reference)
+    except ConfigError:
+        raise
+    except Exception as error:
+        problem = f"cannot be imported or made: {in_words(error)} (allowed: {ALLOWED})"
+        raise ConfigError(source, [problem]) from error
+
+
+def in_words(error: Exception) -> str:
+    """Return an error of an implementation in one line."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
 
 
 @dataclass(frozen=True)
@@ -129,7 +372,7 @@ def shrink(case: Case, problem: Problem, found: Mismatch) -> tuple[Case, Mismatc
             if not still_plain(case.subset([*rows[:start], *rows[start + step :]])):
                 start += step
         step //= 2
-    any(still_plain(case.narrowed(dim)) for dim in range(2, case.embeddings.shape[1]))
+    any(still_plain(_narrowed(case, dim)) for dim in range(2, case.embeddings.shape[1]))
     return case, found
 
 
@@ -137,13 +380,14 @@ def all_findings(candidate: Candidate, processes: bool) -> Iterator[Finding]:
     """Yield what each check finds; without ``processes`` none are started."""
     for check in (check_agreement, check_invariances, check_unusual, check_execution):
         yield from check(candidate)
+    yield _memory(candidate)
     if processes:
         yield check_processes(candidate)
 
 
 def check_agreement(candidate: Candidate) -> Iterator[Finding]:
     """Yield whether values and gradients are those of the formula."""
-    batches = _small_if_random(candidate, cases.ordinary_batches())
+    batches = _small_if_random(candidate, ordinary_batches())
     for part in ("value", "gradient"):
         exactly, roughly, single = (
             partial(candidate.wrong, part, dtype=dtype, precision=precision)
@@ -157,23 +401,54 @@ def check_agreement(candidate: Candidate) -> Iterator[Finding]:
         finding = examine(f"{part}s, float32", batches, single)
         refused = finding.result == "not applicable"  # which equal classes may not be
         yield replace(finding, result="failed") if refused else finding
+
+    def wrong_factor(case: Case) -> Mismatch | None:
+        right = expected(candidate.reference, case, FLOAT32)
+        if right.answer.gradient is None:
+            return None
+        gradient = candidate.fresh_answer(case, FLOAT32, factor=-3.0).gradient
+        found = right.differing("gradient", gradient, -3.0 * right.answer.gradient, 3.0)
+        return found and replace(found, text=f"of -3 x loss: {found.text}")
+
     if hasattr(candidate.reference.config, "lambda_val"):
         note = "the gradient is a difference quotient, which a factor may change"
         yield Finding("factor on the loss", "not applicable", note)
     else:
-        yield examine("factor on the loss", batches[:2], partial(_wrong_factor, candidate))
+        yield examine("factor on the loss", batches[:2], wrong_factor)
 
 
 def check_invariances(candidate: Candidate) -> Iterator[Finding]:
     """Yield whether order, names of labels and rotation leave values and gradients as they are."""
-    equal, mixed = cases.ordinary_batches()[:2], cases.unusual_batches()["unequal classes"][:1]
     for name in ("order of images", "names of labels", "rotation of the space"):
         problem = partial(_changed, candidate, name=name)
-        finding = examine(name, equal, problem)
+        finding = examine(name, ordinary_batches()[:2], problem)
         if finding.result == "passed":
-            other = examine(name, mixed, problem)
+            other = examine(name, unusual_batches()["unequal classes"][:1], problem)
             finding = finding if other.result == "not applicable" else other
         yield finding
+
+
+def _changed(candidate: Candidate, case: Case, name: str) -> Mismatch | None:
+    """Return how the candidate's answer changes with a transformation that should leave it."""
+    dim = case.embeddings.shape[1]
+    order = torch.randperm(len(case.labels), generator=torch.Generator().manual_seed(0))
+    normal = torch.randn(dim, dim, generator=torch.Generator().manual_seed(0))
+    rotation = torch.linalg.qr(normal.double()).Q
+    rotated = replace(case, embeddings=(case.embeddings @ rotation).float().double())
+    renamed = replace(case, labels=(case.labels * 37 + 50) % 101)  # with gaps, in another order
+    # another batch, and what becomes of the gradient of this one (B, D)
+    changes: dict[str, tuple[Case, Callable[[Tensor], Tensor]]] = {
+        "order of images": (case.subset(order), lambda gradient: gradient[order]),
+        "names of labels": (renamed, lambda gradient: gradient),
+        "rotation of the space": (rotated, lambda gradient: gradient @ rotation),
+    }
+    other, moved = changes[name]
+    before, after = candidate.answer(case, FLOAT32), candidate.answer(other, FLOAT32)
+    right = expected(candidate.reference, case, FLOAT32)
+    found = right.differing("value", after.value, before.value, 2.0)
+    if found is None and before.gradient is not None:
+        found = right.differing("gradient", after.gradient, moved(before.gradient), 2.0)
+    return found
 
 
 def check_unusual(candidate: Candidate) -> Iterator[Finding]:
@@ -183,12 +458,12 @@ def check_unusual(candidate: Candidate) -> Iterator[Finding]:
         parts = (candidate.wrong(part, case, FLOAT32) for part in ("value", "gradient"))
         return next(filter(None, parts), None)
 
-    for name, batches in cases.unusual_batches().items():
+    for name, batches in unusual_batches().items():
         yield examine(name, _small_if_random(candidate, batches), wrong)
     if candidate.reference_arguments is None:
         yield Finding("references", "not applicable", "takes embeddings and labels only")
     else:
-        yield examine("references", [cases.with_references()], wrong)
+        yield examine("references", [with_references()], wrong)
 
 
 def _small_if_random(candidate: Candidate, batches: list[Case]) -> list[Case]:
@@ -197,100 +472,56 @@ def _small_if_random(candidate: Candidate, batches: list[Case]) -> list[Case]:
     return [case for case in batches if len(case.labels) < 64 or not random]
 
 
-def _wrong_factor(candidate: Candidate, case: Case) -> Mismatch | None:
-    """Return how the gradient of -3 x loss is not -3 x the gradient."""
-    right = expected(candidate.reference, case, FLOAT32)
-    if right.answer.gradient is None:
-        return None
-    gradient = candidate.fresh_answer(case, FLOAT32, factor=-3.0).gradient
-    found = right.differing("gradient", gradient, -3.0 * right.answer.gradient, 3.0)
-    return found and replace(found, text=f"of -3 x loss: {found.text}")
-
-
-def _changed(candidate: Candidate, case: Case, name: str) -> Mismatch | None:
-    """Return how the candidate's answer changes with a transformation that should leave it."""
-    other, moved = _transformed(case)[name]
-    before, after = candidate.answer(case, FLOAT32), candidate.answer(other, FLOAT32)
-    right = expected(candidate.reference, case, FLOAT32)
-    found = right.differing("value", after.value, before.value, 2.0)
-    if found is None and before.gradient is not None:
-        found = right.differing("gradient", after.gradient, moved(before.gradient), 2.0)
-    return found
-
-
-def _transformed(case: Case) -> dict[str, tuple[Case, Callable[[Tensor], Tensor]]]:
-    """Return other batches, and what becomes of the gradient of this one (B, D)."""
-    dim = case.embeddings.shape[1]
-    order = torch.randperm(len(case.labels), generator=torch.Generator().manual_seed(0))
-    normal = torch.randn(dim, dim, generator=torch.Generator().manual_seed(0))
-    rotation = torch.linalg.qr(normal.double()).Q
-    rotated = replace(case, embeddings=(case.embeddings @ rotation).float().double())
-    renamed = replace(case, labels=(case.labels * 37 + 50) % 101)  # with gaps, in another order
-    return {
-        "order of images": (case.subset(order), lambda gradient: gradient[order]),
-        "names of labels": (renamed, lambda gradient: gradient),
-        "rotation of the space": (rotated, lambda gradient: gradient @ rotation),
-    }
-
-
 def check_execution(candidate: Candidate) -> Iterator[Finding]:
-    """Yield the findings on autocast, determinism, calls in flight, inputs and memory."""
-    first, second, _, other, _ = cases.ordinary_batches()
-    finding = examine("autocast", [first], partial(_autocast, candidate), crash="not applicable")
+    """Yield the findings on autocast, determinism, calls in flight and inputs."""
+    first, second, _, other, _ = ordinary_batches()
+
+    def autocast(case: Case) -> Mismatch | None:
+        """Compare with what rounding all scores to bfloat16 can make of the formula."""
+        if found := candidate.wrong("value", case, BFLOAT16):
+            return found
+        gradient = candidate.answer(case, BFLOAT16).gradient
+        if gradient is None:
+            return Mismatch("no gradient reaches the embeddings")
+        return None if gradient.isfinite().all() else Mismatch("the gradient is not finite")
+
+    def differs(case: Case) -> Mismatch | None:
+        before, _, after = (candidate.fresh_answer(each, FLOAT32) for each in (case, other, case))
+        if before.value != after.value:
+            return Mismatch(f"value {before.value:.9g}, then {after.value:.9g}")
+        return moved(before, after, "")
+
+    def mixes(case: Case) -> Mismatch | None:
+        answers = []
+        for between in (None, other):
+            torch.manual_seed(0)
+            answers.append(candidate.call(case, FLOAT32, between=between))
+        return moved(answers[0], answers[1], " when another batch comes in between")
+
+    def moved(before: Answer, after: Answer, when: str) -> Mismatch | None:
+        one, two = before.gradient, after.gradient
+        if one is None or two is None or torch.equal(one, two):
+            return None
+        return Mismatch(f"the gradient changes by {float((one - two).abs().max()):.3g}{when}")
+
+    def writes(case: Case) -> Mismatch | None:
+        unit = normalize(case.embeddings.float(), dim=1).requires_grad_()
+        labels, before = case.labels.clone(), unit.detach().clone()
+        value = candidate.value(unit, labels)
+        if value.requires_grad:
+            value.backward()
+        if not torch.equal(unit.detach(), before):
+            return Mismatch("writes into the embeddings")
+        return None if torch.equal(labels, case.labels) else Mismatch("writes into the labels")
+
+    finding = examine("autocast", [first], autocast, crash="not applicable")
     if finding.result == "passed":
         rounded = candidate.wrong("value", first, BFLOAT16, FLOAT32)
         finding = replace(finding, note=f"in {'bfloat16' if rounded else 'full'} precision")
     yield finding
-    yield examine("determinism", [first, second], partial(_differs, candidate, other=other))
-    yield examine("two calls in flight", [first, second], partial(_mixes, candidate, other=other))
-    yield examine("inputs unchanged", [first, second], partial(_writes, candidate))
-    yield _memory(candidate)
-
-
-def _autocast(candidate: Candidate, case: Case) -> Mismatch | None:
-    """Compare with what rounding all scores to bfloat16 can make of the formula."""
-    if found := candidate.wrong("value", case, BFLOAT16):
-        return found
-    gradient = candidate.answer(case, BFLOAT16).gradient
-    if gradient is None:
-        return Mismatch("no gradient reaches the embeddings")
-    return None if gradient.isfinite().all() else Mismatch("the gradient is not finite")
-
-
-def _differs(candidate: Candidate, case: Case, other: Case) -> Mismatch | None:
-    """Return how a second call, after one with another batch, gives another answer."""
-    first, _, second = (candidate.fresh_answer(each, FLOAT32) for each in (case, other, case))
-    if first.value != second.value:
-        return Mismatch(f"value {first.value:.9g}, then {second.value:.9g}")
-    return _moved(first.gradient, second.gradient, "")
-
-
-def _mixes(candidate: Candidate, case: Case, other: Case) -> Mismatch | None:
-    """Return how a gradient changes when another batch goes forward before it goes backward."""
-    torch.manual_seed(0)
-    first = candidate.call(case, FLOAT32)
-    torch.manual_seed(0)
-    second = candidate.call(case, FLOAT32, between=other)
-    return _moved(first.gradient, second.gradient, " when another batch comes in between")
-
-
-def _moved(first: Tensor | None, second: Tensor | None, when: str) -> Mismatch | None:
-    if first is None or second is None or torch.equal(first, second):
-        return None
-    change = float((first - second).abs().max())
-    return Mismatch(f"the gradient changes by {change:.3g}{when}")
-
-
-def _writes(candidate: Candidate, case: Case) -> Mismatch | None:
-    """Return which of its inputs the candidate writes into."""
-    unit = normalize(case.embeddings.float(), dim=1).requires_grad_()
-    labels, before = case.labels.clone(), unit.detach().clone()
-    value = candidate.value(unit, labels)
-    if value.requires_grad:
-        value.backward()
-    if not torch.equal(unit.detach(), before):
-        return Mismatch("writes into the embeddings")
-    return None if torch.equal(labels, case.labels) else Mismatch("writes into the labels")
+    yield examine("determinism", [first, second], differs)
+    yield examine("two calls in flight", [first, second], mixes)
+    yield examine("inputs unchanged", [first, second], writes)
 
 
 def _memory(candidate: Candidate) -> Finding:
@@ -298,7 +529,7 @@ def _memory(candidate: Candidate) -> Finding:
     peaks = []
     try:
         for size in MEMORY_SIZES:
-            case = cases.in_order(cases.mixed(f"batch of {size}", [4] * (size // 4), 16, 12))
+            case = in_order(mixed(f"batch of {size}", [4] * (size // 4), 16, 12))
             candidate.call(case, FLOAT32)  # what is made once does not count
             peak, left = tensor_bytes(partial(candidate.call, case, FLOAT32))
             peaks.append(peak)
@@ -339,7 +570,7 @@ def check_processes(candidate: Candidate) -> Finding:
     """
     if candidate.reference.drawn(FLOAT32):
         return Finding(SCALING, "not applicable", "random numbers differ between processes")
-    whole = cases.in_order(cases.mixed("two halves of 4 classes of 2", [4] * 4, 8, 13))
+    whole = in_order(mixed("two halves of 4 classes of 2", [4] * 4, 8, 13))
     order = torch.arange(len(whole.labels)).view(-1, PROCESSES).T
     whole, halves = whole.subset(order.reshape(-1)), [whole.subset(rows) for rows in order]
     with held_back_from_workers():

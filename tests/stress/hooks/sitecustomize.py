@@ -43,7 +43,6 @@ def _wrap_all(run):
         (loop.Trainer, "_train_epoch", "step"),
         (loop.Trainer, "_evaluate", "evaluation"),
         (loop, "save_checkpoint", "checkpoint write"),
-        (run, "write_metrics", "final write"),
         (run, "write_neighbours", "final write"),
         (run, "write_outcome", "final write"),
         (run, "remove_checkpoint", "final write"),

@@ -9,7 +9,7 @@ import pickle
 import pytest
 import torch
 
-from benchmark.training.checkpoint import (
+from benchmark.training.state import (
     CHECKPOINT,
     Identity,
     load_checkpoint,

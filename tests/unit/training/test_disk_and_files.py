@@ -12,11 +12,11 @@ from tiny_runs import curve, stop_after, tiny_spec, write_spec_in
 from benchmark.core.interrupts import Interrupted
 from benchmark.core.provenance import packages, packages_digest
 from benchmark.core.records import PROVENANCE, RESULT, RunSpec
-from benchmark.training.checkpoint import (
+from benchmark.training.run import train
+from benchmark.training.state import (
     CHECKPOINT,
     Identity,
 )
-from benchmark.training.run import train
 
 OFTEN = {"epochs": 1, "checkpoint_seconds": 0.0}
 IDENTITY = Identity("a1", "1", "data", "here")

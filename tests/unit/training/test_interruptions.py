@@ -19,8 +19,8 @@ from tiny_runs import curve, stop_after, tiny_spec, write_spec_in
 
 from benchmark.core.interrupts import Interrupted
 from benchmark.core.records import METRICS, NEIGHBOURS, PROVENANCE, QUERIES, RESULT, SPEC
-from benchmark.training.checkpoint import CHECKPOINT
 from benchmark.training.run import train
+from benchmark.training.state import CHECKPOINT
 
 WRITES = ((torch, "save"), (np, "savez_compressed"), (os, "fsync"), (os, "replace"), (os, "rmdir"))
 # Noise inside the loss, a memory, and a checkpoint after each of the few steps.

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmark.core.recipe import MemoryConfig
-from benchmark.training.memory import Memory
+from benchmark.training.step import Memory
 
 IMAGES = 9
 LABELS = torch.arange(IMAGES) // 3
@@ -32,7 +32,7 @@ def embeddings_of(images, time):
 def contents(memory, batch):
     """Return what the memory offers to ``batch``: (image, time) of each embedding, sorted, and
     checks labels."""
-    embeddings, labels = memory.others(np.array(batch))
+    embeddings, labels = memory.references(np.array(batch))
     assert labels.tolist() == LABELS[embeddings[:, 0].long()].tolist()
     return sorted(map(tuple, embeddings.tolist()))
 
@@ -83,7 +83,7 @@ def test_state_continues_to_the_same_references_in_the_same_order(key):
             )
             first = second
         first.store(embeddings_of(batch, time), batch)
-        for ours, theirs in zip(whole.others(batch), first.others(batch), strict=True):
+        for ours, theirs in zip(whole.references(batch), first.references(batch), strict=True):
             assert torch.equal(ours, theirs)
 
 
@@ -100,6 +100,6 @@ def test_what_is_remembered_has_no_graph_and_does_not_follow_the_batch():
     memory.store(embeddings * 1.0, np.array([0, 1]))
     with torch.no_grad():
         embeddings.zero_()
-    remembered, _ = memory.others(np.array([5]))
+    remembered, _ = memory.references(np.array([5]))
     assert not remembered.requires_grad
     assert (remembered == 1.0).all()

@@ -15,8 +15,7 @@ from benchmark.core.recipe import MemoryConfig, ModelConfig, TrainingConfig
 from benchmark.losses import create_loss
 from benchmark.models import create_model
 from benchmark.training.components import check_micro_batch
-from benchmark.training.memory import Memory
-from benchmark.training.step import Stepper
+from benchmark.training.step import Memory, Stepper
 
 CPU = torch.device("cpu")
 SIZE = 12

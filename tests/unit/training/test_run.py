@@ -18,8 +18,8 @@ from benchmark.core.interrupts import EXIT_INTERRUPTED, Interrupted
 from benchmark.core.records import NEIGHBOURS, PROVENANCE, QUERIES, RESULT
 from benchmark.core.results import Result, read_query_scores
 from benchmark.losses import LOSSES
-from benchmark.training.checkpoint import CHECKPOINT
 from benchmark.training.run import train
+from benchmark.training.state import CHECKPOINT
 
 LOSS_NAMES = [each.name for each in LOSSES if each.facts["kind"] not in ("none", "triplets")]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmark.core.recipe import ScheduleConfig
-from benchmark.training.optimizer import learning_rate_factor
+from benchmark.training.numerics import learning_rate_factor
 
 
 def factor(done: float, epochs: int = 10, **config) -> float:

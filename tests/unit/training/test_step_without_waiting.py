@@ -15,8 +15,7 @@ from torch import nn
 from benchmark.core.recipe import MemoryConfig, TrainingConfig
 from benchmark.losses import LOSSES, create_loss
 from benchmark.losses.base import Loss, ScoreLoss
-from benchmark.training.memory import Memory
-from benchmark.training.step import Stepper
+from benchmark.training.step import Memory, Stepper
 
 CPU, META = torch.device("cpu"), torch.device("meta")
 SCORED = [name for name in LOSSES.names() if issubclass(LOSSES[name].target, ScoreLoss)]

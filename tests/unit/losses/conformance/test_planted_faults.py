@@ -11,10 +11,15 @@ import pytest
 import torch
 
 from benchmark.losses import LOSSES, create_loss
-from benchmark.losses.conformance import cases, checks
-from benchmark.losses.conformance.candidate import Candidate, load
-from benchmark.losses.conformance.checks import all_findings, check_agreement, check_unusual
-from benchmark.losses.conformance.reference import NAMES, reference
+from benchmark.losses.conformance import checks
+from benchmark.losses.conformance.checks import (
+    Candidate,
+    all_findings,
+    check_agreement,
+    check_unusual,
+    load,
+)
+from benchmark.losses.conformance.formulas import NAMES, reference
 
 FOLDER = Path(__file__).parent
 sys.path.insert(0, str(FOLDER))
@@ -160,7 +165,7 @@ def test_the_losses_of_the_suite_pass(name):
 
 def test_a_random_loss_is_compared_by_its_means():
     loss = create_loss("blackbox_ap", margin=0.05)
-    case = cases.mixed("three classes", [4, 3, 2], 6, 1)
+    case = checks.mixed("three classes", [4, 3, 2], 6, 1)
     for margin, wrong in ((0.05, False), (0.5, True)):
         candidate = Candidate("", loss, reference("blackbox_ap", {"margin": margin}))
         assert bool(candidate.wrong("value", case, torch.float32)) == wrong
