@@ -230,7 +230,7 @@ def _train(spec: RunSpec) -> Recording:
     from benchmark.training.components import build_components
     from benchmark.training.loop import Trainer
     from benchmark.training.numerics import prepare_numerics
-    from benchmark.training.progress import Progress, StopRequest
+    from benchmark.training.progress import Progress
     from benchmark.training.step import DivergedError
 
     training = spec.recipe.training

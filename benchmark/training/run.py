@@ -45,7 +45,7 @@ from benchmark.training.components import Components, build_components
 from benchmark.training.evaluate import EmbeddedProtocol
 from benchmark.training.loop import Evaluated, Trainer
 from benchmark.training.numerics import prepare_numerics
-from benchmark.training.progress import Interrupted, Progress, StopRequest, logged_live
+from benchmark.training.progress import Progress, logged_live
 from benchmark.training.state import RunState, remove_checkpoint
 from benchmark.training.step import DivergedError
 

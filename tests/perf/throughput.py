@@ -46,7 +46,7 @@ from benchmark.training.components import build_components
 from benchmark.training.evaluate import Measured
 from benchmark.training.loop import Trainer
 from benchmark.training.numerics import prepare_numerics
-from benchmark.training.progress import Progress, StopRequest
+from benchmark.training.progress import Progress
 from benchmark.training.state import HASHED_BATCHES
 
 Batches = Callable[[], Iterable[Any]]

@@ -42,7 +42,6 @@ from benchmark.study.recipes import merge, overlay, read_recipe, without_losses 
 from benchmark.training.components import Components  # noqa: E402
 from benchmark.training.evaluate import Measured  # noqa: E402
 from benchmark.training.loop import Trainer  # noqa: E402
-from benchmark.training.progress import StopRequest  # noqa: E402
 
 LOSS_TOLERANCE = 1e-9
 PROBE_TOLERANCE = 1e-8

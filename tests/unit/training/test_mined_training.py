@@ -16,7 +16,7 @@ from benchmark.losses import create_loss
 from benchmark.training.components import build_components
 from benchmark.training.loop import Trainer, batches_of
 from benchmark.training.numerics import prepare_numerics
-from benchmark.training.progress import Interrupted, Progress
+from benchmark.training.progress import Progress
 from benchmark.training.run import train
 from benchmark.training.step import Stepper
 
