@@ -28,10 +28,10 @@ from benchmark.core.files import replacing, write_text
 from benchmark.core.options import defaults_of
 from benchmark.core.records import DatasetChoice, LossChoice, RunSpec
 from benchmark.losses.catalogue import load_catalogue
+from benchmark.report.artefacts import AnalysedRun, AnalysisSummary, Finding, Verdict
 from benchmark.report.drawing import Drawing, save
 from benchmark.report.labels import dataset_name
 from benchmark.report.labels import listed as joined
-from benchmark.report.records import AnalysedRun, AnalysisSummary, Finding, Verdict
 from benchmark.report.render import to_csv, to_html, to_markdown
 from benchmark.report.table import Column, Table, TableCell, grouped, text_column
 from benchmark.stats.intervals import t_interval

@@ -47,7 +47,7 @@ def explain(
     from benchmark.papers.quantities import gap_decreases
     from benchmark.papers.verdicts import explain as explain_verdict
     from benchmark.papers.verdicts import find_verdicts, key_of
-    from benchmark.runs.table import RunTable
+    from benchmark.runs.run_table import RunTable
 
     loaded = load(study, results)
     table = RunTable.read(loaded.folder(results))

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from benchmark.cli import Results, app, echo, file_to_write, folder_to_write, parse_pairs
-from benchmark.cli.run import Cores
+from benchmark.cli.running import Cores
 from benchmark.core.records import RESULTS
 
 WIDTH = 24  # of a check's name
@@ -45,8 +45,8 @@ def conform(
     options = parse_pairs("--option", option or [])
     os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # torch's profiler tells of each start
     from benchmark.core.files import write_json
-    from benchmark.losses.conformance.checks import all_findings, load
     from benchmark.losses.conformance.formulas import reference
+    from benchmark.losses.conformance.suite import all_findings, load
 
     formula = reference(loss, options)
     examined = load(candidate, formula)

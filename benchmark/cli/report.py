@@ -95,7 +95,7 @@ def verdicts(study: StudyName, results: Results = RESULTS) -> None:
     """
     from benchmark.papers.judging import frozen_path
     from benchmark.report.build import write_verdicts
-    from benchmark.runs.table import RunTable
+    from benchmark.runs.run_table import RunTable
 
     loaded = load(study, results)
     folder, frozen = loaded.folder(results), frozen_path(loaded)
@@ -117,7 +117,7 @@ def check(study: StudyName, results: Results = RESULTS, selection: Selection = "
     from benchmark.papers.judging import judge_study
     from benchmark.papers.registration import registration_state
     from benchmark.papers.verdicts import DRIFTED, summary_text, table_of
-    from benchmark.runs.table import RunTable
+    from benchmark.runs.run_table import RunTable
 
     loaded = load(study, results)
     table = table_of(judge_study(loaded, RunTable.read(loaded.folder(results)), selection))
@@ -146,7 +146,7 @@ def claims(
     from benchmark.papers.claim_verdicts import list_text, summary_text
     from benchmark.papers.paper import claims_of
     from benchmark.report.build import write_claims
-    from benchmark.runs.table import RunTable
+    from benchmark.runs.run_table import RunTable
 
     if listing:
         echo(list_text(claims_of()))
@@ -180,7 +180,7 @@ def freeze(
     from benchmark.papers.judging import freeze as freeze_runs
     from benchmark.papers.judging import frozen_path
     from benchmark.runs.collect import freeze_field
-    from benchmark.runs.table import RunTable
+    from benchmark.runs.run_table import RunTable
 
     loaded = load(study, results)
     table = RunTable.read(loaded.folder(results))

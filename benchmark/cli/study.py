@@ -144,7 +144,7 @@ def collect(study: StudyName, results: Results = RESULTS) -> None:
     Example: python -m benchmark collect embedded
     """
     from benchmark.runs.collect import collect as collect_study
-    from benchmark.runs.table import RUNS_TABLE
+    from benchmark.runs.run_table import RUNS_TABLE
 
     loaded = load(study, results)
     counts = collect_study(loaded, results)

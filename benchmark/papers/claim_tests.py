@@ -30,7 +30,7 @@ from benchmark.papers.matching import Candidate, Candidates, Stated, match
 from benchmark.papers.paper import cite, paper_of
 from benchmark.papers.quantities import GapDecrease, convergence_of, costs_of, relative_gaps
 from benchmark.papers.vocabulary import load_vocabulary, margin_of
-from benchmark.runs.table import RunTable
+from benchmark.runs.run_table import RunTable
 from benchmark.stats.intervals import diverges
 from benchmark.stats.reproduction import range_test
 from benchmark.stats.samples import Samples, Spread

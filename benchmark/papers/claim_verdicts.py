@@ -39,7 +39,7 @@ from benchmark.papers.verdicts import (
     NOT_RUN,
     SUPPORTED,
 )
-from benchmark.runs.table import RunTable
+from benchmark.runs.run_table import RunTable
 from benchmark.stats.intervals import discoveries, holm, spread
 from benchmark.stats.planning import level_of
 from benchmark.stats.samples import shared_spreads

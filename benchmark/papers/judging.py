@@ -25,7 +25,7 @@ from benchmark.papers.numbers import PublishedNumber
 from benchmark.papers.paper import asked_numbers, paper_of
 from benchmark.papers.verdicts import Verdict, in_words
 from benchmark.papers.vocabulary import margin_of
-from benchmark.runs.table import ONE_BEST, RunTable
+from benchmark.runs.run_table import ONE_BEST, RunTable
 from benchmark.stats.intervals import spread
 from benchmark.stats.planning import level_of, seeds_to_decide
 from benchmark.stats.reproduction import (

@@ -16,7 +16,6 @@ from pydantic import BeforeValidator, Field
 
 from benchmark.core.documents import YamlError, parse_yaml
 from benchmark.core.errors import ReferenceDataError, unknown_name
-from benchmark.papers.checks import paper_problems
 from benchmark.papers.claims import Claim
 from benchmark.papers.numbers import (
     Figure,
@@ -26,6 +25,7 @@ from benchmark.papers.numbers import (
     PublishedNumber,
     Text,
 )
+from benchmark.papers.problems import paper_problems
 from benchmark.papers.reading import Closed, read_csv, read_own, read_yaml
 from benchmark.papers.vocabulary import Condition, Method, Vocabulary, load_vocabulary
 from benchmark.study.data_files import FIDELITY, PACKAGE, PAPER, paper_folders, published_names

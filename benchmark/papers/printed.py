@@ -29,7 +29,7 @@ from benchmark.papers.paper import (
 from benchmark.papers.quantities import COUNTS, GAP, TIMES, GapDecrease, costs_of
 from benchmark.papers.verdicts import NOT_RUN
 from benchmark.papers.vocabulary import Condition, Vocabulary, load_vocabulary
-from benchmark.runs.table import RunTable, cell_from
+from benchmark.runs.run_table import RunTable, cell_from
 from benchmark.stats.intervals import spread, t_interval
 from benchmark.stats.paired import against_default
 from benchmark.stats.samples import NO_RUNS, Sample, Samples

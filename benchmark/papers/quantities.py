@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmark.core.files import guess_csv
 from benchmark.core.records import CELL_COLUMNS, Cell
-from benchmark.runs.table import RunTable, cell_from
+from benchmark.runs.run_table import RunTable, cell_from
 
 BACKBONE_TIME = "backbone_time"
 TIMES = ("loss_time", BACKBONE_TIME, "minutes_per_epoch", "training_time")  # that papers print

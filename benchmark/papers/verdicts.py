@@ -19,7 +19,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from benchmark.core.errors import ConfigError
 from benchmark.core.records import Cell
 from benchmark.metrics.metric import display_name
-from benchmark.runs.table import RunTable
+from benchmark.runs.run_table import RunTable
 from benchmark.stats.intervals import diverges, p_more_divergence
 from benchmark.stats.reproduction import ALPHA, MARKS, STANDARD_ERRORS, TestResult, applies
 from benchmark.stats.samples import NO_RUNS, UNKNOWN_SPREAD, Sample, Spread

@@ -22,22 +22,22 @@ from benchmark.papers.printed import Printed, printed_of
 from benchmark.papers.quantities import gap_decreases
 from benchmark.papers.registration import registration_state
 from benchmark.papers.verdicts import table_of
+from benchmark.report.artefacts import Artefact, Kind, Part
 from benchmark.report.drawing import inline_svg, save
 from benchmark.report.figures import FIGURES
 from benchmark.report.figures.printed_figures import paper_figures
 from benchmark.report.gallery import Choice, Gallery, write_gallery
 from benchmark.report.inputs import Inputs
 from benchmark.report.page import Built, build_page, load_analysis
-from benchmark.report.records import Artefact, Kind, Part
 from benchmark.report.render import to_csv, to_html, to_latex, to_markdown, to_page
 from benchmark.report.table import NothingToShow
 from benchmark.report.tables import TABLES
 from benchmark.report.tables.printed_tables import paper_tables
-from benchmark.runs.table import RunTable
-from benchmark.stats.analysis import analyse
+from benchmark.runs.run_table import RunTable
 from benchmark.stats.budgets import analyse_budgets
 from benchmark.stats.planning import at_level
 from benchmark.stats.queries import Draws
+from benchmark.stats.study_tables import analyse
 from benchmark.study import Study
 from benchmark.study.workflow import FAILED, PAGE
 

@@ -13,7 +13,7 @@ from benchmark.papers.printed import Printed
 from benchmark.papers.registration import RegistrationState
 from benchmark.report.labels import is_true
 from benchmark.report.table import NothingToShow
-from benchmark.runs.table import RunTable
+from benchmark.runs.run_table import RunTable
 from benchmark.study import Study
 
 # The statistics (files of stats/), and what was judged.

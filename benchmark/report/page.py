@@ -13,6 +13,7 @@ from benchmark.metrics.metric import metric_of
 from benchmark.papers.fidelity import study_ledger
 from benchmark.papers.verdicts import NOT_RUN, VERDICTS, rule
 from benchmark.report.answer import answer, counts, judged, notices
+from benchmark.report.artefacts import AnalysisSummary, Artefact
 from benchmark.report.drawing import inline_svg, size_rules
 from benchmark.report.gallery import GALLERY, REASONS, SIDES, TABLE, Gallery
 from benchmark.report.inputs import Inputs
@@ -25,7 +26,6 @@ from benchmark.report.labels import (
     loss_label,
     metric_label,
 )
-from benchmark.report.records import AnalysisSummary, Artefact
 from benchmark.report.render import TEMPLATES, to_html
 from benchmark.report.table import TONES, Table, TableCell, filled, words
 from benchmark.study import Study

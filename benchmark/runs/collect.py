@@ -15,7 +15,7 @@ from benchmark.core.paths import public
 from benchmark.core.records import PROVENANCE, SEPARATOR, STATUSES, RunSpec, settings_of
 from benchmark.core.results import Provenance, Result, Scores
 from benchmark.runs.folders import RunStatus, status_of
-from benchmark.runs.table import RUN_COLUMNS, RunTable
+from benchmark.runs.run_table import RUN_COLUMNS, RunTable
 from benchmark.study import Study
 from benchmark.study.data_files import FINAL, TRIALS, field_folder
 from benchmark.study.grid import Run, expand

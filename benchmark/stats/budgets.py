@@ -28,7 +28,7 @@ from scipy import special, stats
 from benchmark.core.errors import RunError
 from benchmark.core.records import CELL_COLUMNS
 from benchmark.core.seeding import derive
-from benchmark.runs.table import RunTable
+from benchmark.runs.run_table import RunTable
 from benchmark.stats.intervals import Floats, mean_sd, t_half_widths
 from benchmark.stats.paired import corrected, paired_tests, shared_variances
 from benchmark.study.model import Study

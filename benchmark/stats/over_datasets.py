@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from benchmark.runs.table import RunTable
+from benchmark.runs.run_table import RunTable
 from benchmark.stats.intervals import Floats, diverges, drawn_weights, holm, percentile_interval
 
 FEWEST_DATASETS, FEWEST_LOSSES = 3, 3

@@ -18,7 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from benchmark.core.results import read_query_scores
-from benchmark.runs.table import RunTable
+from benchmark.runs.run_table import RunTable
 from benchmark.stats.intervals import Floats, drawn_weights, percentile_interval
 
 REPETITIONS, AT_ONCE = 2000, 250

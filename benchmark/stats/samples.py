@@ -35,7 +35,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from benchmark.core.records import CELL_COLUMNS, Cell
-from benchmark.runs.table import RunTable, cell_from
+from benchmark.runs.run_table import RunTable, cell_from
 from benchmark.stats.intervals import Floats, spread
 
 LIMIT = 5.0

@@ -23,8 +23,8 @@ from benchmark.core.records import RunSpec
 from benchmark.core.seeding import derive
 from benchmark.datasets import load_dataset
 from benchmark.datasets.base import Dataset, ImageSet
-from benchmark.input.create import Input, create_input
 from benchmark.input.samplers import Sampler, create_sampler
+from benchmark.input.tensors import Input, create_input
 from benchmark.losses import LOSSES, create_loss
 from benchmark.losses.base import Loss
 from benchmark.models import EmbeddingModel, create_model

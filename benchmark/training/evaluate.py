@@ -14,7 +14,7 @@ from benchmark.core.recipe import EvaluationConfig
 from benchmark.core.results import QueryScores, Scores, joined
 from benchmark.core.seeding import derive
 from benchmark.datasets.base import Dataset, ImageSet, Protocol
-from benchmark.input.create import Input
+from benchmark.input.tensors import Input
 from benchmark.metrics import (
     evaluate_retrieval,
     expand_queries,

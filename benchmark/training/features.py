@@ -20,7 +20,7 @@ from benchmark.core.environment import cache_folder
 from benchmark.core.files import replacing
 from benchmark.core.recipe import Recipe
 from benchmark.datasets.base import ImageSet, fingerprint_of
-from benchmark.input.create import Input, create_input
+from benchmark.input.tensors import Input, create_input
 from benchmark.models.embedding import FrozenBackbone
 from benchmark.training.evaluate import embed_images
 

@@ -12,7 +12,7 @@ from benchmark.core import provenance
 from benchmark.core.interrupts import Interrupted, StopRequest
 from benchmark.core.records import METRICS
 from benchmark.core.results import EpochRecord, Scores
-from benchmark.input.create import create_input
+from benchmark.input.tensors import create_input
 from benchmark.training.components import Components
 from benchmark.training.evaluate import EmbeddedProtocol, Measured, embed_images
 from benchmark.training.numerics import learning_rate_factor, set_learning_rate

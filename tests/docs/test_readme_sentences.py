@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from pages import ROOT
 
-from benchmark.stats.analysis import ablation_steps
 from benchmark.stats.paired import corrected
+from benchmark.stats.study_tables import ablation_steps
 
 README = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
 NAMES = {

@@ -8,7 +8,7 @@ from benchmark.papers.judging import FrozenRuns, judge_frozen, judge_numbers
 from benchmark.papers.matching import Candidates
 from benchmark.papers.numbers import PublishedNumber
 from benchmark.papers.verdicts import drifted_messages, rule, table_of
-from benchmark.runs.table import RunTable
+from benchmark.runs.run_table import RunTable
 from benchmark.stats.samples import Samples
 
 

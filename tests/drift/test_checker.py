@@ -16,7 +16,7 @@ from reference_checks import drift_report
 
 from benchmark.papers.judging import freeze, load_frozen
 from benchmark.papers.paper import asked_numbers
-from benchmark.runs.table import RunTable
+from benchmark.runs.run_table import RunTable
 from benchmark.study import load_study
 from benchmark.study.grid import expand
 

@@ -14,7 +14,7 @@ from reference_checks import drift_report
 from benchmark.papers.judging import load_frozen
 from benchmark.papers.matching import candidates
 from benchmark.papers.paper import asked_numbers
-from benchmark.runs.table import RunTable
+from benchmark.runs.run_table import RunTable
 from benchmark.study import load_study, study_names
 
 ROOT = Path(__file__).parents[2]

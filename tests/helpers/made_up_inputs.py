@@ -21,15 +21,15 @@ from benchmark.papers.matching import candidates
 from benchmark.papers.paper import asked_numbers, paper_of
 from benchmark.papers.printed import Printed, printed_of
 from benchmark.papers.verdicts import table_of
+from benchmark.report.artefacts import Artefact, Kind, Part
 from benchmark.report.build import Attempts, write_artefacts
 from benchmark.report.gallery import Gallery
 from benchmark.report.inputs import Inputs
 from benchmark.report.page import Built, build_page, load_analysis
-from benchmark.report.records import Artefact, Kind, Part
 from benchmark.report.table import NothingToShow
-from benchmark.runs.table import RunTable
-from benchmark.stats.analysis import analyse, shares
+from benchmark.runs.run_table import RunTable
 from benchmark.stats.samples import Samples
+from benchmark.stats.study_tables import analyse, shares
 from benchmark.study.model import Block, Comparison, References, Study, Variant
 
 WENT_WRONG = {

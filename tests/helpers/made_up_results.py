@@ -14,7 +14,7 @@ from benchmark.core.recipe import Recipe
 from benchmark.core.records import Cell, Setting
 from benchmark.papers.matching import Candidate, Candidates
 from benchmark.papers.vocabulary import OPTIONS
-from benchmark.runs.table import RUN_COLUMNS, SCORE_COLUMNS, RunTable
+from benchmark.runs.run_table import RUN_COLUMNS, SCORE_COLUMNS, RunTable
 from benchmark.stats.budgets import analyse_budgets
 from benchmark.study import Block, DatasetChoice, Resources, Study, Variant
 from benchmark.study.model import Comparison, References

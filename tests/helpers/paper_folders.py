@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from benchmark.core.errors import ReferenceDataError
-from benchmark.papers.checks import paper_problems
 from benchmark.papers.paper import Paper, load_papers, read_paper
+from benchmark.papers.problems import paper_problems
 
 FILES = {
     "paper.yaml": "name: Toy\ncitation: Nobody et al., 2030\ntitle: A toy\n",

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from benchmark.losses import create_loss
-from benchmark.losses.conformance.checks import tensor_bytes
+from benchmark.losses.conformance.suite import tensor_bytes
 from benchmark.losses.kernels.fused import row_tiles
 from benchmark.report import drawing
 

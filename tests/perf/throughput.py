@@ -22,7 +22,7 @@ from perf.timing import Row, compare, seconds_of
 from PIL import Image
 from torch.utils.data import DataLoader
 
-from benchmark.cli.run import THREAD_VARIABLES
+from benchmark.cli.running import THREAD_VARIABLES
 from benchmark.core.environment import available_cores
 from benchmark.core.interrupts import StopRequest
 from benchmark.core.options import build
@@ -39,7 +39,7 @@ from benchmark.core.records import (
 from benchmark.datasets.base import ImageSet
 from benchmark.datasets.io.images import ReducingOpener
 from benchmark.datasets.io.packed import PackedImages, pack
-from benchmark.input.create import create_input
+from benchmark.input.tensors import create_input
 from benchmark.losses import create_loss
 from benchmark.models.torchvision import prepare_torchvision
 from benchmark.training.components import build_components

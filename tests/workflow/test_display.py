@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from workplace import LOCAL, QUICK, REPORT_STEPS, ROOT, DryRuns, Workplace, run_in, small_study
 
-from benchmark.cli.run import snakemake_words
+from benchmark.cli.running import snakemake_words
 
 RUN = r"glyphs_tiny/test_resnet_smoke/\w+/bs32/seed[01]"
 CTRL_C = b"\x03"

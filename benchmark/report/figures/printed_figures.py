@@ -14,6 +14,7 @@ from benchmark.papers.paper import all_figures, cite, cite_statement
 from benchmark.papers.printed import OURS, PUBLISHED, FigureMarks, Mark
 from benchmark.papers.verdicts import CLAIM_VERDICTS
 from benchmark.papers.vocabulary import load_vocabulary
+from benchmark.report.artefacts import Group, Part
 from benchmark.report.drawing import (
     DOUBLE,
     FAINT,
@@ -30,7 +31,6 @@ from benchmark.report.drawing import (
 )
 from benchmark.report.inputs import Inputs, records
 from benchmark.report.labels import confidence, count, loss_label, metric_label, words_of
-from benchmark.report.records import Group, Part
 from benchmark.report.table import NothingToShow
 from benchmark.study import Study
 

@@ -17,6 +17,7 @@ from benchmark.papers.paper import Footnote, Paper, arranged_tables, cite, footn
 from benchmark.papers.printed import NO_SCORE, OTHER_DATA, QUOTED, TIME, PrintedCell, SweptValue
 from benchmark.papers.quantities import BACKBONE_TIME, COUNTS, GAP, TIMES
 from benchmark.papers.verdicts import DRIFTED, EPOCHS
+from benchmark.report.artefacts import Part
 from benchmark.report.inputs import Inputs, records
 from benchmark.report.labels import (
     DASH,
@@ -29,7 +30,6 @@ from benchmark.report.labels import (
     signed,
     words_of,
 )
-from benchmark.report.records import Part
 from benchmark.report.table import (
     TONES,
     Column,

@@ -13,7 +13,7 @@ from benchmark.core.errors import ConfigError, DataError
 from benchmark.core.recipe import InputConfig, check_input
 from benchmark.core.seeding import derive
 from benchmark.datasets import load_dataset
-from benchmark.input.create import create_input
+from benchmark.input.tensors import create_input
 from benchmark.input.views import eval_view, random_resized_box
 
 GLYPH = InputConfig(augmentation="affine_noise", image_size=32, mean=[0.5], std=[0.25])

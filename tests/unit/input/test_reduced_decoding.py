@@ -11,7 +11,7 @@ from PIL import Image
 from benchmark.core.recipe import InputConfig
 from benchmark.datasets.base import ImageSet
 from benchmark.datasets.io.images import Opener, ReducingOpener
-from benchmark.input.create import create_input
+from benchmark.input.tensors import create_input
 from benchmark.input.views import View, eval_view, pixels_of, resize, train_view
 
 ROTATED = 6  # EXIF orientation: turn by 90 degrees

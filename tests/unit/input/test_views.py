@@ -18,7 +18,7 @@ from scipy.stats import ks_2samp
 from benchmark.core.recipe import InputConfig
 from benchmark.datasets.base import ImageSet
 from benchmark.datasets.io.images import Opener
-from benchmark.input.create import create_input
+from benchmark.input.tensors import create_input
 from benchmark.input.views import View, eval_view, random_resized_box, train_view
 from benchmark.models.torchvision import prepare_torchvision
 

@@ -17,7 +17,7 @@ from benchmark.core.errors import ConfigError
 from benchmark.core.recipe import EvaluationConfig, InputConfig, QueryExpansionConfig
 from benchmark.core.records import NEIGHBOURS, DatasetChoice
 from benchmark.datasets.base import Dataset, ImageSet, Judgements, Protocol
-from benchmark.input.create import create_input
+from benchmark.input.tensors import create_input
 from benchmark.metrics import (
     expand_queries,
     landmark_map,

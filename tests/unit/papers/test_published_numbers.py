@@ -9,7 +9,6 @@ import pytest
 from benchmark.core.errors import ReferenceDataError
 from benchmark.core.options import defaults_of
 from benchmark.losses.catalogue import load_catalogue
-from benchmark.papers.checks import claim_problems, figure_problems
 from benchmark.papers.claim_tests import KINDS
 from benchmark.papers.claim_verdicts import list_text
 from benchmark.papers.paper import (
@@ -23,6 +22,7 @@ from benchmark.papers.paper import (
     own_claims,
     sweep_figures,
 )
+from benchmark.papers.problems import claim_problems, figure_problems
 from benchmark.papers.vocabulary import load_margins, load_vocabulary, margin_of
 from benchmark.study.data_files import published_names
 

@@ -9,7 +9,7 @@ from made_up_results import long_table, without_number, write_long
 
 from benchmark.core.errors import RunError
 from benchmark.core.records import CELL_COLUMNS, Cell, Setting
-from benchmark.runs.table import ONE_BEST, RunTable
+from benchmark.runs.run_table import ONE_BEST, RunTable
 
 MEANS = {"smooth_ap": 0.5, "sup_ap": 0.6}
 

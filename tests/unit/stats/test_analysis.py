@@ -8,8 +8,8 @@ from made_up_results import long_table, run_table, without_number
 from scipy import stats
 
 from benchmark.core.files import write_csv
-from benchmark.runs.table import RunTable
-from benchmark.stats.analysis import analyse
+from benchmark.runs.run_table import RunTable
+from benchmark.stats.study_tables import analyse
 from benchmark.study.model import Comparison
 
 COMPARISON = Comparison("smooth_ap", ("smooth_ap", "sup_ap", "roadmap"), 0.05)

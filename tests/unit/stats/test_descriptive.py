@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from made_up_results import made_up_runs, made_up_study, run_table
 
-from benchmark.stats.analysis import (
+from benchmark.stats.study_tables import (
     best_epochs,
     costs,
     differences_by_seed,

@@ -9,8 +9,8 @@ from made_up_results import long_table, made_up_runs, made_up_study, run_table, 
 from scipy.stats import binomtest
 from statsmodels.stats.proportion import proportion_confint
 
-from benchmark.stats.analysis import analyse, divergence_rates
 from benchmark.stats.intervals import diverges, p_more_divergence
+from benchmark.stats.study_tables import analyse, divergence_rates
 from benchmark.study.model import Comparison
 
 COMPARISON = Comparison("base", ("base", "good"), 0.05)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from made_up_results import long_table, run_table
 
-from benchmark.runs.table import RunTable
-from benchmark.stats.analysis import INTERACTION, SOURCES, analyse, noise_shares, shares
+from benchmark.runs.run_table import RunTable
+from benchmark.stats.study_tables import INTERACTION, SOURCES, analyse, noise_shares, shares
 from benchmark.study.model import Comparison, square_seeds
 
 SIZE = 6

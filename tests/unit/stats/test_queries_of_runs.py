@@ -14,8 +14,8 @@ from tiny_runs import tiny_spec
 
 from benchmark.core.records import QUERIES, RESULT, SPEC, Setting
 from benchmark.core.results import Metrics, QueryScores, write_query_scores
-from benchmark.stats.analysis import analyse
 from benchmark.stats.queries import Draws, drawn_scores
+from benchmark.stats.study_tables import analyse
 from benchmark.study.model import Comparison
 
 LABELS = np.repeat(np.arange(12), 5)

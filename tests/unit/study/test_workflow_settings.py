@@ -8,7 +8,7 @@ import pytest
 import yaml
 from workplace import small_study
 
-from benchmark.cli.run import snakemake_words
+from benchmark.cli.running import snakemake_words
 from benchmark.core.errors import ConfigError
 from benchmark.study.workflow import load_flow
 

@@ -16,7 +16,7 @@ from benchmark.core.errors import ConfigError
 from benchmark.core.interrupts import Interrupted
 from benchmark.core.records import NEIGHBOURS, PROVENANCE, RESULT
 from benchmark.datasets import load_dataset
-from benchmark.input.create import create_input
+from benchmark.input.tensors import create_input
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.models import create_model
 from benchmark.training import features

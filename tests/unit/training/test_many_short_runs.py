@@ -18,7 +18,7 @@ from workplace import small_study
 
 from benchmark.__main__ import app
 from benchmark.cli import run as train
-from benchmark.cli.run import _train_quietly
+from benchmark.cli.running import _train_quietly
 from benchmark.core.errors import RunError
 from benchmark.training import run
 
@@ -87,7 +87,7 @@ def test_a_signal_to_stop_ends_the_pool_in_good_order(number, tmp_path, monkeypa
 WORKER = """
 import os, sys, time
 from multiprocessing import get_context
-from benchmark.cli.run import _leave_signals_to_the_parent
+from benchmark.cli.running import _leave_signals_to_the_parent
 
 def work():
     _leave_signals_to_the_parent(os.getppid())

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from benchmark.core.options import build, stated
 from benchmark.core.recipe import EvaluationConfig, InputConfig, ModelConfig, Recipe, check_recipe
 from benchmark.datasets import load_dataset
-from benchmark.input.create import create_input
+from benchmark.input.tensors import create_input
 from benchmark.models import create_model
 from benchmark.study import load_study
 from benchmark.study.recipes import input_problems

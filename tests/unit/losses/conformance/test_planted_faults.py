@@ -11,15 +11,14 @@ import pytest
 import torch
 
 from benchmark.losses import LOSSES, create_loss
-from benchmark.losses.conformance import checks
-from benchmark.losses.conformance.checks import (
+from benchmark.losses.conformance.formulas import NAMES, reference
+from benchmark.losses.conformance.suite import (
     Candidate,
     all_findings,
     check_agreement,
     check_unusual,
     load,
 )
-from benchmark.losses.conformance.formulas import NAMES, reference
 
 FOLDER = Path(__file__).parent
 sys.path.insert(0, str(FOLDER))
@@ -117,8 +116,8 @@ def test_a_right_implementation_passes(name):
 def quick_start(monkeypatch):
     """Start the two processes from one that has imported what they need."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["benchmark.losses.conformance.checks"])
-    monkeypatch.setattr(checks.multiprocessing, "get_context", lambda _: context)
+    context.set_forkserver_preload(["benchmark.losses.conformance.suite"])
+    monkeypatch.setattr(suite.multiprocessing, "get_context", lambda _: context)
 
 
 def test_a_loss_that_gathers_with_its_gradient_passes_in_two_processes(quick_start):
@@ -165,7 +164,7 @@ def test_the_losses_of_the_suite_pass(name):
 
 def test_a_random_loss_is_compared_by_its_means():
     loss = create_loss("blackbox_ap", margin=0.05)
-    case = checks.mixed("three classes", [4, 3, 2], 6, 1)
+    case = suite.mixed("three classes", [4, 3, 2], 6, 1)
     for margin, wrong in ((0.05, False), (0.5, True)):
         candidate = Candidate("", loss, reference("blackbox_ap", {"margin": margin}))
         assert bool(candidate.wrong("value", case, torch.float32)) == wrong

@@ -20,7 +20,7 @@ from benchmark.core.results import (
     Weights,
 )
 from benchmark.runs.collect import collect
-from benchmark.runs.table import RunTable
+from benchmark.runs.run_table import RunTable
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from PIL import Image
 from benchmark.core.errors import DataError
 from benchmark.core.recipe import InputConfig
 from benchmark.datasets import load_dataset
-from benchmark.input.create import create_input
+from benchmark.input.tensors import create_input
 from benchmark.study.own import look
 
 ODD_NAMES = [

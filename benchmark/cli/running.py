@@ -136,7 +136,7 @@ def select(
     """
     from benchmark.core.errors import RunError
     from benchmark.runs.collect import collect
-    from benchmark.runs.table import RunTable
+    from benchmark.runs.run_table import RunTable
     from benchmark.stats.budgets import select as choose
     from benchmark.study import load_study
     from benchmark.study.trials import write_selected

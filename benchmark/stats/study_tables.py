@@ -45,7 +45,7 @@ import pandas as pd
 from scipy.stats import binomtest
 
 from benchmark.core.records import CELL_COLUMNS
-from benchmark.runs.table import RunTable
+from benchmark.runs.run_table import RunTable
 from benchmark.stats.intervals import (
     Floats,
     diverges,
