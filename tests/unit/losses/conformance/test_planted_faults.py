@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from benchmark.losses import LOSSES, create_loss
+from benchmark.losses.conformance import suite
 from benchmark.losses.conformance.formulas import NAMES, reference
 from benchmark.losses.conformance.suite import (
     Candidate,
