@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -110,11 +111,8 @@ class Progress:
         has no word of its own.
         """
         message = " ".join((message or "").partition("sbatch call:")[0].split())
-        for log in logs:
-            try:
-                lines = end_of_log(Path(log))
-            except OSError:
-                continue
+        for log in filter(os.path.exists, logs):
+            lines = end_of_log(Path(log))
             said = failure_in(lines) or message or (lines[-1].strip() if lines else "")
             return f"{said or 'ended without a word'} (see {log})"
         return message or "ended before it could write a log (see .snakemake/log)"
