@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from workplace import small_study
 
 from benchmark.__main__ import app
-from benchmark.cli import run as train
+from benchmark.cli import running as train
 from benchmark.cli.running import _train_quietly
 from benchmark.core.errors import RunError
 from benchmark.training import run
