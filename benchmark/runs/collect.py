@@ -21,8 +21,6 @@ from benchmark.study.data_files import FINAL, TRIALS, field_folder
 from benchmark.study.grid import Run, expand
 from benchmark.study.trials import EQUAL
 
-ScoreRow = tuple[str, str, str, int, str, float]
-
 
 def collect(study: Study, results: Path) -> dict[str, int]:
     """Write a study's tables and provenance below ``results``; return its runs by status."""
