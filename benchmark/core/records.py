@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
@@ -221,6 +221,12 @@ class Cell:
     loss: str
     base_loss: str
     batch_size: int
+
+    @classmethod
+    def of(cls, values: Iterable[Any]) -> Cell:
+        """Return the cell whose CELL_COLUMNS are ``values``."""
+        dataset, setting, loss, base_loss, batch_size = values
+        return cls(dataset, Setting.from_label(setting), loss, base_loss, int(batch_size))
 
     @property
     def label(self) -> str:

@@ -1,7 +1,8 @@
 """Registries: a decorated class in a file of its own is all that a new component needs.
 
 A registry finds its entries by importing every module of its package, then every ``*.py`` file of
-the folders named in the environment variable ``BENCHMARK_PLUGINS`` (separated like ``PATH``).
+the folders named in the environment variable ``BENCHMARK_PLUGINS`` (separated like ``PATH``), and
+the modules that installed packages name as entry points of the group ``ENTRY_POINTS``.
 """
 
 import importlib
@@ -12,13 +13,16 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.machinery import SourceFileLoader
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, TypeVar
 
 from benchmark.core.environment import PLUGINS
 from benchmark.core.errors import ConfigError, unknown_name
 
+ENTRY_POINTS = "ranking_loss_benchmark.plugins"
 T = TypeVar("T")
 
 
@@ -77,8 +81,10 @@ class Registry:
         package = importlib.import_module(self.package)
         for module in pkgutil.iter_modules(package.__path__):
             importlib.import_module(f"{self.package}.{module.name}")
-        for path in plugin_files():
+        for path in _files_of_folders():
             import_plugin(path)
+        for point in entry_points(group=ENTRY_POINTS):
+            point.load()
 
 
 def plugin_folders() -> list[Path]:
@@ -93,9 +99,19 @@ def plugin_folders() -> list[Path]:
     return folders
 
 
-def plugin_files() -> list[Path]:
-    """Return the Python files of all plugin folders, in a fixed order."""
+def _files_of_folders() -> list[Path]:
     return [path for folder in plugin_folders() for path in sorted(folder.glob("[!.]*.py"))]
+
+
+@cache
+def _files_of_packages() -> list[Path]:
+    specs = (importlib.util.find_spec(point.module) for point in entry_points(group=ENTRY_POINTS))
+    return [Path(spec.origin) for spec in specs if spec and spec.origin]
+
+
+def plugin_files() -> list[Path]:
+    """Return the Python files of all plugin folders and of installed plugins, in a fixed order."""
+    return _files_of_folders() + _files_of_packages()
 
 
 def import_plugin(path: Path) -> None:

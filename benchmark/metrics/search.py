@@ -87,10 +87,26 @@ def _blocks(parts: Sequence[np.ndarray]) -> Iterator[tuple[int, np.ndarray]]:
         offset += len(part)
 
 
+class _Products:
+    """faiss's flat index as torch computes it, where faiss is not installed."""
+
+    def __init__(self, items: np.ndarray):
+        self.items, self.ntotal = items, len(items)
+
+    def search(self, rows: np.ndarray, reach: int) -> tuple[np.ndarray, np.ndarray]:
+        import torch
+
+        blocks = (torch.from_numpy(block @ self.items.T) for _, block in _blocks((rows,)))
+        scores, indices = zip(*(block.topk(reach) for block in blocks), strict=True)
+        return torch.cat(scores).numpy(), torch.cat(indices).numpy()
+
+
 def flat_index(items: np.ndarray) -> Any:
     """Return an exact inner-product index of ``items`` (N, D), on GPUs if faiss has any."""
-    import faiss  # a quarter of a second that only searching should cost
-
+    try:
+        import faiss  # a quarter of a second that only searching should cost
+    except ModuleNotFoundError:
+        return _Products(items)
     index: Any = faiss.IndexFlatIP(items.shape[1])
     if hasattr(faiss, "StandardGpuResources") and faiss.get_num_gpus() > 0:
         index = faiss.index_cpu_to_all_gpus(index)

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from benchmark.core.files import write_json
-from benchmark.core.records import CELL_COLUMNS
+from benchmark.core.records import CELL_COLUMNS, Cell
 from benchmark.papers.matching import Candidate, candidates, match, stated_by
 from benchmark.papers.numbers import BATCH_SIZE, Figure, Panel, PublishedNumber, TestSet
 from benchmark.papers.paper import (
@@ -29,7 +29,7 @@ from benchmark.papers.paper import (
 from benchmark.papers.quantities import COUNTS, GAP, TIMES, GapDecrease, costs_of
 from benchmark.papers.verdicts import NOT_RUN
 from benchmark.papers.vocabulary import Condition, Vocabulary, load_vocabulary
-from benchmark.runs.run_table import RunTable, cell_from
+from benchmark.runs.run_table import RunTable
 from benchmark.stats.intervals import spread, t_interval
 from benchmark.stats.paired import against_default
 from benchmark.stats.samples import NO_RUNS, Sample, Samples
@@ -190,7 +190,7 @@ class Grid:
         self.candidates = list(candidates(study).values())
         self.collected = [each for each in self.candidates if each.cell in self.samples.statuses]
         curves = table.test_scores("curve").groupby([*CELL_COLUMNS, "split", "metric"])
-        self.curves = {(cell_from(key[:-2]), *key[-2:]): rows for key, rows in curves}
+        self.curves = {(Cell.of(key[:-2]), *key[-2:]): rows for key, rows in curves}
         self.verdicts, self.other = (
             {
                 (str(row["source"]), int(row["line"])): row

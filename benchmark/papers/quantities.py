@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmark.core.files import guess_csv
 from benchmark.core.records import CELL_COLUMNS, Cell
-from benchmark.runs.run_table import RunTable, cell_from
+from benchmark.runs.run_table import RunTable
 
 BACKBONE_TIME = "backbone_time"
 TIMES = ("loss_time", BACKBONE_TIME, "minutes_per_epoch", "training_time")  # that papers print
@@ -33,7 +33,7 @@ def convergence_of(table: RunTable) -> Costs:
         last = epochs.iloc[-1]
         if len(epochs) > 1 and (last > 0).all():
             share = 100 * float((epochs.iloc[:-1] / last).mean().mean())
-            found.setdefault((cell_from(columns), "convergence"), {})[int(str(seed))] = share
+            found.setdefault((Cell.of(columns), "convergence"), {})[int(str(seed))] = share
     return found
 
 
@@ -62,7 +62,7 @@ def costs_of(table: RunTable) -> Costs:
         "n_backwards": costs["images_backward"] / 1000.0,
         "n_updates": costs["updates"],
     }
-    cells = [cell_from(row) for row in costs[list(CELL_COLUMNS)].itertuples(index=False)]
+    cells = [Cell.of(row) for row in costs[list(CELL_COLUMNS)].itertuples(index=False)]
     found: dict[tuple[Cell, str], dict[int, float]] = {}
     for name, values in quantities.items():
         for cell, seed, value in zip(cells, costs["seed"], values, strict=True):

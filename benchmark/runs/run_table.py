@@ -23,7 +23,7 @@ import pandas as pd
 
 from benchmark.core.errors import RunError
 from benchmark.core.files import replacing
-from benchmark.core.records import CELL_COLUMNS, SEPARATOR, Cell, Setting
+from benchmark.core.records import CELL_COLUMNS, SEPARATOR, Cell
 from benchmark.core.results import COSTS
 
 RUNS_TABLE = "runs.csv"
@@ -110,7 +110,7 @@ class RunTable:
         """Return the number of runs by status, for each cell."""
         result: dict[Cell, Counter[str]] = {cell: Counter() for cell in self._first_rows}
         for *cell, status in self.runs[[*CELL_COLUMNS, "status"]].itertuples(index=False):
-            result[cell_from(cell)][status] += 1
+            result[Cell.of(cell)][status] += 1
         return result
 
     def settings(self, cell: Cell) -> dict[str, Any]:
@@ -122,7 +122,7 @@ class RunTable:
     def _first_rows(self) -> dict[Cell, int]:
         rows: dict[Cell, int] = {}
         for number, cell in enumerate(self.runs[[*CELL_COLUMNS]].itertuples(index=False)):
-            rows.setdefault(cell_from(cell), number)
+            rows.setdefault(Cell.of(cell), number)
         return rows
 
     def attempts(self) -> pd.DataFrame:
@@ -171,12 +171,6 @@ class RunTable:
         runs = self.runs.loc[self.runs["status"] == "ok", ["run_id", *CELL_COLUMNS, "seed"]]
         columns = [*runs.columns, "split", "epoch", "metric", "value"]
         return scores.merge(runs, on="run_id")[columns]
-
-
-def cell_from(values: Iterable[Any]) -> Cell:
-    """Return the cell whose CELL_COLUMNS are ``values``."""
-    dataset, setting, loss, base_loss, batch_size = values
-    return Cell(dataset, Setting.from_label(setting), loss, base_loss, int(batch_size))
 
 
 def _settings(runs: pd.DataFrame) -> list[str]:

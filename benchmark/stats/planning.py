@@ -12,17 +12,22 @@ alike, and the true rate smaller. O'Brien and Fleming (1979) spend nearly all of
 look, so that the first ones could decide nothing: ``make error-rates`` compares the two.
 """
 
+from __future__ import annotations
+
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import optimize, stats
 
 from benchmark.stats.reproduction import ALPHA, Evidence, compare
 from benchmark.stats.samples import LIMIT, SHARE, TIMES
-from benchmark.study.model import Study
+
+if TYPE_CHECKING:
+    from benchmark.study.model import Study
 
 POWER = 0.8
 MOST_SEEDS = 100

@@ -28,15 +28,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
 from benchmark.core.records import CELL_COLUMNS, Cell
-from benchmark.runs.run_table import RunTable, cell_from
 from benchmark.stats.intervals import Floats, spread
+
+if TYPE_CHECKING:
+    from benchmark.runs.run_table import RunTable
 
 LIMIT = 5.0
 TIMES = 2.0
@@ -237,7 +239,7 @@ class Samples:
         scores = table.test_scores(selection).merge(versions, on="run_id")
         for key, rows in scores.groupby([*CELL_COLUMNS, "split", "metric"]):
             *columns, split, metric = map(str, key)
-            cell = cell_from(columns)
+            cell = Cell.of(columns)
             points = 100 * rows["value"].to_numpy(float)
             self._samples[cell, split, metric] = Sample(
                 dict(zip(map(int, rows["seed"]), map(float, points), strict=True)),

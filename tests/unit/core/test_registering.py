@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
+from benchmark.core.code_version import code_version
 from benchmark.core.errors import ConfigError
-from benchmark.core.registry import Registry, plugin_files, registered_names
+from benchmark.core.registry import ENTRY_POINTS, Registry, plugin_files, registered_names
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def test_entries_come_sorted_with_their_facts():
@@ -37,3 +45,27 @@ def test_hidden_files_of_other_systems_are_no_plugins(tmp_path, monkeypatch):
     (tmp_path / "._mine.py").write_bytes(b"\x00\x05\x16\x07")
     monkeypatch.setenv("BENCHMARK_PLUGINS", str(tmp_path))
     assert plugin_files() == []
+
+
+def test_an_installed_package_adds_a_loss_by_an_entry_point(tmp_path):
+    code = "from benchmark.losses import LOSSES\n\n\n@LOSSES.register('mine')\nclass Mine: pass\n"
+    (tmp_path / "my_losses").mkdir()
+    (tmp_path / "my_losses" / "__init__.py").write_text(code)
+    info = tmp_path / "my_losses-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Name: my-losses\nVersion: 1\n")
+    (info / "entry_points.txt").write_text(f"[{ENTRY_POINTS}]\nmine = my_losses\n")
+    show = (
+        "from benchmark.core.code_version import code_version; from benchmark.losses import LOSSES;"
+        "print(code_version(), LOSSES['mine'].target.__module__)"
+    )
+    paths = os.pathsep.join((str(tmp_path), str(ROOT)))
+
+    def shown() -> list[str]:
+        command = [sys.executable, "-c", show]
+        environment = {**os.environ, "PYTHONPATH": paths}
+        return subprocess.check_output(command, env=environment, text=True).split()
+
+    version, module = shown()
+    (tmp_path / "my_losses" / "__init__.py").write_text(code + "x = 1\n")
+    assert module == "my_losses" and shown()[0] not in (version, code_version())
