@@ -183,7 +183,8 @@ def test_each_package_keeps_its_budget():
         if not (part in BUDGETS and all(map(int.__le__, size, BUDGETS[part])))
     }
     assert over == {}
-    assert tuple(map(sum, zip(*BUDGETS.values(), strict=True))) == WHOLE
+    lines, statements = map(sum, zip(*BUDGETS.values(), strict=True))
+    assert lines <= WHOLE[0] and statements <= WHOLE[1]
 
 
 def test_files_stand_for_concepts_and_import_without_a_circle():
