@@ -26,7 +26,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export PYTHONNOUSERSITE := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 
-.PHONY: help benchmark smoke test error-rates evidence evidence-trained test-cluster test-outage test-scale test-stress lint types format ui bench venv lock clean-venv
+.PHONY: help benchmark smoke test error-rates evidence evidence-trained test-browser test-cluster test-outage test-scale test-stress lint types format ui bench venv lock clean-venv
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,8 +37,11 @@ benchmark: $(STAMP) ## train and judge the study (STUDY=embedded), print verdict
 smoke: $(STAMP) ## the whole workflow in miniature: every loss, tiny data, up to the report
 	$(PY) -m snakemake --profile workflow/profiles/smoke
 
-test: $(STAMP) ## all tests (TESTS=path, PYTEST_ARGS='-k name' to choose)
-	OMP_NUM_THREADS=1 $(PY) -m pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS) $(TESTS)
+test: $(STAMP) ## the tests that need nothing but this machine (TESTS=path, PYTEST_ARGS='-k name' to choose)
+	OMP_NUM_THREADS=1 $(PY) -m pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder --ignore=tests/browser $(PYTEST_ARGS) $(TESTS)
+
+test-browser: $(STAMP) ## the report and the MLflow page in headless Chromium; skipped, with a reason, where it is missing
+	OMP_NUM_THREADS=1 $(PY) -m pytest -rs $(PYTEST_ARGS) tests/browser
 
 test-cluster: $(STAMP) ## tests on a real Slurm of one node, which they start and stop; says so where Slurm is missing
 	@if reason=$$(tests/cluster/one_node.sh check); then \

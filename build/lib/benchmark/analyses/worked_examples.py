@@ -1,0 +1,505 @@
+"""What the losses do without any training: the papers' small examples, toy ranking, surrogates."""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from benchmark.analyses import ANALYSES
+from benchmark.analyses.analysis import Analysis, Context, listed, shades, worded
+from benchmark.analyses.decomposability_gap import (
+    Batch,
+    ap_loss,
+    gap,
+    plain_bound,
+    value_and_gradient,
+)
+from benchmark.core.seeding import derive
+from benchmark.report.drawing import DOUBLE, FAINT, STYLES, new_figure, styled
+from benchmark.report.labels import loss_name
+
+TAU, EPSILON = 0.01, 0.01  # ROADMAP A.3
+ALPHA, BETA = 0.9, 0.6  # ROADMAP 4
+# ROADMAP figures 10, 11: each batch ranked perfectly, the second all below the first. Scores: ours.
+BATCHES = (
+    Batch(np.array([0.95, 0.9]), np.array([0.8, 0.75])),
+    Batch(np.array([0.6, 0.55]), np.array([0.4, 0.35])),
+)
+# Smooth-AP 4.1: the instances by score, and which of them are positive.
+ORDER, INSTANCES = (0, 4, 1, 2, 5, 6, 7, 3), (0, 1, 2, 3)
+# FastAP figure 4c: a perfect ranking of a small margin. Scores are ours.
+NEAR = np.array([0.50, 0.49, 0.48, 0.38, 0.37, 0.36])
+RELEVANT = np.array([True, True, True, False, False, False])
+BINS = (5, 10, 20, 40, 80)
+
+
+def delta(tau: float, epsilon: float) -> float:
+    """Return ROADMAP's delta: sigmoid(delta / tau) = 1 - epsilon (supplement A.3)."""
+    return tau * math.log((1 - epsilon) / epsilon)
+
+
+def slope(difference: np.ndarray, tau: float) -> np.ndarray:
+    """Return the derivative of sigmoid(difference / tau) by the difference."""
+    share = 1 / (1 + np.exp(-difference / tau))
+    return share * (1 - share) / tau
+
+
+def calibration(batch: Batch) -> float:
+    """Return ROADMAP's Eq. 7 for the query of a batch."""
+    pull = np.maximum(ALPHA - batch.positive, 0).mean()
+    return float(pull + np.maximum(batch.negative - BETA, 0).mean())
+
+
+def violations() -> dict[str, float]:
+    """Return what exchanging the two of each violating term of Smooth-AP's example adds to AP.
+
+    A term is a negative above a positive, in the order of the paper.
+    """
+    gains = {}
+    for positive in INSTANCES:
+        for negative in ORDER[: ORDER.index(positive)]:
+            if negative not in INSTANCES:
+                swapped = {positive: negative, negative: positive}
+                after = [swapped.get(each, each) for each in ORDER]
+                gains[f"s{negative} - s{positive}"] = _ap(after) - _ap(ORDER)
+    return gains
+
+
+def _ap(order: Sequence[int]) -> float:
+    return 1 - ap_loss(-np.arange(len(order), dtype=float), np.isin(order, INSTANCES))
+
+
+def quantised() -> pd.DataFrame:
+    """Return FastAP's loss and its largest gradient on the perfect ranking, by bins."""
+    from benchmark.losses import create_loss
+
+    rows = []
+    for bins in BINS:
+        value, gradient = value_and_gradient(create_loss("fast_ap", bins=bins), NEAR, RELEVANT)
+        rows.append({"bins": bins, "loss": value, "gradient": float(np.abs(gradient).max())})
+    return pd.DataFrame(rows)
+
+
+@ANALYSES.register(
+    "worked_examples",
+    display="Worked examples of the papers",
+    places=("ROADMAP v2 Fig. 1(b), 10, 11 and 12, A.3", "Smooth-AP Sec. 4.1", "FastAP Fig. 4(c)"),
+    trains=False,
+)
+def worked_examples(context: Context) -> Analysis:
+    """Return the examples with the papers' statements about them."""
+    calibrations = [*map(calibration, BATCHES)]
+    found, bound = gap(BATCHES), plain_bound(BATCHES)
+    at = delta(TAU, EPSILON)
+    steep = float(slope(np.array([at]), TAU)[0])
+    gains, bins = violations(), quantised()
+    high, low = gains["s4 - s1"], gains["s7 - s3"]
+    gradients = dict(zip(bins["bins"], bins["gradient"], strict=True))
+    rows = [
+        ["toy gap", "gap of two perfect batches", found, math.nan],
+        ["worst case", "bound of Eq. 8", bound, math.nan],
+        *(["calibration", f"batch {i}", x, math.nan] for i, x in enumerate(calibrations, 1)),
+        ["delta", f"tau = {TAU:g}", at, steep],
+        *(["AP gained by exchange", term, gain, math.nan] for term, gain in gains.items()),
+        *(["FastAP", f"{count} bins", *rest] for count, *rest in bins.itertuples(index=False)),
+    ]
+    values = {
+        "tau": TAU,
+        "at": at,
+        "bins": listed(BINS),
+        "by_bins": listed(bins["gradient"], ".2g"),
+        "gap": found,
+        "bound": bound,
+        "calibrations": listed(calibrations, ".3f"),
+        "gradient": steep * TAU,
+        "steep": steep,
+        "share": 100 * 4 * steep * TAU,
+        "terms": len(gains),
+        "more": high,
+        "less": low,
+        "gradients": gradients,
+    }
+    apart = all(each.perfect for each in BATCHES) and found > 0 and min(calibrations) > 0
+    claims = {
+        "toy_gap": apart,
+        "worst_case": math.isclose(found, bound, abs_tol=1e-12),
+        "delta_is_about_0.05": round(at, 2) == 0.05,
+        "gradient_at_delta": steep * TAU < EPSILON,
+        "terms_are_unequal": len(gains) == 6 and high > low,
+        "coarse_bins_keep_a_gradient": bool(gradients[10] > 0.01 and gradients[80] < 1e-9),
+    }
+    headers = ["example", "setting", "value", "gradient"]
+    lines = [("", row) for row in rows]
+    drawn = _draw_examples(at, gains, bins)
+    return worded("worked_examples", *drawn, headers, lines, values, claims)
+
+
+def _draw_examples(
+    at: float, gains: dict[str, float], bins: pd.DataFrame
+) -> tuple[Any, pd.DataFrame]:
+    x = np.linspace(-0.1, 0.1, 401)
+    sigmoid = pd.DataFrame({"panel": "sigmoid", "x": x, "value": slope(x, TAU)})
+    terms = pd.DataFrame({"term": gains.keys(), "value": gains.values(), "panel": "terms"})
+    by_bins = bins.rename(columns={"bins": "x", "gradient": "value"}).assign(panel="bins")
+    with styled():
+        figure, ((first, second, third),) = new_figure(DOUBLE, 2.6, 1, 3)
+        first.plot(x, sigmoid["value"], color=STYLES["sup_ap"].colour)
+        for side in (-at, at):
+            first.axvline(side, color=FAINT, linewidth=0.8, linestyle="--")
+        first.set(title="Sigmoid's gradient, ±δ", xlabel="difference of scores (cosine)")
+        first.set_ylabel("derivative (per cosine)")
+        second.bar(terms["term"], terms["value"], color=STYLES["smooth_ap"].colour)
+        second.tick_params("x", rotation=45)
+        second.set(title="AP gained by exchange", ylabel="AP (0 to 1)")
+        third.plot(by_bins["x"], by_bins["value"], "o-", color=STYLES["fast_ap"].colour)
+        third.set_xscale("log", base=2)
+        third.set_xticks(BINS, [*map(str, BINS)])
+        third.set(title="FastAP, perfect ranking", xlabel="histogram bins")
+        third.set_ylabel("largest gradient (per cosine)")
+    return figure, pd.concat([sigmoid, terms, by_bins], ignore_index=True)
+
+
+# ROADMAP v2, supplement A.1: s3 - s2 = 0.13 and s3 - s1 = 0.14; only differences matter.
+SCORES = {"x1": 0.66, "x2": 0.67, "x3": 0.80}
+TOY_POSITIVE = np.array([True, True, False])
+TOY = (np.array(list(SCORES.values())), TOY_POSITIVE)
+STEPPED = "SmoothAP, true step for positives"
+VANISHED = 1e-9  # change of the loss per unit of cosine
+DRAWS = 2000
+
+
+class Outcome(NamedTuple):
+    """The value and the gradient (3,) of a loss on the toy ranking, and what holds of many others.
+
+    below     share with a loss below the AP loss
+    vanished  share of misranked negatives without gradient
+    smallest  smallest gradient of a misranked negative
+    """
+
+    value: float
+    gradient: np.ndarray
+    below: float
+    vanished: float
+    smallest: float
+
+
+def toy_losses() -> dict[str, Any]:
+    """Return {name: loss}: SmoothAP, SmoothAP with a true step in rank+, and SupAP, tau = 0.01."""
+    from benchmark.losses import create_loss
+
+    # Without start, and with a linear part that no cosine reaches, H- of SupAP is the sigmoid.
+    stepped = create_loss("sup_ap", start=0.0, delta=10.0)
+    return {"SmoothAP": create_loss("smooth_ap"), STEPPED: stepped, "SupAP": create_loss("sup_ap")}
+
+
+def random_rankings(count: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield scores (R,) of 1 to 5 positives and 1 to 20 negatives, and which are positive (R,)."""
+    rng = np.random.default_rng(derive(seed, "random rankings"))
+    for _ in range(count):
+        positives, negatives = rng.integers(1, 6), rng.integers(1, 21)
+        spread = rng.choice([0.01, 0.05, 0.2])
+        scores = np.clip(rng.normal(0.5, spread, positives + negatives), -1, 1)
+        yield scores, np.arange(len(scores)) < positives
+
+
+def outcome(loss: Any, count: int, seed: int = 0) -> Outcome:
+    """Return what a loss makes of the toy ranking, and of ``count`` random ones."""
+    below, gradients = 0, []
+    for scores, positive in random_rankings(count, seed):
+        value, gradient = value_and_gradient(loss, scores, positive)
+        below += value < ap_loss(scores, positive) - 1e-12
+        gradients.append(gradient[~positive & (scores > scores[positive].min())])
+    misranked = np.concatenate(gradients)
+    vanished = float((misranked < VANISHED).mean())
+    found = value_and_gradient(loss, *TOY)
+    return Outcome(*found, below / count, vanished, float(misranked.min()))
+
+
+@ANALYSES.register(
+    "toy_ranking",
+    display="Toy ranking: values and gradients",
+    places=(
+        "ROADMAP Fig. 1(a)",
+        "ROADMAP v1 Fig. 7 and 8, v2 Fig. 8 and 9",
+        "ROADMAP v2 supplement A.1",
+    ),
+    trains=False,
+)
+def toy_ranking(context: Context) -> Analysis:
+    """Return the gradients on the toy ranking, and how often the losses' properties hold."""
+    draws, exact = 200 if context.quick else DRAWS, ap_loss(*TOY)
+    outcomes = {name: outcome(loss, draws) for name, loss in toy_losses().items()}
+    random = f"{draws} random rankings"
+    headers = ["loss", "value", "AP loss", *(("gradient", point) for point in SCORES)]
+    shares = ("share below AP loss", "share vanished", "smallest gradient")
+    headers += [(random, share) for share in shares]
+    rows = [
+        ("", [name, value, exact, *gradient, *rest])
+        for name, (value, gradient, *rest) in outcomes.items()
+    ]
+    smooth, stepped, sup = outcomes.values()
+    first, second, third = smooth.gradient
+    size, largest = abs(first), np.abs(stepped.gradient).max()
+    values = {
+        "smooth": smooth,
+        "sup": sup,
+        "exact": exact,
+        "random": random,
+        "scores": listed(SCORES.values(), ".2f"),
+        "vanished": VANISHED,
+        "size": size,
+        "share_vanished": 100 * smooth.vanished,
+        "smooth_below": 100 * smooth.below,
+        "sup_below": 100 * sup.below,
+        "largest": largest,
+        "steps": "; ".join(
+            f"{name} " + ", ".join(f"{-each:+.2g}" for each in item.gradient)
+            for name, item in outcomes.items()
+        ),
+    }
+    claims = {
+        "opposite_gradients": bool(first * second < 0 and abs(first + second) < 0.01 * size),
+        "vanishing_gradient": bool(third < 0.01 * size),
+        "no_upper_bound": bool(smooth.value < exact and smooth.below > 0),
+        "true_step": bool(largest < 0.01 * size),
+        "sup_ap_directions": bool((np.sign(sup.gradient) == [-1, -1, 1]).all()),
+        "upper_bound": bool(sup.below == 0 and sup.value >= exact),
+        "gradient_until_right": sup.smallest > 0 and sup.vanished == 0,
+    }
+    drawn = _draw_toy(outcomes, exact)
+    return worded("toy_ranking", *drawn, headers, rows, values, claims, digits=4)
+
+
+def _draw_toy(outcomes: dict[str, Outcome], exact: float) -> tuple[Any, pd.DataFrame]:
+    """Draw the step that the gradient asks of each point: an arrow from its score."""
+    parts = []
+    with styled():
+        figure, grid = new_figure(DOUBLE, 3.3, len(outcomes), 1, sharex=True)
+        for axes, (name, item) in zip(grid[:, 0], outcomes.items(), strict=True):
+            steps = -item.gradient
+            axes.set(title=f"{name}: {item.value:.3f} (AP loss {exact:.3f})", yticks=[])
+            axes.set(xlim=(0.62, 0.84), ylim=(-0.9, 0.9))
+            axes.axhline(0, color=FAINT, linewidth=0.6, zorder=0)
+            moves = np.sign(steps) * np.sqrt(np.abs(steps) / np.abs(steps).max())
+            shown = np.abs(steps) >= 0.005 * max(1, np.abs(steps).max())
+            for index, (point, score) in enumerate(SCORES.items()):
+                base, mark = ("fast_ap", "o") if TOY_POSITIVE[index] else ("roadmap", "X")
+                colour = STYLES[base].colour
+                axes.plot(score, 0, mark, color=colour, markersize=6.5)
+                words = f"{point}: {steps[index]:+.2g}" if shown[index] else f"{point}: none"
+                side = "left" if index else "right"  # x1 and x2 are close
+                axes.text(score, -0.6, words, ha=side)
+                if shown[index]:
+                    height = 0.7 if point == "x2" else 0.4
+                    end = (score + 0.02 * moves[index], height)
+                    arrow = {"arrowstyle": "-|>", "linewidth": 1.6, "color": colour}
+                    axes.annotate("", end, (score, height), arrowprops=arrow)
+            row = {"loss": name, "point": [*SCORES], "score": TOY[0], "gradient": item.gradient}
+            parts.append(pd.DataFrame({**row, "value": item.value, "ap_loss": exact}))
+        axes.set_xlabel("score (cosine)")
+    return figure, pd.concat(parts, ignore_index=True)
+
+
+SPAN = 0.15  # score differences drawn, cosine units
+POINTS = 601  # odd, so that 0 is among them
+# Score of the positive: bins lie at fixed scores, so a histogram's answer depends on it.
+ANCHOR = 0.3
+# Smooth-AP's figure 2 names two relaxations and prints no formulas: these are the hinge, which its
+# section 4.1 calls linear, and the exponential, both 1 at a tie and so never below the step.
+WIDTH = 0.1  # ours: where the hinge reaches 0
+SHIFTS = ((0.8, 0.5), (0.2, -0.1))  # of s4 - s1 in section 4.1
+BINNED = {"fast_ap": 10, "softbin_ap": 20}
+PANELS = ("SmoothAP", "relaxations", "SupAP", "soft bins", "BlackBoxAP")
+PROBES = {"0.1 below": -0.1, "0.02 above": 0.02, "0.13 above": 0.13}
+
+Curve = tuple[np.ndarray, np.ndarray]  # values (n,) and derivatives (n,)
+
+
+def pair(loss: Any, difference: np.ndarray, positive: float = ANCHOR) -> Curve:
+    """Return 1 - AP (n,) of one positive and one negative ``difference`` above it, and its slope.
+
+    The slope is the derivative with respect to the negative's score. The loss computes both.
+    """
+    scores = np.stack([np.full(len(difference), positive), positive + difference], axis=1)
+    values, gradients = value_and_gradient(loss, scores, np.array([True, False]))
+    return values, gradients[:, 1]
+
+
+def step_of(loss: Any, difference: np.ndarray) -> Curve:
+    """Return the function that stands for the step, and its derivative.
+
+    With one positive and one negative AP = 1 / (1 + h), so the loss L gives h = L / (1 - L).
+    """
+    values, slopes = pair(loss, difference)
+    return values / (1 - values), slopes / (1 - values) ** 2
+
+
+def bin_share(scores: np.ndarray, centers: int, index: int) -> Curve:
+    """Return the share of a score in soft bin ``index`` of ``centers`` on [-1, 1], and its slope.
+
+    FastAP Eq. 8; listwise loss Eq. 7.
+    """
+    width = 2.0 / (centers - 1)
+    offset = scores - (1.0 - width * index)
+    inside = np.abs(offset) < width
+    share = np.where(inside, 1.0 - np.abs(offset) / width, 0.0)
+    return share, np.where(inside, -np.sign(offset) / width, 0.0)
+
+
+def interpolation(loss: Any, difference: np.ndarray) -> Curve:
+    """Return the piecewise linear function whose slopes BlackBoxAP uses, and these slopes.
+
+    Its gradient on the negative is d(1 - AP) / d rank times such a slope; with the positive on rank
+    2 the first factor is 1/4. The function is the running integral of the slopes.
+    """
+    slopes = 4.0 * pair(loss, difference)[1]
+    areas = (slopes[1:] + slopes[:-1]) / 2 * np.diff(difference)
+    return np.concatenate([[0.0], np.cumsum(areas)]), slopes
+
+
+def linear(difference: np.ndarray) -> Curve:
+    """Return the hinge (1 + x / WIDTH)+ and its derivative."""
+    above = difference > -WIDTH
+    return np.where(above, 1 + difference / WIDTH, 0.0), np.where(above, 1 / WIDTH, 0.0)
+
+
+def exponential(difference: np.ndarray) -> Curve:
+    """Return exp(x / WIDTH) and its derivative."""
+    value = np.exp(difference / WIDTH)
+    return value, value / WIDTH
+
+
+def curves() -> pd.DataFrame:
+    """Return every curve: panel, base (loss), curve (words), x, value, derivative."""
+    from benchmark.losses import create_loss
+
+    grid = np.linspace(-SPAN, SPAN, POINTS)
+    wide = np.linspace(-SPAN, SPAN, 10 * (POINTS - 1) + 1)
+    scores = np.linspace(-0.4, 0.4, POINTS)
+    found: list[tuple[str, str, str, np.ndarray, Curve]] = []
+    for tau in (0.001, 0.01, 0.05):
+        curve = step_of(create_loss("smooth_ap", tau=tau), grid)
+        found.append(("SmoothAP", "smooth_ap", f"tau {tau:g}", grid, curve))
+    found.append(("relaxations", "relaxation", "linear", grid, linear(grid)))
+    found.append(("relaxations", "relaxation", "exponential", grid, exponential(grid)))
+    for rho in (0.0, 10.0, 100.0):
+        curve = step_of(create_loss("sup_ap", rho=rho), grid)
+        found.append(("SupAP", "sup_ap", f"rho {rho:g}", grid, curve))
+    for name, centers in (("fast_ap", 11), ("softbin_ap", 20)):
+        for index in range((centers - 1) // 2 - 1, (centers - 1) // 2 + 2):
+            curve = bin_share(scores, centers, index)
+            found.append(("soft bins", name, f"bin {index + 1} of {centers}", scores, curve))
+    for step in (0.05, 0.1, 0.2):
+        curve = interpolation(create_loss("blackbox_ap", lambda_val=step, margin=0.0), wide)
+        found.append(("BlackBoxAP", "blackbox_ap", f"lambda {step:g}", wide, curve))
+    names = ("panel", "base", "curve", "x", "value", "derivative")
+    parts = [dict(zip(names, (*rest, *curve), strict=True)) for *rest, curve in found]
+    return pd.concat(map(pd.DataFrame, parts), ignore_index=True)
+
+
+@ANALYSES.register(
+    "surrogates",
+    display="Surrogates of the step and their derivatives",
+    places=(
+        "Smooth-AP Fig. 2",
+        "ROADMAP Fig. 3",
+        "FastAP Eq. 8",
+        "listwise loss Eq. 7",
+        "BlackBoxAP",
+    ),
+    trains=False,
+)
+def surrogates(context: Context) -> Analysis:
+    """Return the functions as the losses compute them; nothing is trained."""
+    from benchmark.losses import create_loss
+
+    losses = {name: create_loss(name) for name in ("smooth_ap", "sup_ap", *BINNED)}
+    losses["blackbox_ap"] = create_loss("blackbox_ap", margin=0.0)
+    where = np.array(list(PROBES.values()))
+    slopes = {name: pair(loss, where)[1] for name, loss in losses.items()}
+    headers = ["loss", *(("gradient on the negative", words) for words in PROBES)]
+    rows = [("", [loss_name(name), *found]) for name, found in slopes.items()]
+    values, claims = _surrogate_claims()
+    values |= {"smooth": slopes["smooth_ap"][2], "sup": slopes["sup_ap"][2]}
+    values |= {"anchor": ANCHOR, "width": WIDTH}
+    data = curves()
+    figure = _draw_surrogates(data)
+    return worded("surrogates", figure, data, headers, rows, values, claims)
+
+
+def _surrogate_claims() -> tuple[dict[str, Any], dict[str, bool]]:
+    from benchmark.losses import create_loss
+
+    grid = np.linspace(-1.0, 1.0, 4001)
+    step = (grid >= 0).astype(float)
+    smooth_ap, sup_ap = create_loss("smooth_ap"), create_loss("sup_ap")
+    sup, sup_slope = step_of(sup_ap, grid)
+    above, below = (sup - step).min(), (step - step_of(smooth_ap, grid)[0]).max()
+    smooth_far, sup_far = (step_of(loss, np.array([0.13]))[1][0] for loss in (smooth_ap, sup_ap))
+    lowest = float(sup_slope[grid > 0].min())
+    narrow, wide = (
+        float(np.abs(grid[step_of(create_loss("smooth_ap", tau=tau), grid)[1] > 0.005]).max())
+        for tau in (0.01, 0.1)
+    )
+    before, after = np.array(SHIFTS).T
+    sigmoid = step_of(smooth_ap, before)[0] - step_of(smooth_ap, after)[0]
+    drops = {of.__name__: of(before)[0] - of(after)[0] for of in (linear, exponential)}
+    drops["sigmoid"] = sigmoid
+    values = {
+        "above": above,
+        "below": below,
+        "smooth_far": smooth_far,
+        "sup_far": sup_far,
+        "lowest": lowest,
+        "drops": "; ".join(f"the {of} by {a:.3g} and {b:.3g}" for of, (a, b) in drops.items()),
+        "narrow": narrow,
+        "wide": wide,
+    }
+    order = bool(np.isclose(*drops["linear"]) and sigmoid[0] < 0.01 and sigmoid[1] > 0.99)
+    return values, {
+        "h_minus_above_step": bool(above >= -1e-12 and below > 0),
+        "gradient_beyond_the_region": bool(smooth_far < 0.01 < lowest and sup_far > 1),
+        "only_the_sigmoid_rewards_a_change_of_order": order,
+        "small_tau_small_region": narrow < wide,
+    }
+
+
+def _draw_surrogates(data: pd.DataFrame) -> Any:
+    with styled():
+        figure, grid = new_figure(DOUBLE, 3.7, 2, len(PANELS))
+        for panel, (upper, lower) in zip(PANELS, grid.T, strict=True):
+            _draw_panel(upper, lower, panel, data[data["panel"] == panel])
+        grid[0, 0].set_ylabel("in place of the step")
+        grid[0, PANELS.index("soft bins")].set_ylabel("share of a score")
+        grid[1, 0].set(ylabel="derivative (per cosine)")
+        grid[1, 0].set_yscale("symlog", linthresh=1)
+        for axes, top in zip(grid[0], (1.75, 6.3, None, 1.75, 1.75), strict=True):
+            axes.set_ylim(None if top is None else -0.05, top)
+    return figure
+
+
+def _draw_panel(upper: Any, lower: Any, panel: str, data: pd.DataFrame) -> None:
+    """Draw the functions of one panel above, and their derivatives below."""
+    soft = panel == "soft bins"
+    for base, own in data.groupby("base", sort=False):
+        colour = STYLES[str(base)].colour if base in STYLES else FAINT
+        tones = shades(colour, own["curve"].nunique())
+        by_curve = own.groupby("curve", sort=False)
+        for (words, curve), tone, dash in zip(by_curve, tones, ("-", "--", ":"), strict=False):
+            look: dict[str, Any] = {"color": tone, "linestyle": dash, "label": words}
+            if soft:  # one look for the bins of a loss, which the legend names once
+                look = {"color": colour, "linestyle": "-" if base == "fast_ap" else "--"}
+                if dash == "-":
+                    look["label"] = f"{loss_name(str(base))}, {BINNED[str(base)]}"
+            upper.plot(curve["x"], curve["value"], **look)
+            lower.plot(curve["x"], curve["derivative"], **look)
+    if not soft:
+        upper.step([-SPAN, 0, SPAN], [0, 1, 1], where="post", color=FAINT, linewidth=0.7)
+    corner = "upper center" if soft else "upper left"
+    upper.legend(loc=corner, handlelength=1.8, borderaxespad=0.1)
+    upper.set_title(panel)
+    lower.set_xlabel("score" if soft else "s_neg - s_pos")
+    for axes in (upper, lower):
+        axes.set_xticks([-0.3, 0, 0.3] if soft else [-0.1, 0, 0.1])

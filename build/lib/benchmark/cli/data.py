@@ -1,0 +1,245 @@
+"""``python -m benchmark data``: list datasets, prepare one on the disk, check one."""
+
+import dataclasses
+import json
+import re
+import sys
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_args
+
+import typer
+
+from benchmark.cli import MAX_PROCESSES, app, echo, folder_to_write, parse_pairs
+
+if TYPE_CHECKING:
+    from benchmark.datasets.base import Dataset, ImageSet
+
+group = typer.Typer(no_args_is_help=True, help="List, prepare and check datasets.")
+app.add_typer(group, name="data")
+
+ROOT_HELP = "directory of the dataset; default for published ones: $BENCHMARK_DATA/NAME"
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="registered name; 'data list' shows all")]
+Root = Annotated[Path | None, typer.Option(help=ROOT_HELP, callback=folder_to_write)]
+Params = Annotated[
+    list[str] | None,
+    typer.Option("--param", metavar="KEY=VALUE", help="another parameter of it; repeatable"),
+]
+Digests = Annotated[
+    list[str] | None, typer.Option(metavar="[FILE=]HEX", help="digest of a source; repeatable")
+]
+AllowCounts = Annotated[bool, typer.Option("--allow-counts", help="accept any other counts")]
+Workers = Annotated[
+    int | None, typer.Option(help="threads; default: all", min=1, max=MAX_PROCESSES)
+]
+RECORD = "prepared.json"
+
+
+@group.command("list")
+def list_datasets() -> None:
+    """List the datasets, their files and where these are.
+
+    Example: python -m benchmark data list
+    """
+    from benchmark.datasets import DATASETS
+
+    paragraphs = []
+    for entry in DATASETS:
+        loader = entry.target
+        words = (loader.__doc__ or "").partition("\n")[0]
+        lines = [f"{entry.name}  {entry.display}. {words}".rstrip()]
+        for split, counts in loader.expected.items():
+            lines.append(f"{split}: " + ", ".join(f"{n:,} {kind}" for kind, n in counts.items()))
+        if loader.archives:
+            lines.append("files, all needed: " + ", ".join(each.file for each in loader.archives))
+            if loader.other_archives:
+                lines.append("or: " + ", ".join(each.file for each in loader.other_archives))
+            pages = f"{sys.modules[loader.__module__].__doc__} {loader.__doc__}"
+            lines.append("from: " + " and ".join(re.findall(r"https?://[^\s,;)]+[^\s,;).]", pages)))
+        elif "root" in {field.name for field in dataclasses.fields(loader.Config)}:
+            lines.append("files: your own, below --root")
+        else:
+            lines.append("files: none; it is drawn when needed")
+        paragraphs.append(textwrap.indent("\n".join(lines), "    ").strip())
+    echo("\n\n".join(paragraphs))
+
+
+@group.command()
+def prepare(
+    name: Name,
+    root: Root = None,
+    source: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="archive, file or unpacked directory (a path, or an http, https or file address); "
+            "repeatable. Leave it out when the dataset is below --root already"
+        ),
+    ] = None,
+    md5: Digests = None,
+    sha256: Digests = None,
+    link: Annotated[
+        bool, typer.Option("--link", help="link the content of an unpacked directory, copy nothing")
+    ] = False,
+    pack: Annotated[
+        int | None,
+        typer.Option(metavar="SIDE", help="also pack images, shorter side SIDE", min=1, max=10_000),
+    ] = None,
+    pixels: Annotated[
+        bool, typer.Option("--pixels", help="pack plain pixels: five times the bytes, faster")
+    ] = False,
+    param: Params = None,
+    workers: Workers = None,
+    allow_counts: AllowCounts = False,
+) -> None:
+    """Fetch, unpack and index a dataset.
+
+    Example: python -m benchmark data prepare cub --source CUB_200_2011.tgz --pack 256
+    """
+    from benchmark.core.environment import available_cores
+    from benchmark.core.errors import DataError
+    from benchmark.core.files import alone, write_json
+    from benchmark.datasets import loader_of
+    from benchmark.datasets.index import IndexedLoader
+    from benchmark.datasets.io.packed import pack as write_packed
+    from benchmark.datasets.io.sources import Installer, parse_source
+
+    params = _params(name, root, param)
+    loader = loader_of(name, params)
+    if not loader.archives:
+        raise typer.BadParameter(f"'{name}' needs no preparing; 'data check' looks at its images")
+    if pack and not hasattr(loader.config, "packed"):
+        raise typer.BadParameter(f"'{name}' cannot be read from a packed copy; leave out --pack")
+    sources = {path.name: (path, url) for path, url in map(parse_source, source or ())}
+    if len(sources) < len(source or ()):
+        raise typer.BadParameter("two sources have the same name; rename one")
+    digests: dict[str, dict[str, str]] = {file: {} for file in sources}
+    for kind, values in (("md5", md5), ("sha256", sha256)):
+        for value in values or ():
+            file, _, digest = value.rpartition("=")
+            file = file or ", ".join(sources)  # the only one
+            if file not in sources:
+                raise typer.BadParameter(f"'{value}' is not FILE=HEX with one of: {file}")
+            digests[file][kind] = digest
+    folder = Path(params["root"])
+    record = _record(params["root"])
+    with alone(folder / ".prepare.lock", f"another 'data prepare' is working in {folder}"):
+        installer = Installer(name, (*loader.archives, *loader.other_archives), folder)
+        for file, (path, url) in sources.items():
+            if file in record["sources"] and installer.holds(file):
+                echo(f"{file}: its content is in {folder} already")
+                continue
+            record["sources"][file] = installer.install(path, url, digests[file], link)
+            write_json(folder / RECORD, record)
+            echo(f"{file}: installed")
+        dataset, wrong = _load(name, params, allow_counts)
+        if wrong:
+            raise DataError(f"{folder} contains {wrong}")
+        if pack and isinstance(loader, IndexedLoader):
+            paths = loader.table()["path"].unique().tolist()
+            workers = workers or available_cores()
+            echo(f"packed: {write_packed(folder, pack, paths, workers, compressed=not pixels)}")
+        record |= {"schema": 1, "dataset": name, "counts": dataset.counts}
+        write_json(folder / RECORD, record | {"fingerprint": dataset.fingerprint})
+        echo(f"prepared: {folder / RECORD}; {folder / 'downloads'} is no longer needed")
+
+
+@group.command()
+def check(
+    name: Name,
+    root: Root = None,
+    param: Params = None,
+    images: Annotated[
+        bool, typer.Option("--images", help="decode every image and list the broken ones")
+    ] = False,
+    workers: Workers = None,
+    allow_counts: AllowCounts = False,
+) -> None:
+    """Compare counts with the published ones.
+
+    The exit status is 0 only if all is right.
+
+    Example: python -m benchmark data check cub --root data/cub --images
+    """
+    params = _params(name, root, param)
+    dataset, wrong = _load(name, params, allow_counts)
+    if wrong:
+        echo(wrong)
+    for file, facts in _record(params.get("root"))["sources"].items():
+        echo(f"prepared from {file}{'  sha256 ' * ('sha256' in facts)}{facts.get('sha256', '')}")
+    bad = _broken_images(dataset, workers) if images else []
+    if wrong or bad:
+        raise typer.Exit(1)
+
+
+def _broken_images(dataset: "Dataset", workers: int | None) -> list[str]:
+    """Decode every image, one of two splits once; print and return the errors."""
+    from tqdm import tqdm
+
+    from benchmark.core.environment import available_cores
+    from benchmark.core.errors import DataError
+    from benchmark.datasets.io.packed import ordered_map
+
+    places: dict[str, tuple[ImageSet, int]] = {}
+    for images in dataset.image_sets():
+        for index, name in enumerate(images.names):
+            places.setdefault(name, (images, index))
+
+    def error_of(place: "tuple[ImageSet, int]") -> str:
+        try:
+            place[0].image(place[1])
+        except DataError as error:
+            return str(error)
+        return ""
+
+    errors = ordered_map(error_of, list(places.values()), workers or available_cores())
+    bad = [
+        error for error in tqdm(errors, "decoding", len(places), leave=False, disable=None) if error
+    ]
+    echo("\n".join([*bad, f"{len(bad):,} broken of {len(places):,} images"]))
+    return bad
+
+
+def _record(root: str | None) -> dict[str, Any]:
+    """Return what prepared.json says of a root: its sources so far, and all once it is complete."""
+    if root is None or not (path := Path(root, RECORD)).is_file():
+        return {"sources": {}}
+    return json.loads(path.read_text())
+
+
+def _load(name: str, params: dict[str, Any], allow_counts: bool) -> "tuple[Dataset, str]":
+    """Return a dataset, and how its counts differ from the published ones, "" where they may."""
+    import pandas as pd
+
+    from benchmark.datasets import loader_of
+    from benchmark.datasets.base import count_differences
+
+    loader = loader_of(name, params)
+    if hasattr(loader.config, "allow_counts"):
+        loader = loader_of(name, {**params, "allow_counts": True})
+    dataset, expected = loader.load(), loader.expected_counts()
+    rows = []  # "-" where nothing is published, or nothing differs
+    for split in dict.fromkeys([*dataset.counts, *expected]):
+        found, published = dataset.counts.get(split, {}), expected.get(split, {})
+        for kind in dict.fromkeys([*found, *published]):
+            number = found.get(kind, 0)
+            gap = number - published.get(kind, number)
+            wanted = f"{published[kind]:,}" if kind in published else "-"
+            rows.append((split, kind, f"{number:,}", wanted, f"{gap:+,}" if gap else "-"))
+    table = pd.DataFrame(rows, columns=["split", "what", "found", "expected", "difference"])
+    echo(f"{name}  fingerprint {dataset.fingerprint}\n{table.to_string(index=False)}")
+    differences = "; ".join(words for _, words in count_differences(dataset.counts, expected))
+    if allow_counts or not differences:
+        return dataset, ""
+    return dataset, f"not the published counts: {differences}; --allow-counts accepts them"
+
+
+def _params(name: str, root: Path | None, pairs: list[str] | None) -> dict[str, Any]:
+    """Return root and KEY=VALUE pairs as parameters."""
+    from benchmark.core.options import hints_of
+    from benchmark.datasets import DATASETS, with_root
+
+    hints = hints_of(DATASETS[name].target.Config).items()
+    texts = [key for key, hint in hints if str in (hint, *get_args(hint))]
+    given = {} if root is None else {"root": str(root)}
+    return with_root(name, parse_pairs("--param", pairs or (), texts) | given)

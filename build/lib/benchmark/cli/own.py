@@ -1,0 +1,263 @@
+"""The verbs for what is yours: a loss (``conform``, ``challenge``), a score, a folder of images."""
+
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from benchmark.cli import Results, app, echo, file_to_write, folder_to_write, parse_pairs
+from benchmark.cli.running import Cores
+from benchmark.core.records import RESULTS
+
+WIDTH = 24  # of a check's name
+
+
+@app.command()
+def conform(
+    candidate: Annotated[
+        str, typer.Argument(help="implementation: MODULE:OBJECT, FILE.py:OBJECT or FILE.py")
+    ],
+    loss: Annotated[str, typer.Option("--as", metavar="LOSS", help="the loss that it is")],
+    option: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", help="hyperparameter of the loss, may be repeated"),
+    ] = None,
+    json: Annotated[
+        Path | None,
+        typer.Option(help="also write the result to this file", callback=file_to_write),
+    ] = None,
+    processes: Annotated[bool, typer.Option(help="also try two processes that train")] = True,
+) -> None:
+    """Check an implementation of a ranking loss.
+
+    It is called with (embeddings, labels) and compared with the published formula.
+
+    Values, gradients, invariances, unusual batches and behaviour are checked; a failure shows the
+    smallest batch that fails. Exit status 0: no check failed; 1: one did; 2: it could not start.
+
+    Example: python -m benchmark conform pytorch_metric_learning.losses:FastAPLoss --as fast_ap
+
+    Example: python -m benchmark conform my_loss.py --as smooth_ap --option tau=0.05
+    """
+    options = parse_pairs("--option", option or [])
+    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # torch's profiler tells of each start
+    from benchmark.core.files import write_json
+    from benchmark.losses.conformance.formulas import reference
+    from benchmark.losses.conformance.suite import all_findings, load
+
+    formula = reference(loss, options)
+    examined = load(candidate, formula)
+    listed = ", ".join(f"{name}={value}" for name, value in vars(formula.config).items())
+    echo(f"{candidate} as {loss} ({listed})")
+    findings = []
+    for finding in all_findings(examined, processes):
+        findings.append(finding)
+        brief = "" if finding.result == "failed" else finding.note
+        echo(f"  {finding.check:{WIDTH}} {finding.result:15} {brief}".rstrip())
+    failed = [finding for finding in findings if finding.result == "failed"]
+    printed: set[str] = set()
+    for finding in failed:
+        text = finding.shown_case()
+        echo(f"\n{finding.check}: {finding.note}")
+        echo("  (a batch shown above)" if text in printed else text)
+        printed.add(text)
+    echo(f"\n{f'failed: {len(failed)} of {len(findings)} checks' if failed else 'passed'}")
+    if json is not None:
+        checks = [finding.as_json() for finding in findings]
+        result = {"candidate": candidate, "reference": loss, "options": options}
+        write_json(json, result | {"passed": not failed, "checks": checks})
+    if failed:
+        raise typer.Exit(1)
+
+
+# Numbers are texts here, so that all mistakes are told at once and the printed digits are counted.
+Text = str | None
+
+
+@app.command()
+def judge(
+    words: Annotated[list[str] | None, typer.Argument(hidden=True)] = None,
+    ours: Annotated[
+        list[str] | None,
+        typer.Option(metavar="SCORE", help="score that you got, in percent; again for each run"),
+    ] = None,
+    n: Annotated[
+        Text, typer.Option("--n", metavar="RUNS", help="runs behind --ours, if it is a mean")
+    ] = None,
+    published: Annotated[
+        Text, typer.Option(metavar="SCORE", help="score in the paper, with its printed digits")
+    ] = None,
+    spread: Annotated[
+        Text, typer.Option(metavar="POINTS", help="standard deviation of one run, if known")
+    ] = None,
+    published_spread: Annotated[
+        Text, typer.Option(metavar="POINTS", help="standard deviation that the paper prints")
+    ] = None,
+    published_n: Annotated[
+        Text, typer.Option(metavar="RUNS", help="runs behind the paper's score, if it says so")
+    ] = None,
+    metric: Annotated[str, typer.Option(help="metric, for its margin")] = "recall_at_1",
+    margin: Annotated[
+        Text,
+        typer.Option(metavar="POINTS", help="difference without consequence, not the metric's"),
+    ] = None,
+    family: Annotated[
+        str, typer.Option(metavar="TESTS", help="numbers that you judge together, with this one")
+    ] = "1",
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON instead of text")] = False,
+) -> None:
+    """Judge a score of yours against a published one.
+
+    Without --spread, the spread between runs is that of several --ours, or the published one.
+
+    Example: python -m benchmark judge --ours 62.4 --n 1 --published 65.9 --spread 0.3
+
+    Example: python -m benchmark judge --ours 70.0 --published 71.4 --published-spread 0.2
+
+    Example: python -m benchmark judge --ours 70.1 --ours 70.6 --ours 70.3 --published 71.4
+    """
+    import json
+
+    from benchmark.papers.vocabulary import margin_of
+    from benchmark.stats.judgement import as_text, question, record
+    from benchmark.stats.judgement import judge as answer
+
+    asked = question(
+        default_margin=margin_of,
+        ours=ours or [],
+        n=n,
+        published=published,
+        spread=spread,
+        published_spread=published_spread,
+        published_n=published_n,
+        margin=margin,
+        metric=metric,
+        family=family,
+        unexpected=words or [],
+    )
+    found = answer(asked)
+    echo(json.dumps(record(found), indent=2) if as_json else as_text(found))
+
+
+@app.command()
+def challenge(
+    loss: Annotated[Path, typer.Argument(help="Python file that registers a loss of its own name")],
+    trials: Annotated[
+        int, typer.Option(help="number of trials: one of the field's budgets", min=1, max=99)
+    ] = 4,
+    cores: Cores = "all",
+    field: Annotated[
+        Path | None, typer.Option(help="folder of the field's frozen results", file_okay=False)
+    ] = None,
+    results: Results = RESULTS,
+) -> None:
+    """Compare a loss of yours with others at equal trials.
+
+    By the rules of 'reality_check', with its frozen results.
+
+    Example: python -m benchmark challenge my_losses/ramp_ap.py --trials 4
+    """
+    import subprocess
+
+    from benchmark.core.environment import PLUGINS
+    from benchmark.core.files import guess_csv
+    from benchmark.core.interrupts import handling_stop_signals
+    from benchmark.report.answer import standing
+    from benchmark.study.model import ROOT
+    from benchmark.study.own import FIELD, write_challenge
+
+    field = field or ROOT / "results" / "reference" / FIELD
+    study, plugins = write_challenge(loss, trials, field, results)
+    os.environ[PLUGINS.name] = os.pathsep.join(filter(None, [str(plugins), PLUGINS.value()]))
+    command = [sys.executable, "-m", "benchmark", "run", str(study), "--cores", cores]
+    # what stops this command stops the workflow, which ends in its own good order
+    with handling_stop_signals(lambda number, _: process.send_signal(number)):
+        process = subprocess.Popen([*command, "--results", str(results)])
+        status = process.wait()
+    if status:
+        raise typer.Exit(128 - status if status < 0 else status)
+    final = results / f"{study.stem}-selected"
+    echo("\n".join(standing(guess_csv(final / "stats" / "budget_ranks.csv"), loss.stem)))
+    echo(f"page: {final / 'report' / 'index.html'}")
+
+
+MAX_SIDE = 10_000  # pixels, as in recipes
+# What the dataset's errors advise to set, as options of this command.
+OPTIONS = {"set min_images: 2": "--min-images 2", "set categories: true": "--categories"}
+group = typer.Typer(no_args_is_help=True, help="The benchmark on your own images.")
+app.add_typer(group, name="folder")
+
+
+@group.callback()
+def folder() -> None:
+    """Keeps ``init`` a verb of its own while it is the only one."""
+
+
+@group.command()
+def init(
+    root: Annotated[Path, typer.Argument(help="directory with a folder of images for each class")],
+    name: Annotated[
+        str | None, typer.Option(help="name of the study; default: that of the directory")
+    ] = None,
+    out: Annotated[
+        Path, typer.Option(help="folder for the study file", callback=folder_to_write)
+    ] = Path("."),
+    categories: Annotated[
+        bool, typer.Option("--categories", help="the directory has category/class/image")
+    ] = False,
+    min_images: Annotated[
+        int, typer.Option(help="leave out classes with fewer images", min=1, max=10**9)
+    ] = 1,
+    backbone: Annotated[
+        str | None,
+        typer.Option(
+            help="network: a timm name with its weight tag (resnet50.tv_in1k), or 'scratch'; "
+            "default: the packaged EfficientNet-Lite0 where it is installed, else scratch"
+        ),
+    ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(help="file with the weights of --backbone", exists=True, dir_okay=False),
+    ] = None,
+    image_size: Annotated[
+        int | None, typer.Option(help="side of the network's input, pixels", min=32, max=MAX_SIDE)
+    ] = None,
+    seeds: Annotated[int | None, typer.Option(help="number of seeds", min=1, max=1_000)] = None,
+    gpus: Annotated[int, typer.Option(help="GPUs of a run", min=0, max=1)] = 0,
+    force: Annotated[bool, typer.Option("--force", help="replace files of the same name")] = False,
+) -> None:
+    """Write a study of your own images.
+
+    Its settings fit the images; look at it, then run it.
+
+    Example: python -m benchmark folder init /data/flowers
+    """
+    from benchmark.core.errors import ConfigError, DataError
+    from benchmark.runs.plan import duration
+    from benchmark.study import study_names
+    from benchmark.study.model import LABEL
+    from benchmark.study.own import look, network_of, settings, write_study
+
+    # a name that is taken by a shipped study would mix the results of two studies
+    if name is not None and (name in study_names() or not re.fullmatch(LABEL, name)):
+        words = "letters, digits and _ . + - , a letter or digit first; no study of the repository"
+        raise ConfigError("--name", [f"'{name}' (allowed: {words})"])
+    root, params = root.resolve(), dict[str, Any](root=str(root.resolve()))
+    if name is None:
+        name = re.sub(r"[^A-Za-z0-9.-]+", "_", root.name).strip("_.-")[:80] or "images"
+        name += "_images" if name in study_names() else ""
+    params |= {"categories": True} if categories else {}
+    params |= {"min_images": min_images} if min_images > 1 else {}
+    network = network_of(backbone, checkpoint)
+    try:
+        found = look(params)
+    except DataError as error:
+        options = [option for advice, option in OPTIONS.items() if advice in str(error)]
+        raise DataError("\nwith this command: ".join([str(error), *options])) from error
+    chosen = settings(found, network, gpus=gpus, seeds=seeds, side=image_size)
+    chosen |= {"name": name, "params": params, "folder": root.name}
+    chosen["reading"] = duration(chosen["reading_seconds"])
+    echo(write_study(out, force, found=found, network=network, **chosen))

@@ -1,0 +1,282 @@
+"""The verbs that run: a study to its report, single steps of it, one run, many short runs."""
+
+import ctypes
+import json
+import os
+import signal
+import time
+import traceback
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import redirect_stdout, suppress
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from benchmark.cli import (
+    MAX_PROCESSES,
+    MAX_THREADS,
+    Results,
+    StudyName,
+    app,
+    echo,
+    folder_to_write,
+    load,
+)
+from benchmark.core.environment import take_gpus
+from benchmark.core.errors import ConfigError, RunError
+from benchmark.core.interrupts import (
+    EXIT_INTERRUPTED,
+    Interrupted,
+    held_back_from_workers,
+    ignore_interrupts,
+)
+from benchmark.core.records import LOG, RESULTS, SPEC
+
+
+def _cores(text: str) -> str:
+    """Return the number as it is: with 0 cores Snakemake waits for ever, and cannot be stopped."""
+    if text == "all" or (text.isdecimal() and 1 <= int(text) <= MAX_THREADS):
+        return text
+    raise typer.BadParameter(f"'{text}' is not a number of cores; allowed: 1 to {MAX_THREADS}, all")
+
+
+Cores = Annotated[str, typer.Option(help="CPU cores to use, or 'all'", callback=_cores)]
+
+
+@app.command()
+def run(
+    study: StudyName = "embedded",
+    cores: Cores = "all",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", "-n", help="show the jobs, start none")
+    ] = False,
+    results: Results = RESULTS,
+) -> None:
+    """Run a study up to its report, and print the verdicts.
+
+    The exit status is 1 when a run has failed, or a table or figure could not be made.
+
+    Example: python -m benchmark run embedded --cores 2
+    """
+    loaded = load(study, results)  # problems of the study are printed before Snakemake starts
+    # Ctrl-C needs no words until the Snakefile is read
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from snakemake.cli import main
+
+    try:
+        main([*snakemake_words(loaded.path, cores, results), *(["--dry-run"] if dry_run else [])])
+    except SystemExit as end:
+        from benchmark.report.summary import failed
+        from benchmark.study.trials import selected_path
+
+        name = selected_path(loaded, results).stem if loaded.trials else loaded.name
+        if end.code or dry_run or not failed(results / name):
+            raise
+        raise typer.Exit(1) from None
+
+
+def snakemake_words(study: Path, cores: str, results: Path) -> list[str]:
+    """Return the arguments with which Snakemake runs a study.
+
+    Raise ConfigError for a path that is another one in YAML, as Snakemake reads it.
+    """
+    import yaml
+
+    from benchmark.study.model import ROOT
+
+    settings = []
+    for key, path in (("study", study), ("results", results)):
+        text = str(path) if path.is_absolute() else f"./{path}"  # the folder 1.10 would become 1.1
+        try:
+            read = yaml.safe_load(text)
+        except yaml.YAMLError:
+            read = None
+        if read != text:
+            words = f"the path {text!r} cannot be handed to Snakemake; rename it, without '#'"
+            raise ConfigError(key, [f"{words} and ':', blanks at its ends and line breaks"])
+        settings.append(f"{key}={text}")
+    files = ["--snakefile", str(ROOT / "Snakefile")]
+    files += ["--profile", str(ROOT / "workflow" / "profiles" / "local")]
+    return [*files, "--cores", cores, "--config", *settings]
+
+
+@app.command()
+def finish(context: typer.Context, study: StudyName, results: Results = RESULTS) -> None:
+    """Build the report from the runs so far.
+
+    Example: python -m benchmark finish embedded
+    """
+    from benchmark.study import load_study
+
+    path = str(load_study(study).path)
+    verbs = context.find_root().command
+    for step in ("collect", "build"):
+        status = verbs.main([step, path, "--results", str(results)], standalone_mode=False)
+        if status:
+            echo(
+                f"stopped: 'python -m benchmark {step} {study}' ended with status {status}",
+                err=True,
+            )
+            raise typer.Exit(status)
+
+
+@app.command()
+def select(
+    study: Annotated[str, typer.Argument(help="name or path of a study with rules")],
+    results: Results = RESULTS,
+) -> None:
+    """Choose the best trial of each loss.
+
+    Writes the study of the final runs.
+
+    Example: python -m benchmark select reality_check
+    """
+    from benchmark.core.errors import RunError
+    from benchmark.runs.collect import collect
+    from benchmark.runs.run_table import RunTable
+    from benchmark.stats.budgets import select as choose
+    from benchmark.study import load_study
+    from benchmark.study.trials import write_selected
+
+    loaded = load_study(study)
+    if loaded.trials is None:
+        raise RunError(f"study '{loaded.name}' has no trials to choose from: it has no 'rules'")
+    collect(loaded, results)
+    choices = choose(loaded, RunTable.read(loaded.folder(results)))
+    for path in write_selected(loaded, choices, results):
+        echo(f"wrote {path}")
+
+
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+PR_SET_PDEATHSIG = 1  # of prctl
+
+
+@app.command()
+def train(
+    spec: Annotated[Path, typer.Option(help="spec.json of the run")],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="folder of the result; default: beside the spec", callback=folder_to_write
+        ),
+    ] = None,
+    started: Annotated[float | None, typer.Option(hidden=True)] = None,
+) -> None:
+    """Train and evaluate one run, or continue it.
+
+    Exit status 75: stopped on request, run again.
+
+    Example: python -m benchmark train --spec spec.json
+    """
+    started = time.monotonic() if started is None else started
+    if spec.is_dir() and (spec / SPEC).is_file():
+        words = f"--spec {spec} is a run's folder; give the file in it: --spec {spec / SPEC}"
+        raise RunError(words)
+    if not spec.is_file():
+        raise RunError(
+            f"--spec {spec} is not a file; 'python -m benchmark specs STUDY' writes the "
+            "specifications of a study, 'python -m benchmark plan STUDY' says which runs are left"
+        )
+    # before numpy and torch are imported, which read them only once
+    with suppress(ValueError, KeyError, TypeError):  # reading it properly reports what is wrong
+        threads = json.loads(spec.read_bytes())["recipe"]["training"]["threads"]
+        for variable in THREAD_VARIABLES:
+            os.environ.setdefault(variable, str(threads))
+    from benchmark.training.fork_server import train_forked
+
+    status = train_forked(started)
+    if status is None:
+        from benchmark.training.run import train as train_run
+
+        take_gpus(1)
+        try:
+            train_run(spec, out, started=started)
+            status = 0
+        except Interrupted as event:
+            echo(event)
+            status = EXIT_INTERRUPTED
+        except KeyboardInterrupt:
+            echo("stopped at once; the same command continues from the last checkpoint")
+            status = EXIT_INTERRUPTED
+    raise typer.Exit(status)
+
+
+@app.command()
+def fill(
+    study: StudyName,
+    workers: Annotated[int, typer.Option(help="processes", min=1, max=MAX_PROCESSES)] = 2,
+    results: Results = RESULTS,
+) -> None:
+    """Train missing runs, many in each process.
+
+    For runs of seconds, whose jobs cost more than their training; 'run' then does the rest.
+
+    Example: python -m benchmark fill reality_check --workers 2
+    """
+    from benchmark.core.interrupts import handling_stop_signals
+    from benchmark.runs.folders import status_of, write_specs
+    from benchmark.study.grid import expand
+
+    for variable in THREAD_VARIABLES:
+        os.environ.setdefault(variable, "1")
+    runs = expand(load(study, results))
+    write_specs(runs, results)
+    done = ("ok", "diverged")
+    left = [run for run in runs.values() if status_of(run, results).status not in done]
+    specs = [results / run.spec.folder / SPEC for run in left]
+    failed = 0
+    spawn = get_context("spawn")  # torch's threads do not survive a fork
+    stopping = handling_stop_signals(signal.default_int_handler)
+    with (
+        stopping,
+        ProcessPoolExecutor(workers, spawn, _leave_signals_to_the_parent, (os.getpid(),)) as pool,
+    ):
+        try:
+            with held_back_from_workers():
+                errors = pool.map(_train_quietly, specs)  # starts the workers
+            for number, error in enumerate(errors, 1):
+                failed += bool(error)
+                if error:
+                    echo(f"failed: {specs[number - 1].parent}: {error}", err=True)
+                if number % 20 == 0 or number == len(specs):
+                    lost = f", {failed} failed" if failed else ""
+                    echo(f"{number - failed} of {len(specs)} runs finished{lost}")
+        except BrokenProcessPool:
+            words = "a process was killed (is the memory full?); finished runs are kept"
+            echo(f"{words}, the same command continues", err=True)
+            failed = 1
+        except KeyboardInterrupt:
+            pool.shutdown(cancel_futures=True)
+            echo("stopped; finished runs are kept, the same command continues", err=True)
+            failed = 1
+    raise typer.Exit(1 if failed else 0)
+
+
+def _leave_signals_to_the_parent(parent: int) -> None:
+    """Let a worker end its run, which takes seconds, unless the parent itself is killed."""
+    ignore_interrupts()
+    # by a signal: a thread that waits for it would be there when a run forks its loaders
+    with suppress(AttributeError, OSError):  # Linux alone has it
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it ended before this process asked
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _train_quietly(spec: Path) -> str:
+    """Train one run with its words in its own log; return why it failed, or ""."""
+    from benchmark.core.errors import BenchmarkError
+    from benchmark.training.run import train as train_run
+
+    with open(spec.with_name(LOG), "a", encoding="utf-8") as log, redirect_stdout(log):
+        try:
+            train_run(spec)
+        except BenchmarkError as error:
+            print(f"error: {error}", file=log)
+            return str(error)
+        except Exception as error:  # the other runs go on
+            traceback.print_exc(file=log)
+            return f"{type(error).__name__}: {error}"
+    return ""

@@ -1,0 +1,199 @@
+"""The verbs around studies: their plan, analysis, looks, specifications and collected runs."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Any
+
+import typer
+
+from benchmark.cli import Results, StudyName, app, echo, load
+from benchmark.core.errors import RunError
+from benchmark.core.records import RESULTS
+
+
+@app.command()
+def validate(
+    studies: Annotated[
+        list[str] | None, typer.Argument(help="names or paths; none means all shipped")
+    ] = None,
+    write_schemas: Annotated[
+        bool,
+        typer.Option("--write-schemas", help="write workflow/schemas from the code, then validate"),
+    ] = False,
+) -> None:
+    """Check study files and the papers' files.
+
+    Prints every problem.
+
+    Example: python -m benchmark validate embedded
+    """
+    from benchmark.core.errors import BenchmarkError
+    from benchmark.core.files import write_text
+    from benchmark.papers.fidelity import study_ledger
+    from benchmark.papers.paper import check_papers
+    from benchmark.study import Study, load_study, study_names
+    from benchmark.study.grid import expand
+    from benchmark.study.model import schema_files
+
+    if write_schemas:
+        for path, text in schema_files().items():
+            write_text(path, text)
+            echo(f"wrote {path}")
+    told: set[str] = set()
+    names = studies or study_names()
+    checks: list[Callable[[], Any]] = [check_papers, *(partial(load_study, name) for name in names)]
+    for check in checks:
+        try:
+            checked = check()
+            if isinstance(checked, Study):
+                study_ledger(checked)
+                echo(f"{checked.path}: valid, {len(expand(checked))} runs")
+        except BenchmarkError as error:
+            if (message := str(error)) not in told:  # the ledger reads the papers, too
+                echo(f"error: {message}", err=True)
+            told.add(message)
+    if told:
+        raise typer.Exit(2)
+
+
+@app.command()
+def plan(
+    study: StudyName,
+    results: Results = RESULTS,
+    sources: Annotated[
+        bool, typer.Option("--sources", help="also say where the values of its recipes are from")
+    ] = False,
+) -> None:
+    """Show the runs of a study, done and left.
+
+    Also the drifts from published numbers that its seeds will call.
+
+    Example: python -m benchmark plan roadmap --sources
+    """
+    from benchmark.papers.forecast import as_text as forecast_text
+    from benchmark.runs.plan import as_text, sources_text
+    from benchmark.runs.plan import plan as plan_of
+
+    loaded = load(study, results)
+    echo(as_text(plan_of(loaded, results)))
+    if expected := forecast_text(loaded):
+        echo(f"\n{expected}")
+    if sources:
+        echo(f"\n{sources_text(loaded)}")
+
+
+@app.command()
+def register_analysis(study: StudyName, results: Results = RESULTS) -> None:
+    """Record, before the runs, what decides the verdicts.
+
+    Written once; afterwards this says whether it has changed.
+
+    The workflow does this when it starts.
+
+    Example: python -m benchmark register-analysis embedded
+    """
+    from benchmark.papers.registration import register, registration_state
+
+    loaded = load(study, results)
+    register(loaded, results)
+    echo(registration_state(loaded, results))
+
+
+@app.command()
+def add_seeds(
+    study: StudyName,
+    results: Results = RESULTS,
+    partial: Annotated[
+        bool, typer.Option("--partial", help="go on although runs of this look have no result")
+    ] = False,
+) -> None:
+    """Add the seeds of the next look that STUDY plans.
+
+    Example: python -m benchmark add-seeds roadmap
+    """
+    from benchmark.runs.plan import begin_next_look
+
+    echo(begin_next_look(load(study, results), results, partial=partial))
+    echo(f"Next: python -m benchmark run {study}")
+
+
+@app.command()
+def specs(study: StudyName, results: Results = RESULTS) -> None:
+    """Write the spec.json of every run.
+
+    Results of other specifications are kept in previous/.
+
+    Example: python -m benchmark specs embedded
+    """
+    from benchmark.runs.folders import write_specs
+    from benchmark.study.grid import expand
+
+    runs = expand(load(study, results))
+    echo(
+        f"{write_specs(runs, results)} of {len(runs)} specifications written below "
+        f"{results / 'runs'}"
+    )
+
+
+@app.command()
+def collect(study: StudyName, results: Results = RESULTS) -> None:
+    """Write runs.csv and scores.csv from the runs so far.
+
+    And provenance.json.
+
+    Example: python -m benchmark collect embedded
+    """
+    from benchmark.runs.collect import collect as collect_study
+    from benchmark.runs.run_table import RUNS_TABLE
+
+    loaded = load(study, results)
+    counts = collect_study(loaded, results)
+    words = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
+    echo(f"{loaded.folder(results) / RUNS_TABLE}: {words}")
+
+
+@app.command()
+def coverage(results: Results = RESULTS) -> None:
+    """Count the published numbers that have a run.
+
+    How many are finished, and why others have none.
+
+    Example: python -m benchmark coverage
+    """
+    from benchmark.papers.coverage import as_text
+    from benchmark.papers.coverage import coverage as coverage_of
+    from benchmark.study import load_study, study_names
+
+    echo(as_text(coverage_of([load_study(name, results) for name in study_names()], results)))
+
+
+group = typer.Typer(no_args_is_help=True, help="MLflow: import finished runs.")
+app.add_typer(group, name="track")
+
+
+@group.command("import")
+def import_(
+    study: StudyName,
+    results: Results = RESULTS,
+    strict: Annotated[bool, typer.Option("--strict", help="fail if MLflow cannot be used")] = False,
+) -> None:
+    """Bring finished runs into MLflow, each once.
+
+    Example: python -m benchmark track import embedded
+    """
+    from benchmark.runs.tracking import import_runs
+    from benchmark.study.grid import expand
+
+    loaded = load(study, results)
+    specs = [run.spec for run in expand(loaded).values()]
+    files = f"Report: `{loaded.name}/report/index.html` in the folder of the results."
+    compared = f"Compare runs by {', '.join(loaded.metrics)}."
+    note = "\n\n".join((f"**{loaded.title}**", loaded.question, files, compared))
+    verdicts = loaded.folder(results) / "verdicts.csv"
+    try:
+        counts = import_runs(loaded.name, note, specs, results, verdicts)
+    except RunError as error:
+        advice = f"no result is lost; later: python -m benchmark track import {study}"
+        echo(f"{'error' if strict else 'warning'}: {error}\n  {advice}", err=True)
+        raise typer.Exit(int(strict)) from error
+    echo(f"MLflow: {', '.join(f'{number} {name}' for name, number in counts.items())}")

@@ -1,0 +1,1 @@
+"""Foundations: errors, files, options, records, recipe, seeds, provenance. No torch."""

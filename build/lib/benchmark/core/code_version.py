@@ -1,0 +1,123 @@
+"""The version of the code that decides a run's numbers: what it does, not how it is written.
+
+The version is a digest of syntax trees, in which docstrings, comments, display names and help texts
+have no part: two runs with one code version were computed by the same code, in a checkout or not,
+committed or not.
+"""
+
+import ast
+import functools
+import hashlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from benchmark import __version__
+from benchmark.core.errors import ConfigError
+from benchmark.core.registry import plugin_files
+
+PACKAGE = Path(__file__).resolve().parents[1]
+# What can change a number of a run: the parts that train and evaluate, and the foundations they
+# stand on.
+DECISIVE = (
+    "losses",
+    "datasets",
+    "input",
+    "models",
+    "metrics",
+    "training",
+    "core/options.py",
+    "core/recipe.py",
+    "core/records.py",
+    "core/seeding.py",
+)
+# Arguments that are words for people, by the name of the function that takes them.
+WORDS = {"option": {"help"}, "register": {"display", "paper"}}
+YAML_WORDS = {"help", "display", "paper", "source"}
+_WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+@functools.cache
+def code_version() -> str:
+    """Return ``<package version>+<12 hex digits>``: of ``DECISIVE`` and the plugins in use."""
+    plugins = [(f"plugin/{path.name}", path) for path in plugin_files()]
+    return f"{__version__}+{_digest([*_files(DECISIVE), *plugins])}"
+
+
+@functools.cache
+def version_of(*parts: str) -> str:
+    """Return 12 hex digits: a digest of what some folders and files of the package do."""
+    return _digest(_files(parts))
+
+
+def meaning(path: Path) -> str:
+    """Return the syntax tree of a source file as text, without what is written for people only.
+
+    YAML is read as data, without the same words.
+    """
+    if path.suffix == ".yaml":
+        return json.dumps(_without_words(yaml.safe_load(path.read_text(encoding="utf-8"))))
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError) as error:
+        raise ConfigError(str(path), [f"is not Python source: {error}"]) from error
+    parts: list[str] = []
+    _walk(tree, parts)
+    return "".join(parts)
+
+
+def _without_words(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_words(each) for key, each in value.items() if key not in YAML_WORDS}
+    return value
+
+
+def _walk(value: object, parts: list[str]) -> None:
+    """Add the text of a node, a list of nodes or a constant; empty fields have none.
+
+    The text is not that of ``ast.dump``, which changes from one Python to the next.
+    """
+    if isinstance(value, ast.AST):
+        parts.append(f"({type(value).__name__}")
+        hidden: set[str] = set()
+        if isinstance(value, ast.Call):
+            called = getattr(value.func, "id", None) or getattr(value.func, "attr", None)
+            hidden = WORDS.get(str(called), hidden)
+        documented = (
+            isinstance(value, _WITH_DOCSTRING) and ast.get_docstring(value, clean=False) is not None
+        )
+        for name, part in ast.iter_fields(value):
+            if name == "body" and documented:
+                part = part[1:]
+            elif name == "keywords" and hidden:
+                part = [keyword for keyword in part if keyword.arg not in hidden]
+            if part is not None and part != []:
+                parts.append(f" {name}=")
+                _walk(part, parts)
+        parts.append(")")
+    elif isinstance(value, list):
+        for item in value:
+            _walk(item, parts)
+    else:
+        parts.append(repr(value))
+
+
+def _digest(files: list[tuple[str, Path]]) -> str:
+    digest = hashlib.sha256()
+    for name, path in files:
+        digest.update(f"{name}\0{meaning(path)}\0".encode())
+    return digest.hexdigest()[:12]
+
+
+def _files(parts: Iterable[str]) -> list[tuple[str, Path]]:
+    files = []
+    for part in parts:
+        place = PACKAGE / part
+        paths = (
+            [place] if place.is_file() else sorted([*place.rglob("*.py"), *place.rglob("*.yaml")])
+        )
+        files += [(path.relative_to(PACKAGE).as_posix(), path) for path in paths]
+    return files

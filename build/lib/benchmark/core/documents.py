@@ -1,0 +1,204 @@
+"""YAML that people write, as plain values with their lines.
+
+Raises YamlError for anything else: dates, objects, numbers that programs read differently, and a
+few lines that expand to gigabytes (aliases of aliases).
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from benchmark.core.errors import ConfigError, Problem, unknown_name
+
+MAX_VALUES = 1_000_000  # shared parts count wherever they appear
+MAX_DEPTH = 50
+_TAG = "tag:yaml.org,2002:"
+_PLAIN = {f"{_TAG}{kind}" for kind in ("null", "bool", "int", "float", "str", "seq", "map")}
+_WHOLE = re.compile(r"[-+]?(0|[1-9][0-9]{,399})")  # no float has more digits
+_REAL = re.compile(
+    r"[-+]?((0|[1-9][0-9]{,399})(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?"
+    r"|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)"
+)
+# What YAML 1.1, YAML 1.2, Python or a reader takes for a number, each for another one.
+_ODD = re.compile(
+    r"[-+]?("
+    r"0[xX][0-9a-fA-F_]+|0[oO][0-7_]+|0[bB][01_]+"
+    r"|[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?"
+    r"|([0-9][0-9_]*(\.[0-9_]*)?|\.[0-9][0-9_]*)([eE][-+]?[0-9][0-9_]*)?"
+    r")"
+)
+
+
+def whole_number(text: str) -> int | None:
+    """Return a text of at most 18 digits as a number, None for any other text."""
+    return int(text) if re.fullmatch("[0-9]{1,18}", text) else None
+
+
+class YamlError(ValueError):
+    """A text that is no YAML, or none of plain values; the message is one line."""
+
+
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """The safe loader without dates, and with decimal numbers, of which ``1e-3`` is one."""
+
+
+# of this class alone: what is changed in place would be changed for everybody
+_OURS = {f"{_TAG}{kind}" for kind in ("int", "float", "timestamp")}
+_Loader.yaml_implicit_resolvers = {
+    letter: [entry for entry in entries if entry[0] not in _OURS]
+    for letter, entries in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+for _kind, _form in (("int", _WHOLE), ("float", _REAL), ("float", _ODD)):
+    _whole_text = re.compile(f"(?:{_form.pattern})\\Z")
+    _Loader.add_implicit_resolver(f"{_TAG}{_kind}", _whole_text, list("-+.0123456789"))
+
+
+class Yaml(NamedTuple):
+    """A document: its value, the line (from 1) of each key, and the keys that are given twice."""
+
+    value: Any
+    lines: dict[str, int]
+    twice: list[Problem]
+
+
+def parse_yaml(text: str) -> Yaml:
+    """Return what a text says; without a value and lines when it is empty.
+
+    Raise YamlError for everything that is not one document of plain values.
+    """
+    found = Yaml(None, {}, [])
+    try:
+        depth = 0
+        for event in yaml.parse(text, Loader=_Loader):
+            depth += isinstance(event, yaml.CollectionStartEvent)
+            depth -= isinstance(event, yaml.CollectionEndEvent)
+            if depth > MAX_DEPTH:  # libyaml's nodes would overflow the stack of the process
+                raise YamlError(f"more than {MAX_DEPTH} levels of nesting")
+        loader = _Loader(text)
+        node = loader.get_single_node()
+        if node is None:
+            return found
+        return found._replace(value=_Reader(loader, found).value(node))
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" in line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        problem = getattr(error, "problem", None) or str(error).partition("\n")[0]
+        raise YamlError(f"{problem}{where}") from error
+
+
+class _Reader:
+    """Makes values of nodes, and notes their lines."""
+
+    def __init__(self, loader: Any, found: Yaml):
+        self.loader, self.found, self.count = loader, found, 0
+
+    def value(self, node: yaml.Node, key: str = "", depth: int = 0) -> Any:
+        """Return the value of a node; raise YamlError unless it is plain."""
+        line = f" in line {node.start_mark.line + 1}"
+        self.count += 1
+        if self.count > MAX_VALUES:
+            raise YamlError(f"more than {MAX_VALUES:,} values, by aliases{line}")
+        if depth > MAX_DEPTH:
+            raise YamlError(f"a value that contains itself{line}")
+        if node.tag not in _PLAIN:
+            tag = node.tag.replace(_TAG, "!!")
+            raise YamlError(f"a value with the tag {tag}{line}; remove the tag")
+        self.found.lines.setdefault(key, node.start_mark.line + 1)
+        if isinstance(node, yaml.MappingNode):
+            return self.mapping(node, key, depth)
+        if isinstance(node, yaml.SequenceNode):
+            return [
+                self.value(part, f"{key}.{number}".strip("."), depth + 1)
+                for number, part in enumerate(node.value)
+            ]
+        if node.tag in (f"{_TAG}int", f"{_TAG}float"):
+            form = _WHOLE if node.tag == f"{_TAG}int" else _REAL
+            if not form.fullmatch(node.value):
+                shown = f"{node.value:.60}"
+                raise YamlError(
+                    f"{shown}{line} is not a plain decimal number; write digits alone, as in 10 or "
+                    "0.5, without leading zeros, '_', ':' or a base; as a text, put it into "
+                    f"quotes: '{shown}'"
+                )
+        return self.loader.construct_object(node)
+
+    def mapping(self, node: yaml.MappingNode, key: str, depth: int) -> dict[str, Any]:
+        """Return a mapping; what ``<<`` merges stands below its own keys, the first on top."""
+        merged: dict[str, Any] = {}
+        for name, value in node.value:
+            if name.tag == f"{_TAG}merge":
+                parts = value.value[::-1] if isinstance(value, yaml.SequenceNode) else [value]
+                for part in parts:
+                    if not isinstance(part, yaml.MappingNode):
+                        line = value.start_mark.line + 1
+                        raise YamlError(f"expected a mapping or list of mappings in line {line}")
+                    merged |= self.value(part, key, depth + 1)
+        own: dict[str, Any] = {}
+        first: dict[str, int] = {}
+        for name, value in node.value:
+            line = name.start_mark.line + 1
+            if name.tag not in (f"{_TAG}str", f"{_TAG}merge"):
+                shown = name.value if isinstance(name.value, str) else f"a {name.id}"
+                raise YamlError(f"the key {shown} in line {line} is not text; put it into quotes")
+            below = f"{key}.{name.value}".strip(".")
+            if name.value in first:
+                words = f"key given twice, first in line {first[name.value]}; keep one"
+                self.found.twice.append(Problem(words, below, line))
+            first[name.value] = line
+            if name.tag != f"{_TAG}merge":
+                self.found.lines[below] = line
+                own[name.value] = self.value(value, below, depth + 1)
+        return merged | own
+
+
+@dataclass
+class Document:
+    """A parsed file: its content, and the line (from 1) of each key."""
+
+    path: Path
+    data: dict[str, Any]
+    lines: dict[str, int]
+
+    def locate(self, problem: Problem, above: str = "") -> Problem:
+        """Return ``problem``, whose key stands below ``above``, with its line.
+
+        A key without a line gets that of the nearest value around it.
+        """
+        key = ".".join(filter(None, (above, problem.key)))
+        around = key
+        while around and around not in self.lines:
+            around = around.rpartition(".")[0]
+        return replace(problem, key=key, line=self.lines.get(around))
+
+
+def read_document(path: Path) -> Document:
+    """Return the document at ``path``; raise ConfigError when it is absent or no mapping.
+
+    A key that is given twice is an error as well.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+        data, lines, twice = parse_yaml(text)
+    except OSError as error:
+        raise ConfigError(str(path), [f"cannot be read: {error.strerror}"]) from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(str(path), [f"is not UTF-8 text: {error}"]) from error
+    except YamlError as error:
+        raise ConfigError(str(path), [f"is not valid YAML: {error}"]) from error
+    if not isinstance(data, dict):
+        words = "must be a mapping of keys to values, see docs/studies.md"
+        raise ConfigError(str(path), [words])
+    if twice:
+        raise ConfigError(str(path), twice)
+    return Document(Path(path), data, lines)
+
+
+def nearest_file(kind: str, name: str, folders: Sequence[Path]) -> str:
+    """Return the message for a name that has no YAML file in ``folders``."""
+    names = {path.stem for folder in folders for path in folder.glob("*.yaml")}
+    searched = ", ".join(dict.fromkeys(str(folder) for folder in folders))
+    return f"{unknown_name(kind, name, names)} (looked in {searched})"

@@ -1,0 +1,78 @@
+"""The one family of exceptions: each says what is wrong, where, what is allowed, what to do."""
+
+import difflib
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+class BenchmarkError(Exception):
+    """Base of all errors that the command line prints without a traceback (exit status 2)."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong with a configuration.
+
+    message  what is wrong, what is allowed, what to do
+    key      dotted place of the value, such as ``blocks.0.losses.2``
+    line     where it stands, from 1, when that is known
+    """
+
+    message: str
+    key: str = ""
+    line: int | None = None
+
+    def __str__(self) -> str:
+        place = self.key
+        if self.line is not None:
+            place = f"{place or 'file'} (line {self.line})"
+        return f"{place}  {self.message}".strip()
+
+
+class ConfigError(BenchmarkError):
+    """One or more problems of a configuration, reported together before anything starts."""
+
+    def __init__(self, source: str, problems: Iterable[Problem | str]):
+        self.source = source
+        self.problems = [
+            problem if isinstance(problem, Problem) else Problem(problem) for problem in problems
+        ]
+        count = len(self.problems)
+        head = f"{source}: {count} problem{'s' if count != 1 else ''}, nothing was started"
+        super().__init__("\n".join([head, *(f"  {problem}" for problem in self.problems)]))
+
+
+class DataError(BenchmarkError):
+    """A dataset that is missing, incomplete, broken or not what its protocol demands."""
+
+
+class ReferenceDataError(BenchmarkError):
+    """Published numbers or frozen reference runs that cannot be used."""
+
+
+class RunError(BenchmarkError):
+    """A run that cannot start, continue or be written."""
+
+
+def print_error(error: BenchmarkError) -> int:
+    """Print ``error`` and return its exit status, 2."""
+    sys.stdout.flush()
+    print(f"error: {printable(str(error))}", file=sys.stderr)
+    return 2
+
+
+def printable(text: str) -> str:
+    """Return ``text`` with escapes for letters that steer a terminal, as names may have."""
+    return "".join(
+        letter if letter.isprintable() or letter in "\n\t" else ascii(letter)[1:-1]
+        for letter in text
+    )
+
+
+def unknown_name(kind: str, name: object, known: Iterable[str]) -> str:
+    """Return the message for a name that is not registered, with the nearest known one."""
+    known = sorted(known)
+    close = difflib.get_close_matches(str(name), known, n=1, cutoff=0.5)
+    hint = f"; did you mean '{close[0]}'?" if close else ";"
+    return f"unknown {kind} '{name}'{hint} known: {', '.join(known) or 'none'}"

@@ -1,0 +1,182 @@
+"""Files: a reader never sees half of one, whatever kills the writer; records, tables, caches."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from benchmark.core.errors import ConfigError, RunError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from pydantic import TypeAdapter
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield a temporary path, which takes the place of ``path`` on success and else vanishes."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        mask = os.umask(0)
+        os.umask(mask)
+        temporary.chmod(0o666 & ~mask)
+        yield temporary
+        with temporary.open("rb") as stream:
+            os.fsync(stream.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write ``text`` atomically."""
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write ``value`` as sorted, indented JSON, atomically; equal values give equal bytes."""
+    write_text(path, json.dumps(value, indent=2, sort_keys=True, allow_nan=False) + "\n")
+
+
+def copy_file(source: Path, target: Path) -> None:
+    """Copy a file with its dates, atomically."""
+    with replacing(target) as temporary:
+        shutil.copy2(source, temporary)
+
+
+def begin_folder(folder: Path) -> None:
+    """Make a step's folder anew, empty."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+
+
+@contextlib.contextmanager
+def alone(lock: Path, busy: str) -> Iterator[None]:
+    """Hold a lock file; raise RunError with the words ``busy`` where another process holds it."""
+    from filelock import FileLock, Timeout
+
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(lock, timeout=0):
+            yield
+    except Timeout as error:
+        raise RunError(busy) from error
+
+
+Record = TypeVar("Record")
+
+
+def read_record(
+    kind: type[Record],
+    path: Path,
+    what: str,
+    command: str = "",
+    parse: Callable[[bytes], Any] = json.loads,
+) -> Record:
+    """Return the file at ``path`` as a ``kind``, called ``what``; raise RunError.
+
+    ``command`` is the verb, with its arguments, that writes the file; "": a run does.
+    ``parse`` makes values of the file's bytes.
+    """
+    try:
+        record: Record = adapter(cast(Any, kind)).validate_python(parse(Path(path).read_bytes()))
+        return record
+    except FileNotFoundError as error:
+        advice = f": run 'python -m benchmark {command}'" if command else f"; expected {what}"
+        raise RunError(f"{path} does not exist{advice}") from error
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        reason, advice = str(error), "delete it and run the study again"
+        if hasattr(error, "errors"):  # pydantic's: the first thing that is wrong
+            first = error.errors()[0]
+            reason = f"{'.'.join(map(str, first['loc']))} {first['msg']}".strip()
+        if command:
+            advice = f"run 'python -m benchmark {command}' again"
+        raise RunError(f"{path} cannot be read as {what} ({reason}); {advice}") from error
+
+
+@functools.cache
+def adapter(kind: Any) -> TypeAdapter[Any]:
+    """Return what reads a ``kind``; to make one takes long."""
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(kind)
+
+
+# Columns that hold texts, whatever these look like: a dataset may be called 2011, a loss NA. Names
+# are never missing; the other texts may be.
+NAMES = (
+    "dataset", "setting", "backbone", "loss", "base_loss", "against", "claim", "paper", "source",
+    "table", "row_label",
+)  # fmt: skip
+TEXTS = (
+    *NAMES, "split", "metric", "part", "stated_in", "sentence", "condition", "outside", "reason",
+    "note",
+)  # fmt: skip
+
+
+def guess_csv(path: Path) -> pd.DataFrame:
+    """Return the table in a file that the suite wrote, with pandas' guesses of types.
+
+    ``TEXTS`` are texts, and an empty field of ``NAMES`` is "". Elsewhere it alone is a missing one.
+    """
+    import pandas as pd
+
+    text = path.read_text("utf-8")
+    if not text.strip():
+        return pd.DataFrame()
+    header = pd.read_csv(io.StringIO(text), nrows=0).columns
+    return pd.read_csv(
+        io.StringIO(text),
+        dtype=dict.fromkeys(TEXTS, "str"),
+        keep_default_na=False,
+        na_values={name: [""] for name in header if name not in NAMES},
+        low_memory=False,
+    )
+
+
+def write_csv(path: Path, table: pd.DataFrame) -> pd.DataFrame:
+    """Write a table with ten digits; return it as its file says it, so that all agree with it."""
+    write_text(path, table.to_csv(index=False, float_format="%.10g", lineterminator="\n"))
+    return guess_csv(path)
+
+
+PACKAGE = Path(__file__).resolve().parents[2]
+
+
+def from_child(path: Path, code: str, what: str) -> Any:
+    """Return the JSON that the Python ``code`` prints in its last line, and keep it at ``path``.
+
+    Concurrent callers may all run the code, and each leaves a whole file. What the code raises is
+    shown as Python shows it, and raises ConfigError about ``what``.
+    """
+    if path.is_file():
+        return json.loads(path.read_text(encoding="utf-8"))
+    # the child must find the same package as this process, wherever it was started
+    places = os.pathsep.join([str(PACKAGE), *filter(None, [os.environ.get("PYTHONPATH")])])
+    child = subprocess.run(
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        encoding="utf-8",
+        env={**os.environ, "PYTHONPATH": places},
+        check=False,
+    )
+    if child.returncode:
+        raise ConfigError(what, ["it cannot be imported; the lines above say why"])
+    last = child.stdout.splitlines()[-1]
+    write_text(path, last)  # in the order of the child, which may have a meaning
+    return json.loads(last)

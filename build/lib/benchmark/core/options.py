@@ -1,0 +1,217 @@
+"""Typed options: a frozen dataclass beside its component is the schema of its YAML.
+
+``option(...)`` attaches limits and help to a field. pydantic checks values against the dataclass
+(``problems``, ``build``) and writes its JSON Schema for editors (``schema_of``).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import re
+import typing
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from benchmark.core.errors import ConfigError, Problem, unknown_name
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter, ValidationError
+    from pydantic_core import SchemaValidator
+
+Made = TypeVar("Made")
+
+_LIMITS = {"above": "gt", "at_least": "ge", "below": "lt", "at_most": "le"}
+# Numbers are finite and of the type that is written: no 32.0 for 32, no "yes" for true.
+_STRICT = {"extra": "forbid", "strict": True, "allow_inf_nan": False}
+# slow, and asked for by each block of a study
+hints_of = functools.cache(functools.partial(typing.get_type_hints, include_extras=True))
+
+
+def option(
+    default: Any = dataclasses.MISSING,
+    *,
+    help: str,
+    search: Mapping[str, Sequence[float]] | None = None,
+    added: bool = False,
+    **limits: Any,
+) -> Any:
+    """Return a dataclass field with help and limits: above, at_least, below, at_most.
+
+    Further limits are those of pydantic's ``Field``: pattern, min_length, max_length, and alias,
+    the name in YAML.
+
+    ``search`` is the range that trials draw the value from (``benchmark.study.trials``). ``added``:
+    the option is younger than results that are to remain valid, and its default is what was done
+    before it; ``stated`` leaves it out at its default.
+    """
+    metadata = {_LIMITS.get(name, name): value for name, value in limits.items()}
+    metadata |= {"description": help, "added": added}
+    return field_of(default, metadata | ({"search": dict(search)} if search else {}))
+
+
+def field_of(default: Any, metadata: Mapping[str, Any]) -> Any:
+    """Return a dataclass field; pydantic reads limits, description and schema from its metadata."""
+    extra = {"search": metadata["search"]} if "search" in metadata else {}
+    if not isinstance(default, (list, dict)):
+        metadata = {**metadata, "json_schema_extra": extra}
+        return dataclasses.field(default=default, metadata=metadata)
+    metadata = {**metadata, "json_schema_extra": {**extra, "default": default}}
+    return dataclasses.field(default_factory=lambda: type(default)(default), metadata=metadata)
+
+
+@functools.cache
+def _adapter(config: type) -> TypeAdapter[Any]:
+    from pydantic import TypeAdapter
+
+    config.__pydantic_config__ = _STRICT  # type: ignore[attr-defined]
+    return TypeAdapter(config)
+
+
+@functools.cache
+def _validator(config: Any) -> SchemaValidator:
+    from pydantic_core import SchemaValidator
+
+    return SchemaValidator(_as_written(_adapter(config).core_schema))
+
+
+def _as_written(schema: Any) -> Any:
+    """Return a schema of pydantic's whose numbers stay as they are: 0 is not 0.0 in a digest."""
+    from pydantic_core.core_schema import no_info_wrap_validator_function
+
+    def checked_alone(value: Any, check: Callable[[Any], Any]) -> Any:
+        check(value)
+        return value
+
+    if isinstance(schema, list):
+        return [_as_written(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if schema.get("type") == "float":
+        return no_info_wrap_validator_function(checked_alone, typing.cast(Any, schema))
+    return {key: _as_written(part) for key, part in schema.items()}
+
+
+def schema_of(config: type) -> dict[str, Any]:
+    """Return the JSON Schema of a Config: closed, with types, limits, defaults and help."""
+    return _adapter(config).json_schema()
+
+
+def problems(config: type, values: Any, where: str = "") -> list[Problem]:
+    """Return all ways in which ``values`` is no ``config``, with keys below ``where``."""
+    try:
+        build(config, values, where)
+    except ConfigError as error:
+        found = [".".join(filter(None, (where, each.key))) for each in error.problems]
+        return [Problem(each.message, key) for each, key in zip(error.problems, found, strict=True)]
+    return []
+
+
+def build(config: type[Made], values: Any, where: str) -> Made:
+    """Return ``values`` as a ``config``; raise ConfigError with all problems at once."""
+    from pydantic import ValidationError
+
+    try:  # as JSON, where a mapping may become a dataclass, and a list a tuple
+        text = json.dumps(values, default=str)
+        made: Made = _validator(typing.cast(Any, config)).validate_json(text)
+    except ValidationError as error:
+        raise ConfigError(where, worded(config, values, error)) from error
+    return made
+
+
+def worded(kind: Any, values: Any, error: ValidationError) -> list[Problem]:
+    """Return what pydantic says, one problem a value, with the nearest name and the help."""
+    words: dict[tuple[int | str, ...], list[str]] = {}
+    for each in error.errors():
+        key: tuple[int | str, ...] = ()
+        value, message = values, f"{each['msg']}, not {each['input']!r:.200}"
+        for part in each["loc"]:  # the names of alternatives are there as well
+            if isinstance(value, Mapping) and (part in value or each["type"] == "missing"):
+                key, value = (*key, part), value.get(part)
+            elif isinstance(value, (list, tuple)) and isinstance(part, int):
+                key, value = (*key, part), value[part]
+        if each["type"] == "missing":
+            message = each["msg"]
+        elif each["type"] == "unexpected_keyword_argument":
+            known = [name for one in _at(kind, key[:-1])[0] for name in options_of(one)]
+            message = unknown_name("key", key[-1], known)
+        elif each["type"] == "literal_error":
+            known = re.findall("'([^']+)'", each["ctx"]["expected"])
+            message = unknown_name(str(key[-1]), each["input"], known)
+        elif each["type"] == "value_error":
+            message = f"{each['ctx']['error']}: {each['input']!r:.200}"
+        words.setdefault(key, []).append(message)
+    found = []
+    for key, messages in words.items():
+        if not any(other != key and other[: len(key)] == key for other in words):
+            help_text = _at(kind, key)[1]
+            message = " or ".join(messages) + (f" ({help_text})" if help_text else "")
+            found.append(Problem(message, ".".join(map(str, key))))
+    return found
+
+
+def _at(kind: Any, key: Iterable[int | str]) -> tuple[list[type], str]:
+    """Return the dataclasses that the value at ``key`` may be of, and its help."""
+    kinds, help_text = list(_dataclasses(kind)), ""
+    for part in key:
+        for kind in kinds:
+            for item in fields(kind):
+                if _name(item) == part:
+                    help_text = item.metadata.get("description", "")
+                    kinds = list(_dataclasses(hints_of(kind)[item.name]))
+    return kinds, help_text
+
+
+def _dataclasses(hint: Any) -> Iterator[type]:
+    """Yield the dataclasses in a type: of its alternatives, items and values."""
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+        yield hint
+    for part in typing.get_args(hint):
+        yield from _dataclasses(part)
+
+
+def _name(item: dataclasses.Field[Any]) -> str:
+    """Return the name of a field in YAML."""
+    name: str = item.metadata.get("alias", item.name)
+    return name
+
+
+def distinct(values: Sequence[Any]) -> Sequence[Any]:
+    """Return values that differ; raise ValueError where one comes twice."""
+    if len({json.dumps(value) for value in values}) < len(values):
+        raise ValueError("non-unique elements; give each once")
+    return values
+
+
+def stated(config: Any) -> dict[str, Any]:
+    """Return the values of a Config, nested ones as well, for a specification and its digest.
+
+    Options that were ``added`` are left out at their defaults, so that a specification from before
+    them and its digest stay as they are.
+    """
+    values: dict[str, Any] = {}
+    for item in fields(config):
+        value = getattr(config, item.name)
+        if item.metadata.get("added") and value == item.default:
+            continue
+        values[item.name] = stated(value) if dataclasses.is_dataclass(value) else value
+    return values
+
+
+def options_of(config: type) -> dict[str, dataclasses.Field[Any]]:
+    """Return the options of a Config by their names in YAML."""
+    return {_name(item): item for item in fields(config)}
+
+
+def default_of(item: dataclasses.Field[Any]) -> Any:
+    """Return the default of an option, MISSING where it has none."""
+    made = item.default_factory
+    return item.default if made is dataclasses.MISSING else made()
+
+
+def defaults_of(config: type) -> dict[str, Any]:
+    """Return the default of every option of a Config that has one."""
+    given = {name: default_of(item) for name, item in options_of(config).items()}
+    return {name: value for name, value in given.items() if value is not dataclasses.MISSING}

@@ -1,0 +1,102 @@
+"""What computed a number: platform, hardware and packages, without names of people or machines.
+
+Importing this module does not import torch; a device is known only where torch is already loaded.
+"""
+
+import contextlib
+import functools
+import hashlib
+import importlib.metadata
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from benchmark.core.environment import available_cores
+from benchmark.core.results import Hardware
+
+PACKAGES = (
+    "torch",
+    "torchvision",
+    "timm",
+    "pytorch-metric-learning",
+    "faiss-cpu",
+    "faiss-gpu-cu12",
+    "numpy",
+    "scipy",
+    "pandas",
+    "statsmodels",
+    "pillow",
+    "matplotlib",
+    "snakemake",
+    "snakemake-executor-plugin-slurm",
+    "mlflow",
+)
+
+
+def platform_label() -> str:
+    """Return a label: ``linux-x86_64-py3.11-torch2.13-cpu``; others may round differently."""
+    python = f"py{sys.version_info.major}.{sys.version_info.minor}"
+    torch_version = _version("torch")
+    short = ".".join(torch_version.split("+")[0].split(".")[:2]) if torch_version else "none"
+    machine = platform.machine() or "unknown"
+    device = "cuda" if _cuda() else "cpu"
+    return f"{platform.system().lower()}-{machine}-{python}-torch{short}-{device}"
+
+
+def hardware() -> Hardware:
+    """Return processor, cores (present and usable), memory in GB and the names of the GPUs."""
+    cpu, memory = platform.processor() or platform.machine(), None
+    with contextlib.suppress(OSError):
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+        cpu = names[0] if names else platform.machine()
+    with contextlib.suppress(ValueError, OSError, AttributeError):
+        memory = round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30, 1)
+    gpus: list[str] = []
+    if _cuda():
+        torch = sys.modules["torch"]
+        gpus = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
+    elif shutil.which("nvidia-smi"):
+        command = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
+        with contextlib.suppress(OSError, subprocess.SubprocessError):
+            done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
+            gpus = done.stdout.strip().splitlines()
+    return Hardware(cpu, os.cpu_count(), available_cores(), memory, gpus)
+
+
+def instructions() -> str | None:
+    """Return torch's vector instructions (AVX512, AVX2, DEFAULT); None where it is not loaded.
+
+    The processor's model does not tell them: a variable, a hypervisor or another build of torch may
+    choose fewer.
+    """
+    torch = sys.modules.get("torch")
+    return None if torch is None else torch.backends.cpu.get_cpu_capability()
+
+
+def packages() -> dict[str, str]:
+    """Return the versions of Python and of the packages that matter for numbers or figures."""
+    versions = {name: _version(name) for name in PACKAGES}
+    found = {name: version for name, version in versions.items() if version}
+    return {"python": platform.python_version(), **found}
+
+
+def packages_digest() -> str:
+    """Return 12 hex digits that are others when the version of one of ``packages`` is."""
+    return hashlib.sha256(repr(sorted(packages().items())).encode()).hexdigest()[:12]
+
+
+def _cuda() -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and torch.cuda.is_available()
+
+
+@functools.cache
+def _version(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None

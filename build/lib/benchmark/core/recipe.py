@@ -1,0 +1,465 @@
+"""The recipe: all that trains one backbone on one dataset, but for the loss and the batch size.
+
+Each section is a dataclass that pydantic validates. This module must not import
+torch.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field
+
+from benchmark.core.errors import Problem
+from benchmark.core.options import distinct, option
+
+Precision = Literal["float32", "bfloat16", "float16"]
+# The loss of a network that is not trained: a row of its own beside the trained ones.
+UNTRAINED = "untrained"
+MOST_RATIO = 100.0  # of sides, as images may have
+MOST_SCALE = 1000.0  # of pixels in [0, 1]; beyond it a network's numbers are none, not its loss's
+# The backbone that timm does not have, and torchvision's weights of it under tags as timm's.
+GOOGLENET = "googlenet"
+GOOGLENET_WEIGHTS = {"tv_in1k": "IMAGENET1K_V1"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelConfig:
+    """Backbone, pooling, head and normalisation of the embedding network."""
+
+    backbone: str = option(
+        help="timm model name, with its weight tag when pretrained: resnet50.tv_in1k"
+    )
+    pretrained: bool = option(False, help="load the weights of the tag (timm) or of 'checkpoint'")
+    checkpoint: str | None = option(
+        None, help="path of a state dict to load instead of timm's weights"
+    )
+    channels: int = option(3, at_least=1, help="input channels")
+    pooling: Literal["avg", "max", "gem", "token", "native"] = option(
+        "avg",
+        help="how a feature map becomes a vector; native: as the network was pretrained, with its "
+        "attention pooling and last normalisation where it has them",
+    )
+    layer_norm: bool = option(False, help="LayerNorm between pooling and head")
+    embedding_dim: int | None = option(
+        None, at_least=1, at_most=1_000_000, help="width of the linear head; null means no head"
+    )
+    freeze_batch_norm: bool = option(
+        False, help="keep batch-norm statistics fixed; weight and bias still train"
+    )
+    freeze_backbone: bool = option(
+        False,
+        added=True,
+        help="train the head alone, on features that the backbone gives once and a cache keeps",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class InputConfig:
+    """How images become tensors, in training and in evaluation."""
+
+    augmentation: Literal["none", "affine_noise", "crop_flip"] = option(
+        "none", help="training augmentation"
+    )
+    image_size: int = option(
+        224, at_least=8, at_most=10_000, help="side of the network's input, pixels"
+    )
+    resize: int | None = option(
+        None,
+        help="side before cropping, pixels; null: image_size in evaluation, no resize in training",
+    )
+    keep_aspect: bool = option(
+        False, help="evaluation resize keeps the aspect ratio (short side = resize)"
+    )
+    native_size: bool = option(
+        False, added=True, help="evaluation shows whole images at their own size"
+    )
+    max_side: int | None = option(
+        None,
+        at_least=8,
+        added=True,
+        help="native_size: larger images are shrunk to this longer side, pixels",
+    )
+    train_resize: Literal["none", "short_side", "square"] = option(
+        "short_side",
+        added=True,
+        help="crop_flip: what of an image is brought to 'resize', where that is given, before the "
+        "crop",
+    )
+    crop: Literal["random_resized", "random"] = option(
+        "random_resized",
+        added=True,
+        help="crop_flip: a box of random area and aspect ratio, brought to image_size, or a box "
+        "of image_size pixels",
+    )
+    crop_area: list[float] = option(
+        [0.16, 1.0], help="crop_flip: range of the crop's share of the area"
+    )
+    crop_aspect: list[float] = option(
+        [0.75, 1.3333], help="crop_flip: range of the crop's aspect ratio"
+    )
+    flip: bool = option(True, help="crop_flip: mirror half of the images")
+    rotation: float = option(
+        0.0,
+        added=True,
+        at_least=0.0,
+        at_most=180.0,
+        help="crop_flip: largest rotation before the crop, degrees",
+    )
+    brightness: float = option(
+        0.0, at_least=0.0, added=True, help="crop_flip: largest change of the factor"
+    )
+    contrast: float = option(
+        0.0, at_least=0.0, added=True, help="crop_flip: largest change of the factor"
+    )
+    saturation: float = option(
+        0.0, at_least=0.0, added=True, help="crop_flip: largest change of the factor"
+    )
+    hue: float = option(
+        0.0,
+        at_least=0.0,
+        at_most=0.5,
+        added=True,
+        help="crop_flip: largest shift, share of the circle",
+    )
+    decoding: Literal["reduced", "upright", "stored"] = option(
+        "reduced",
+        added=True,
+        help="upright: turned by the EXIF tag, transparency on white; reduced: upright, and JPEGs "
+        "only as large as the view needs; stored: as PIL converts them, like the papers' code",
+    )
+    degrees: float = option(10.0, at_least=0.0, help="affine_noise: largest rotation, degrees")
+    translate: float = option(
+        0.08, at_least=0.0, at_most=0.5, help="affine_noise: largest shift, share of side"
+    )
+    scale: list[float] = option([0.85, 1.15], help="affine_noise: range of the zoom")
+    noise: float = option(
+        0.1,
+        at_least=0.0,
+        at_most=1e3,
+        help="affine_noise: sd of Gaussian noise, in units of full scale",
+    )
+    mean: list[float] = option(
+        [0.485, 0.456, 0.406], help="subtracted per channel after scaling to [0, 1]"
+    )
+    std: list[float] = option([0.229, 0.224, 0.225], help="divided by per channel")
+    own_normalisation: bool = option(
+        False,
+        added=True,
+        help="mean and std differ on purpose from those that the weights were pretrained with",
+    )
+    workers: int = option(
+        0,
+        at_least=0,
+        at_most=1_000,
+        help="processes that decode images; 0 decodes in the training process",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptimizerConfig:
+    """Optimiser and its step size."""
+
+    name: Literal["adam", "adamw"] = option("adam", help="optimiser")
+    lr: float = option(
+        1e-5, above=0.0, help="learning rate of the backbone", search={"times": [0.1, 10.0]}
+    )
+    head_lr_multiplier: float = option(
+        1.0,
+        above=0.0,
+        help="head and loss parameters learn this much faster",
+        search={"log": [1.0, 100.0]},
+    )
+    layer_decay: float = option(
+        1.0,
+        above=0.0,
+        at_most=1.0,
+        added=True,
+        help="each group of layers of the backbone learns this much slower than the one behind it",
+    )
+    weight_decay: float = option(
+        0.0, at_least=0.0, help="weight decay", search={"log": [1e-6, 1e-2]}
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScheduleConfig:
+    """Learning rate over time, as a multiple of the optimiser's."""
+
+    name: Literal["constant", "step", "one_cycle", "linear"] = option(
+        "constant", help="shape of the schedule"
+    )
+    warmup_epochs: float = option(0.0, at_least=0.0, help="linear warm-up from 0, epochs")
+    milestones: list[int] = option(
+        [], help="step: epochs after which the rate is multiplied by gamma"
+    )
+    gamma: float = option(0.3, above=0.0, at_most=10.0, help="step: the factor")
+    peak_at: float = option(
+        0.3, above=0.0, below=1.0, help="one_cycle: share of the training at the peak"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingConfig:
+    """Length and numerics of training."""
+
+    epochs: int = option(
+        1, at_least=0, at_most=10**7, help="epochs; 0 evaluates the network as it starts"
+    )
+    micro_batch: int | None = option(
+        None,
+        at_least=1,
+        help="images per pass of multi-stage backpropagation; null means the whole batch at once",
+    )
+    precision: Precision = option("float32", help="autocast type on CUDA")
+    threads: int = option(1, at_least=1, at_most=10_000, help="CPU threads of torch")
+    deterministic: bool = option(True, help="demand deterministic algorithms")
+    checkpoint_seconds: float = option(
+        120.0, at_least=0.0, help="least time between rolling checkpoints, s"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryConfig:
+    """Embeddings of earlier batches as further references of the loss (cross-batch memory)."""
+
+    size: int | None = option(
+        None,
+        at_least=-1,
+        help="remembered embeddings: null for none, -1 for the size of the training set, or 1 and "
+        "up",
+    )
+    key: Literal["image", "fifo"] = option(
+        "image",
+        help="image: each training image keeps its latest embedding; fifo: the latest embeddings "
+        "of all",
+    )
+    start_epoch: float = option(
+        0.0, at_least=0.0, help="epochs at first that neither fill nor use the memory"
+    )
+    write_first: bool = option(
+        False,
+        added=True,
+        help="write each batch before the loss reads, and from the first step on, so that the "
+        "memory contains the batch, as in ROADMAP's code; start_epoch then only sets when the loss "
+        "begins to read",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueryExpansionConfig:
+    """Alpha query expansion: each query plus its k nearest, weighted by score^alpha."""
+
+    alpha: float = option(at_least=0.0, help="power of the scores that weight the neighbours")
+    k: int = option(at_least=1, help="neighbours added to each query")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationConfig:
+    """What is measured, and when."""
+
+    every: int = option(
+        1, at_least=1, help="epochs between evaluations; the last epoch is always evaluated"
+    )
+    recall_at: Annotated[
+        list[Annotated[int, Field(ge=1, le=999_999_999)]], AfterValidator(distinct)
+    ] = option([1, 10, 100], min_length=1, help="the K of recall_at_K")
+    batch_size: int = option(256, at_least=1, help="images per forward pass")
+    neighbour_queries: int = option(32, at_least=0, help="queries whose top neighbours are kept")
+    neighbours: int = option(10, at_least=1, help="neighbours kept per query")
+    query_expansion: QueryExpansionConfig | None = option(
+        None, help="null, or {alpha, k}: expand every query"
+    )
+    whitening: int | None = option(
+        None,
+        at_least=1,
+        help="dimensions kept by PCA whitening learnt on the training images; null means none",
+    )
+    whitening_power: float = option(
+        0.5,
+        at_least=0.0,
+        at_most=1.0,
+        added=True,
+        help="power of the variance that whitening divides by: 0.5 gives variance 1",
+    )
+    scales: (
+        Annotated[list[Annotated[float, Field(gt=0, le=16)]], AfterValidator(distinct)] | None
+    ) = option(
+        None,
+        added=True,
+        min_length=1,
+        help="show each image with its sides times each of these, and take the mean of its "
+        "embeddings, brought to length 1; null: once, as the section input says",
+    )
+    scale_power: float = option(
+        1.0,
+        at_least=0.1,
+        at_most=16.0,
+        added=True,
+        help="power that scales are averaged at: sign(x) |x|^p before the mean, the root after it",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SamplerConfig:
+    """A registered sampler and its parameters, which the sampler itself checks."""
+
+    name: str
+    params: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeedsConfig:
+    """Seeds of single roles, so that sources of noise can be varied apart; null: the run's seed."""
+
+    weights: int | None = option(
+        None, at_least=0, added=True, help="initial weights, those of a loss with any as well"
+    )
+    order: int | None = option(
+        None, at_least=0, added=True, help="which images share a batch, and the order of batches"
+    )
+    augmentation: int | None = option(None, at_least=0, added=True, help="augmentation of images")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """All sections of a recipe."""
+
+    model: ModelConfig
+    sampler: SamplerConfig
+    input: InputConfig = field(default_factory=InputConfig)
+    optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
+    schedule: ScheduleConfig = field(default_factory=ScheduleConfig)
+    training: TrainingConfig = field(default_factory=TrainingConfig)
+    memory: MemoryConfig = field(default_factory=MemoryConfig)
+    evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
+    seeds: SeedsConfig = field(default=SeedsConfig(), metadata={"added": True})
+
+
+def check_recipe(recipe: Recipe) -> list[Problem]:
+    """Return what is wrong between the sections of a recipe, and inside of ``input``.
+
+    The width of a network without a head is known to the network alone: training checks its
+    whitening.
+    """
+    found = [
+        replace(problem, key=f"input.{problem.key}")
+        for problem in check_input(recipe.input, recipe.model.channels)
+    ]
+    found += frozen_problems(recipe.model, recipe.input.augmentation, recipe.training.epochs)
+    milestones = recipe.schedule.milestones
+    if milestones != sorted({each for each in milestones if each >= 0}):
+        words = f"{milestones} do not rise from 0; give each epoch once, in order"
+        found.append(Problem(words, "schedule.milestones"))
+    size, start, epochs = recipe.memory.size, recipe.memory.start_epoch, recipe.training.epochs
+    if size == 0:
+        words = "0 remembers nothing; give null for no memory, -1 for the size of the training set"
+        found.append(Problem(words, "memory.size"))
+    if size is not None and start >= epochs:
+        words = (
+            f"{start:g} is not before the end of the training ({epochs} epochs), so that the "
+            "memory would never be used; start it earlier, or set memory.size to null"
+        )
+        found.append(Problem(words, "memory.start_epoch"))
+    if recipe.evaluation.scales is not None and recipe.model.freeze_backbone:
+        words = (
+            "the features of a frozen backbone (model.freeze_backbone) are computed once, of "
+            "images at one scale; give null"
+        )
+        found.append(Problem(words, "evaluation.scales"))
+    kept, width = recipe.evaluation.whitening, recipe.model.embedding_dim
+    if kept is not None and width is not None and kept > width:
+        words = (
+            f"{kept} dimensions are more than the {width} of model.embedding_dim; give at most "
+            f"{width}, or null"
+        )
+        found.append(Problem(words, "evaluation.whitening"))
+    return found
+
+
+def memory_problem(recipe: Recipe, loss: str, accepts_references: bool) -> str | None:
+    """Return why ``loss`` cannot be trained with the memory of a recipe, or None when it can."""
+    if recipe.memory.size is None or accepts_references:
+        return None
+    return (
+        f"'{loss}' takes no references, so a memory is of no use to it; set memory.size to null or "
+        "choose another"
+    )
+
+
+def recipe_without_training(recipe: Recipe) -> Recipe:
+    """Return the recipe with no epochs, and no memory that they would fill."""
+    training = replace(recipe.training, epochs=0)
+    return replace(recipe, training=training, memory=MemoryConfig())
+
+
+def check_input(config: InputConfig, channels: int) -> list[Problem]:
+    """Return what is wrong with the input options of a network of ``channels``."""
+    found = []
+    if config.resize is not None and config.resize < config.image_size:
+        words = (
+            f"{config.resize} is smaller than image_size {config.image_size}, so that no crop fits"
+        )
+        found.append(Problem(f"{words}; give at least image_size, or null", "resize"))
+    if config.crop == "random" and (config.resize is None or config.train_resize == "none"):
+        words = (
+            "'random' does not fit into images smaller than image_size; give resize, and "
+            "train_resize 'short_side' or 'square', or crop: random_resized"
+        )
+        found.append(Problem(words, "crop"))
+    if config.native_size and config.augmentation == "none":
+        words = (
+            "shows images of many sizes, which do not fit into one training batch; give "
+            "augmentation: crop_flip, or native_size: false"
+        )
+        found.append(Problem(words, "native_size"))
+    if config.max_side is not None and not config.native_size:
+        words = f"{config.max_side} has no meaning without native_size: true; give null"
+        found.append(Problem(words, "max_side"))
+    for key, values in (("mean", config.mean), ("std", config.std)):
+        if len(values) != 1 and len(values) < channels:
+            words = (
+                f"has {len(values)} values for {channels} channels; give one, or one per channel"
+            )
+            found.append(Problem(words, key))
+    if not all(1 / MOST_SCALE <= value <= MOST_SCALE for value in config.std):
+        words = f"{config.std} divides the pixels; give values from {1 / MOST_SCALE:g}"
+        found.append(Problem(f"{words} to {MOST_SCALE:g}", "std"))
+    if not all(abs(value) <= MOST_SCALE for value in config.mean):
+        words = f"{config.mean} is subtracted from pixels in [0, 1]; give values of at most"
+        found.append(Problem(f"{words} {MOST_SCALE:g}", "mean"))
+    for key, values, highest in (
+        ("crop_area", config.crop_area, 1.0),
+        ("crop_aspect", config.crop_aspect, MOST_RATIO),
+        ("scale", config.scale, MOST_RATIO),
+    ):
+        if len(values) != 2 or not 1 / MOST_RATIO**2 <= values[0] <= values[1] <= highest:
+            words = f"{values} is not a range; give two rising numbers from {1 / MOST_RATIO**2:g}"
+            words = f"{words} to {highest:g}"
+            found.append(Problem(words, key))
+    return found
+
+
+def frozen_problems(model: ModelConfig, augmentation: str, epochs: int) -> list[Problem]:
+    """Return what keeps a head from being trained on features that are computed once."""
+    if not model.freeze_backbone:
+        return []
+    found = []
+    if augmentation != "none":
+        words = (
+            f"'{augmentation}' changes images at each step, and a frozen backbone sees each image "
+            "once (model.freeze_backbone); give 'none'"
+        )
+        found.append(Problem(words, "input.augmentation"))
+    if model.pooling == "gem":
+        words = (
+            "'gem' learns its power from feature maps, of which a frozen backbone leaves one "
+            "vector (model.freeze_backbone); give 'avg', 'max', 'token' or 'native'"
+        )
+        found.append(Problem(words, "model.pooling"))
+    if model.embedding_dim is None and epochs:
+        words = (
+            "null means no head, and with model.freeze_backbone nothing else is trained; give "
+            "the width of the head"
+        )
+        found.append(Problem(words, "model.embedding_dim"))
+    return found

@@ -1,0 +1,244 @@
+"""The specification of a run (``spec.json``), which is all that training reads.
+
+``benchmark.core.results`` has the records that a run leaves. All records carry a schema number and
+the digest of the specification that they belong to.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from benchmark.core.errors import ConfigError, Problem, RunError
+from benchmark.core.files import read_record, write_json
+from benchmark.core.options import build, option, problems, stated
+from benchmark.core.recipe import Recipe
+
+SCHEMA = 1
+RESULTS = Path("results")
+# What else lies in the folder of results: no study may be called so, it would be written over.
+RESERVED = ("runs", "cache", "reference", "bench", "test-artifacts", "mlartifacts", "mlruns")
+RESERVED_START = "mlflow.db"  # and the files that SQLite keeps beside it
+
+SPEC = "spec.json"
+RESULT = "result.json"
+METRICS = "metrics.jsonl"
+PROVENANCE = "provenance.json"
+NEIGHBOURS = "neighbours.npz"
+QUERIES = "queries.npz"
+SPEC_DIGEST = "spec_digest"  # the array of both that says whose they are
+LOG = "train.log"
+STATE = "state"
+
+STATUSES = ("ok", "diverged", "missing", "failed", "stale")
+
+_ADVICE = "write it again with 'python -m benchmark specs STUDY', and change the study instead"
+
+
+@dataclass(frozen=True)
+class DatasetChoice:
+    """A registered dataset with its parameters; ``label`` is its name in paths and tables."""
+
+    label: str = option(pattern="^[A-Za-z0-9][^/]*$", help="name in paths and tables")
+    name: str = option(help="registry name")
+    params: dict[str, Any] = option(help="parameters")
+
+
+@dataclass(frozen=True)
+class LossChoice:
+    """A registered loss with all its hyperparameters; ``label`` is its name in paths and tables."""
+
+    label: str = option(alias="variant", help="name in paths and tables")
+    name: str = option(help="registry name")
+    params: dict[str, Any] = option(help="hyperparameters")
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """Everything one training and evaluation needs. Equal specifications give equal numbers."""
+
+    dataset: DatasetChoice
+    setting: Setting
+    loss: LossChoice
+    batch_size: int = option(help="images of a batch", at_least=1)
+    seed: int = option(help="seed of the run", at_least=0)
+    recipe: Recipe = option(help="all that trains")
+
+    @property
+    def cell(self) -> Cell:
+        """What this run shares with those that differ from it in the seed alone."""
+        return Cell(
+            self.dataset.label, self.setting, self.loss.label, self.loss.name, self.batch_size
+        )
+
+    @property
+    def run_id(self) -> str:
+        """The run's identity: dataset/setting/loss/bs<k>/seed<s>."""
+        return self.cell.run_id(self.seed)
+
+    @property
+    def folder(self) -> Path:
+        """The run's folder relative to the results root."""
+        return Path("runs") / self.run_id
+
+    def seed_of(self, role: Literal["weights", "order", "augmentation"]) -> int:
+        """Return the seed of a source of noise: its own if the recipe gives one, or the run's."""
+        own: int | None = getattr(self.recipe.seeds, role)
+        return self.seed if own is None else own
+
+    @cached_property
+    def digest(self) -> str:
+        """The SHA-256 (16 hex digits) of the canonical JSON of this specification."""
+        return _digest(self.as_json())
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the content of ``spec.json``."""
+        loss = {"name": self.loss.name, "variant": self.loss.label, "params": self.loss.params}
+        return {
+            "schema": SCHEMA,
+            "run_id": self.run_id,
+            "dataset": {"name": self.dataset.name, "params": self.dataset.params},
+            "setting": self.setting.label,
+            "loss": loss,
+            "batch_size": self.batch_size,
+            "seed": self.seed,
+            "recipe": stated(self.recipe),
+        }
+
+    def write(self, path: Path) -> None:
+        """Write ``spec.json`` atomically; equal specifications give equal bytes."""
+        write_json(path, self.as_json())
+
+    @classmethod
+    def read(cls, path: Path) -> RunSpec:
+        """Return the specification at ``path``.
+
+        Raise RunError for a file that is no specification, and ConfigError, with all problems at
+        once, for one that no study would have written. Hyperparameters and dataset
+        parameters are checked by their component.
+        """
+        data = read_record(dict[str, Any], path, "a run specification")
+        return cls.from_json(data, str(path))
+
+    @classmethod
+    def from_json(cls, data: Any, source: str) -> RunSpec:
+        """Return the specification whose ``as_json`` is ``data``; raise as ``read`` does."""
+        try:
+            parts = {name: data[name] for name in ("loss", "batch_size", "seed", "recipe")}
+            label = data["run_id"].partition("/")[0]
+            parts["dataset"] = {"label": label, **data["dataset"]}
+            parts["setting"] = dataclasses.asdict(Setting.from_label(data["setting"]))
+            if data["schema"] != SCHEMA:
+                raise ValueError(f"schema {data['schema']}")
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            raise RunError(
+                f"{source} is not a run specification of schema {SCHEMA}; "
+                "write it again with 'python -m benchmark specs STUDY'"
+            ) from error
+        if found := problems(cls, parts):
+            raise ConfigError(source, [*found, _ADVICE])
+        spec = build(cls, parts, source)
+        if spec.run_id != data["run_id"]:
+            words = f"'{data['run_id']}' is not the name of this run, which is '{spec.run_id}'"
+            raise ConfigError(source, [Problem(words, "run_id"), _ADVICE])
+        return spec
+
+
+def settings_of(spec: RunSpec) -> dict[str, Any]:
+    """Return the settings of a run as flat names: dataset.root, loss.tau, recipe.optimizer.lr."""
+
+    def flat(name: str, value: Any) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            return {name: value}
+        parts = [flat(f"{name}.{part}", value[part]) for part in value]
+        return {key: each for part in parts for key, each in part.items()}
+
+    settings = {"dataset.name": spec.dataset.name}
+    settings |= {f"dataset.{name}": value for name, value in spec.dataset.params.items()}
+    settings |= flat("loss", spec.loss.params)
+    for section, values in dataclasses.asdict(spec.recipe).items():
+        if section == "sampler":
+            values = {"name": values["name"], **values["params"]}
+        settings |= {f"recipe.{section}.{name}": value for name, value in values.items()}
+    return settings
+
+
+def digest_of(path: Path) -> str | None:
+    """Return the digest of the specification at ``path``, unchecked; None where there is none."""
+    try:
+        return _digest(read_record(dict[str, Any], path, "a run specification"))
+    except RunError:
+        return None
+
+
+def _digest(data: Mapping[str, Any]) -> str:
+    text = json.dumps(data, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+SEPARATOR = "~"  # between the backbone and the options of a setting's label
+
+
+@dataclass(frozen=True, order=True)
+class Setting:
+    """A network under a recipe, and the named options that change the recipe."""
+
+    backbone: str
+    options: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """The path component, for example ``resnet50~sota``."""
+        return SEPARATOR.join((self.backbone, *self.options))
+
+    @classmethod
+    def from_label(cls, label: str) -> Setting:
+        """Return the setting with this label, as files and paths hold it."""
+        backbone, *options = label.split(SEPARATOR)
+        return cls(backbone, tuple(options))
+
+    def __str__(self) -> str:
+        return self.label
+
+
+@dataclass(frozen=True, order=True)
+class Cell:
+    """One dataset, setting, loss and batch size.
+
+    dataset     label of the dataset
+    loss        label of the variant, for example ``smooth_ap_tau0.1``
+    base_loss   registry name of the loss
+    """
+
+    dataset: str
+    setting: Setting
+    loss: str
+    base_loss: str
+    batch_size: int
+
+    @classmethod
+    def of(cls, values: Iterable[Any]) -> Cell:
+        """Return the cell whose CELL_COLUMNS are ``values``."""
+        dataset, setting, loss, base_loss, batch_size = values
+        return cls(dataset, Setting.from_label(setting), loss, base_loss, int(batch_size))
+
+    @property
+    def label(self) -> str:
+        """The folder of the cell's runs, for example ``sop/resnet50~sota/roadmap/bs128``."""
+        return f"{self.dataset}/{self.setting}/{self.loss}/bs{self.batch_size}"
+
+    def run_id(self, seed: int) -> str:
+        """Return the identity of a run of this cell, which is its folder below ``results/runs``."""
+        return f"{self.label}/seed{seed}"
+
+    def __str__(self) -> str:
+        return self.label
+
+
+CELL_COLUMNS = tuple(item.name for item in fields(Cell))

@@ -1,0 +1,151 @@
+"""Registries: a decorated class in a file of its own is all that a new component needs.
+
+A registry finds its entries by importing every module of its package, then every ``*.py`` file of
+the folders named in the environment variable ``BENCHMARK_PLUGINS`` (separated like ``PATH``), and
+the modules that installed packages name as entry points of the group ``ENTRY_POINTS``.
+"""
+
+import importlib
+import importlib.util
+import os
+import pkgutil
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.machinery import SourceFileLoader
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, TypeVar
+
+from benchmark.core.environment import PLUGINS
+from benchmark.core.errors import ConfigError, unknown_name
+
+ENTRY_POINTS = "ranking_loss_benchmark.plugins"
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One registered component: its name, class or function, and the facts shown to people."""
+
+    name: str
+    target: Any
+    display: str
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+class Registry:
+    """Named components of one kind, found in ``package`` and in plugin folders.
+
+    ``facts``: what an entry may say of itself, with the defaults.
+    """
+
+    def __init__(self, kind: str, package: str, facts: Mapping[str, Any] | None = None):
+        self.kind = kind
+        self.package = package
+        self.facts = dict(facts or {})
+        self._entries: dict[str, Entry] = {}
+        self._discovered = False
+
+    def register(self, name: str, *, display: str | None = None, **facts: Any) -> Callable[[T], T]:
+        """Return a decorator that files its target under ``name``."""
+
+        def decorate(target: T) -> T:
+            self._entries[name] = Entry(name, target, display or name, {**self.facts, **facts})
+            return target
+
+        return decorate
+
+    def __getitem__(self, name: str) -> Entry:
+        self._discover()
+        if name not in self._entries:
+            raise ConfigError(
+                f"{self.kind} registry", [unknown_name(self.kind, name, self._entries)]
+            )
+        return self._entries[name]
+
+    def __iter__(self) -> Iterator[Entry]:
+        self._discover()
+        return iter(sorted(self._entries.values(), key=lambda entry: entry.name))
+
+    def names(self) -> list[str]:
+        """Return all registered names in alphabetical order."""
+        return [entry.name for entry in self]
+
+    def _discover(self) -> None:
+        if self._discovered:
+            return
+        self._discovered = True
+        package = importlib.import_module(self.package)
+        for module in pkgutil.iter_modules(package.__path__):
+            importlib.import_module(f"{self.package}.{module.name}")
+        for path in _files_of_folders():
+            import_plugin(path)
+        for point in entry_points(group=ENTRY_POINTS):
+            point.load()
+
+
+def plugin_folders() -> list[Path]:
+    """Return the folders named in ``BENCHMARK_PLUGINS``; raise ConfigError for a missing one."""
+    folders = [Path(part) for part in PLUGINS.value().split(os.pathsep) if part]
+    missing = [str(folder) for folder in folders if not folder.is_dir()]
+    if missing:
+        raise ConfigError(
+            f"environment variable {PLUGINS.name}",
+            [f"no such folder: {path}; name existing folders or unset it" for path in missing],
+        )
+    return folders
+
+
+def _files_of_folders() -> list[Path]:
+    return [path for folder in plugin_folders() for path in sorted(folder.glob("[!.]*.py"))]
+
+
+@cache
+def _files_of_packages() -> list[Path]:
+    specs = (importlib.util.find_spec(point.module) for point in entry_points(group=ENTRY_POINTS))
+    return [Path(spec.origin) for spec in specs if spec and spec.origin]
+
+
+def plugin_files() -> list[Path]:
+    """Return the Python files of all plugin folders and of installed plugins, in a fixed order."""
+    return _files_of_folders() + _files_of_packages()
+
+
+def import_plugin(path: Path) -> None:
+    """Import one plugin file once, whichever registry asks first."""
+    name = f"benchmark_plugin_{path.stem}"
+    if name in sys.modules:
+        return
+    loader = SourceFileLoader(name, str(path))
+    spec = importlib.util.spec_from_loader(name, loader)
+    assert spec is not None  # it has a loader
+    sys.modules[name] = module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+
+
+def data_folders(package: Path, marker: str) -> dict[str, Path]:
+    """Return by name the folders with a file ``marker``, in ``package`` and plugin folders."""
+    found: dict[str, Path] = {}
+    for parent in (package, *plugin_folders()):
+        for path in sorted(parent.glob(f"*/{marker}")):
+            if path.parent.name in found:
+                first = found[path.parent.name]
+                words = f"'{path.parent.name}' is there twice: {first} and {path.parent}"
+                raise ConfigError(f"folders with {marker}", [f"{words}; rename one"])
+            found[path.parent.name] = path.parent
+    return found
+
+
+def registered_names(registry: str) -> tuple[str, ...]:
+    """Return the names that files of the report, and plugins, give to ``registry``.
+
+    ``registry`` is the variable, such as ``TABLES``. The files are read as text: importing them
+    would take seconds and turn the order of the packages round.
+    """
+    files = [*(Path(__file__).parents[1] / "report").rglob("*.py"), *plugin_files()]
+    pattern = re.compile(rf"""^@?{registry}\.register\(\s*["']([^"']+)["']""", re.MULTILINE)
+    found = (name for file in files for name in pattern.findall(file.read_text("utf-8")))
+    return tuple(sorted(found))

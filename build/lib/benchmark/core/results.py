@@ -1,0 +1,346 @@
+"""The records that a run leaves: result, lines of metrics, and what computed them at what cost.
+
+``result.json`` is the same bits for the same specification and code; ``provenance.json`` holds what
+may differ between equal results. A file that cannot be read is a RunError with its path.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.core.errors import RunError
+from benchmark.core.files import read_record, replacing, write_json, write_text
+from benchmark.core.records import QUERIES, SPEC_DIGEST
+
+Scores = dict[str, dict[str, float]]  # split -> metric -> value
+
+
+@dataclass(frozen=True)
+class BestScore:
+    """The best value of a metric on the test set, and the first epoch that reached it."""
+
+    value: float
+    epoch: int
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """Scores after the last epoch (the headline; empty when diverged), and the best ones."""
+
+    last: Scores
+    best: dict[str, dict[str, BestScore]]
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """Mean training loss of an epoch, and the scores after it where it was evaluated.
+
+    ``loss`` is a finite number, unless the run diverged, or None in epoch 0: before any training.
+    """
+
+    epoch: int
+    loss: float | None
+    scores: Scores
+
+
+@dataclass(frozen=True)
+class BatchStream:
+    """The digest of the first batches: equal for runs with the same data, seed and batch size."""
+
+    batches: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class DatasetContent:
+    """What was trained and evaluated on; ``counts`` is {split: {"images": ..., "classes": ...}}."""
+
+    name: str
+    fingerprint: str
+    counts: dict[str, dict[str, int]]
+
+
+@dataclass(frozen=True)
+class Result:
+    """``result.json``: what a run of ``spec_digest`` came to. ``reason`` says why it diverged."""
+
+    run_id: str
+    spec_digest: str
+    code_version: str
+    status: Literal["ok", "diverged"]
+    reason: str
+    epochs: int
+    steps: int
+    metrics: Metrics
+    curve: list[CurvePoint]
+    batch_stream: BatchStream
+    dataset: DatasetContent
+    schema: Literal[1] = 1
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the content of ``result.json``."""
+        curve = [{"epoch": point.epoch, "loss": point.loss, **point.scores} for point in self.curve]
+        return {**dataclasses.asdict(self), "curve": curve}
+
+    def write(self, path: Path) -> None:
+        """Write ``result.json`` atomically."""
+        write_json(path, self.as_json())
+
+    @classmethod
+    def read(cls, path: Path) -> Result:
+        """Return the result at ``path``; raise RunError where it is absent or unreadable."""
+        return read_record(cls, path, "a result", parse=_with_scores)
+
+
+def _with_scores(data: bytes) -> Any:
+    content = json.loads(data)
+    for point in content["curve"]:  # the file has the splits beside the epoch and the loss
+        splits = [name for name in point if name not in ("epoch", "loss")]
+        point["scores"] = {name: point.pop(name) for name in splits}
+    return content
+
+
+class StaleError(RunError):
+    """``result`` is of another specification than its run has now."""
+
+    def __init__(self, path: Path, result: Result, digest: str):
+        self.result = result
+        super().__init__(
+            f"{path} was made from another specification (digest {result.spec_digest}, now "
+            f"{digest})"
+        )
+
+
+def read_own_result(path: Path, digest: str) -> Result:
+    """Return the result at ``path`` of the run whose specification has this digest.
+
+    Raise StaleError for one of another specification.
+    """
+    result = Result.read(path)
+    if result.spec_digest != digest:
+        raise StaleError(path, result, digest)
+    return result
+
+
+@dataclass(frozen=True)
+class EpochRecord:
+    """A line of ``metrics.jsonl``: one finished epoch, or epoch 0 of a run without training.
+
+    ``step`` counts the optimiser steps so far. ``loss_ms`` is the time in the loss, per step.
+    """
+
+    epoch: int
+    step: int
+    loss: float | None
+    learning_rate: float
+    images_per_second: float
+    loss_ms: float
+    seconds: float
+    evaluation: Scores | None
+
+    @staticmethod
+    def write_all(path: Path, records: Sequence[EpochRecord]) -> None:
+        """Write ``metrics.jsonl`` atomically."""
+        lines = (json.dumps(dataclasses.asdict(record), sort_keys=True) for record in records)
+        write_text(path, "".join(f"{line}\n" for line in lines))
+
+    @classmethod
+    def read_all(cls, path: Path) -> list[EpochRecord]:
+        """Return the lines of ``metrics.jsonl``; raise RunError where it is absent."""
+        return read_record(
+            list[EpochRecord],
+            path,
+            "metrics",
+            parse=lambda data: [json.loads(line) for line in data.splitlines()],
+        )
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds and speed: ``startup_seconds`` before the first step, ``loss_ms`` in the loss a step.
+
+    The training alone is counted: updates, and images that went forward and backward through the
+    network, None in records of earlier versions.
+    """
+
+    startup_seconds: float
+    train_seconds: float
+    eval_seconds: float
+    total_seconds: float
+    images_per_second: float
+    loss_ms: float
+    resumed: int
+    updates: int | None = None
+    images_forward: int | None = None
+    images_backward: int | None = None
+
+
+@dataclass(frozen=True)
+class MemoryUse:
+    """The largest memory of the process and of tensors on the GPU (0 without one), MB."""
+
+    peak_rss_mb: float
+    peak_gpu_mb: float
+
+
+@dataclass(frozen=True)
+class Costs(Timing, MemoryUse):
+    """Everything that a run cost."""
+
+
+COSTS = tuple(item.name for item in dataclasses.fields(Costs))
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """A machine without its name."""
+
+    cpu: str
+    cores: int | None
+    usable_cores: int | None
+    memory_gb: float | None
+    gpus: list[str]
+
+
+@dataclass(frozen=True)
+class Numerics:
+    """What the last bits of a number may depend on."""
+
+    device: str
+    precision: str
+    threads: int
+    instructions: str | None
+    deterministic: bool
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The network, what its weights started from, and the digest of the first weights."""
+
+    backbone: str
+    weights: str
+    initial_digest: str
+    parameters: int
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """``provenance.json``: who computed a result, and at what cost.
+
+    machines         models of the machines that took part, first one first
+    package_digests  digests of the versions of the packages in use, first ones first
+    """
+
+    run_id: str
+    spec_digest: str
+    code_version: str
+    timing: Timing
+    memory: MemoryUse
+    platform: str
+    hardware: Hardware
+    machines: list[str]
+    packages: dict[str, str]
+    package_digests: list[str]
+    weights: Weights
+    numerics: Numerics
+    schema: Literal[1] = 1
+
+    @property
+    def costs(self) -> Costs:
+        """Time and memory as one record."""
+        return Costs(**vars(self.timing), **vars(self.memory))
+
+    def write(self, path: Path) -> None:
+        """Write ``provenance.json`` atomically."""
+        write_json(path, dataclasses.asdict(self))
+
+    @classmethod
+    def read(cls, path: Path) -> Provenance:
+        """Return the provenance at ``path``; raise RunError where it is absent or unreadable."""
+        return read_record(cls, path, "the provenance of a run")
+
+
+Array = NDArray[Any]
+RECALL = "recall_at_"
+_WHOLE = ("query", "label", "nearest")
+
+
+@dataclass(frozen=True)
+class QueryScores:
+    """The scores of the queries of one split; all arrays are (Q,).
+
+    query      int32: its number among the protocol's; more than once where a protocol has repeats
+    label      int32: its class
+    nearest    int32: rank of the first match, 1 = nearest
+    averages   float32 in [0, 1]: average precision "map" and, but for judged lists, "map_at_r"
+
+    Queries without a match to find are left out.
+    """
+
+    query: Array
+    label: Array
+    nearest: Array
+    averages: Mapping[str, Array]
+
+    def of(self, metric: str) -> NDArray[np.float64] | None:
+        """Return each query's score (Q,), whose mean is the metric; None for one not kept."""
+        if metric.startswith(RECALL):
+            return (self.nearest <= int(metric.removeprefix(RECALL))).astype(float)
+        kept = self.averages.get(metric)
+        return None if kept is None else kept.astype(float)
+
+
+def joined(parts: Sequence[QueryScores], numbers: Sequence[Array]) -> QueryScores:
+    """Return the scores of several evaluations as one; ``numbers`` are those of the queries."""
+    label, nearest = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("label", "nearest")
+    )
+    names = parts[0].averages
+    averages = {name: np.concatenate([part.averages[name] for part in parts]) for name in names}
+    return QueryScores(np.concatenate(numbers), label, nearest, averages)
+
+
+def write_query_scores(folder: Path, digest: str, splits: Mapping[str, QueryScores]) -> None:
+    """Write the file of a run with this digest of its specification, atomically."""
+    arrays: dict[str, Array] = {SPEC_DIGEST: np.array(digest)}
+    for split, scores in splits.items():
+        arrays |= {f"{split}/{name}": getattr(scores, name).astype(np.int32) for name in _WHOLE}
+        kept = scores.averages.items()
+        arrays |= {f"{split}/{name}": values.astype(np.float32) for name, values in kept}
+    with replacing(folder / QUERIES) as temporary, open(temporary, "wb") as stream:
+        np.savez_compressed(stream, allow_pickle=False, **arrays)
+
+
+def read_query_scores(folder: Path, digest: str) -> dict[str, QueryScores] | None:
+    """Return the scores by split of the run with this digest of its specification.
+
+    None where there is no file, an empty one, or that of another specification.
+    """
+    path = folder / QUERIES
+    if not path.exists() or not path.stat().st_size:
+        return None
+    with np.load(path) as arrays:
+        if str(arrays[SPEC_DIGEST]) != digest:
+            return None
+        found: dict[str, dict[str, Array]] = {}
+        for name in arrays.files:
+            split, _, part = name.rpartition("/")
+            if split:
+                found.setdefault(split, {})[part] = arrays[name]
+    return {
+        split: QueryScores(
+            parts["query"],
+            parts["label"],
+            parts["nearest"],
+            {name: part for name, part in parts.items() if name not in _WHOLE},
+        )
+        for split, parts in found.items()
+    }

@@ -1,0 +1,14 @@
+"""Seeds by name: each consumer of chance derives its own seed, so that none disturbs another.
+
+Runs with the same seed but different losses see the same initial weights, batches and
+augmentations, and a resumed run needs no generator state: the seed of a step follows from its
+number.
+"""
+
+import hashlib
+
+
+def derive(seed: int, *role: str | int) -> int:
+    """Return a 63-bit seed for ``role``, such as ``"sampler", epoch``, under the run's ``seed``."""
+    text = "/".join(map(str, (seed, *role)))
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1

@@ -1,0 +1,260 @@
+"""The interface between datasets and the rest of the suite; what can be wrong with their files."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+from PIL import Image
+
+from benchmark.core.errors import DataError
+from benchmark.metrics.metric import METRICS
+
+ALL_METRICS = tuple(METRICS)
+Counts = Mapping[str, Mapping[str, int]]  # split -> kind ("images", "classes", ...) -> number
+
+
+@dataclass(frozen=True)
+class ImageSet:
+    """Images with labels, in a fixed order.
+
+    labels      int64 (N,): class of each image
+    names       path or description of each image
+    opener      function from an image's number to the PIL image; None for ``pixels`` alone
+    categories  int64 (N,): coarser grouping of the classes, or None
+    pixels      uint8 (N, H, W, C), C = 1 or 3, when the whole set lies in memory, else None
+    origin      the set that ``part`` took this one from, and the images' numbers there
+    """
+
+    labels: np.ndarray
+    names: Sequence[str]
+    opener: Callable[[int], Image.Image] | None = None
+    categories: np.ndarray | None = None
+    pixels: np.ndarray | None = None
+    origin: tuple[ImageSet, np.ndarray] | None = None
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def image(self, index: int) -> Image.Image:
+        """Return one image, upright, in mode L or RGB; raise DataError for a broken file."""
+        if self.opener is not None:
+            return self.opener(index)
+        if self.origin is not None:
+            return self.origin[0].image(int(self.origin[1][index]))
+        image = np.asarray(self.pixels)[index]
+        return Image.fromarray(image[..., 0] if image.shape[-1] == 1 else image)
+
+    def part(self, chosen: np.ndarray) -> ImageSet:
+        """Return the images of these numbers, in their order."""
+        whole, numbers = self.origin or (self, np.arange(len(self)))
+        return ImageSet(
+            self.labels[chosen],
+            [self.names[index] for index in chosen],
+            None,
+            None if self.categories is None else self.categories[chosen],
+            None if self.pixels is None else self.pixels[chosen],
+            (whole, numbers[chosen]),
+        )
+
+    def counts(self) -> dict[str, int]:
+        """Return the numbers of images, classes and, if there are any, categories."""
+        counts = {"images": len(self), "classes": len(np.unique(self.labels))}
+        if self.categories is not None:
+            counts["categories"] = len(np.unique(self.categories))
+        return counts
+
+
+@dataclass(frozen=True)
+class Judgements:
+    """The relevant images of each query, where class labels do not give them (landmarks).
+
+    relevant   per query: int64 (P_i,), gallery indices of relevant images
+    ignored    per query: int64 (I_i,), gallery indices removed from the ranking before scoring
+    """
+
+    relevant: tuple[np.ndarray, ...]
+    ignored: tuple[np.ndarray, ...]
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """One evaluation: queries against a gallery, or each image against all others without one.
+
+    judgements  relevant images of each query; labels are then not used
+    repeats     without a gallery: divisions of the images into (queries, gallery), int64 indices
+                into ``query`` each; metrics are means over the divisions
+    distractors with judgements: images searched after those of the gallery, relevant to no query
+    instances   without a gallery: int64 (N,), number of the instance that each image belongs to,
+                0 to M - 1; the mean of its images stands for it (frames of a video)
+    """
+
+    query: ImageSet
+    gallery: ImageSet | None = None
+    judgements: Judgements | None = None
+    repeats: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
+    distractors: ImageSet | None = None
+    instances: np.ndarray | None = None
+
+    def image_sets(self) -> list[ImageSet]:
+        """Return the query set, then gallery and distractors if there are any."""
+        sets = (self.query, self.gallery, self.distractors)
+        return [images for images in sets if images is not None]
+
+
+@dataclass(frozen=True)
+class Archive:
+    """A file that a dataset is distributed in.
+
+    file       its usual name; a file that is not an archive is copied to the path it provides
+    provides   paths below the dataset's root that unpacking creates; image folders end in "/"
+    md5        digest of the file (hex), if its publishers give one
+    flat       whether folders inside the archive are dropped when it is unpacked
+
+    An archive may provide one folder without containing it: its content then goes into the folder.
+    """
+
+    file: str
+    provides: tuple[str, ...]
+    md5: str | None = None
+    flat: bool = False
+
+    def missing(self, root: Path | str) -> list[str]:
+        """Return what it provides and does not lie below ``root``."""
+        places = {path: os.path.join(root, path) for path in self.provides}
+        there = {path: os.path.isdir if path.endswith("/") else os.path.isfile for path in places}
+        return [path for path, place in places.items() if not there[path](place)]
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A loaded dataset: training images, and evaluation protocols of classes unseen in training.
+
+    ``images_fingerprint`` is that of the images alone, which all views of a dataset share.
+    """
+
+    name: str
+    train: ImageSet
+    protocols: dict[str, Protocol]
+    fingerprint: str
+    metrics: tuple[str, ...] = ALL_METRICS
+    counts: dict[str, dict[str, int]] = field(default_factory=dict)
+    images_fingerprint: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.images_fingerprint:
+            object.__setattr__(self, "images_fingerprint", self.fingerprint)
+        if not self.counts:
+            self.counts["train"] = self.train.counts()
+            for name, protocol in self.protocols.items():
+                self.counts[name] = protocol.query.counts()
+                if protocol.gallery is not None:
+                    self.counts[f"{name} gallery"] = protocol.gallery.counts()
+
+    def image_sets(self) -> list[ImageSet]:
+        """Return the training images, then the query and gallery of each protocol."""
+        return [self.train, *(s for p in self.protocols.values() for s in p.image_sets())]
+
+
+class DatasetLoader(ABC):
+    """Base of the registered classes: built from a Config; ``load`` returns the dataset.
+
+    archives        files that the dataset is distributed in
+    other_archives  files of its second layout, where it is distributed in two
+    expected        published counts; each is a part of ``Dataset.counts``
+    trains          False for datasets that are for evaluation only
+    """
+
+    Config: ClassVar[type]
+    metrics: ClassVar[tuple[str, ...]] = ALL_METRICS
+    archives: ClassVar[tuple[Archive, ...]] = ()
+    other_archives: ClassVar[tuple[Archive, ...]] = ()
+    expected: ClassVar[Counts] = {}
+    trains: ClassVar[bool] = True
+
+    def __init__(self, config: Any):
+        self.config = config
+
+    @abstractmethod
+    def load(self) -> Dataset:
+        """Return the dataset; raise DataError naming every file or class that is wrong."""
+
+    def expected_counts(self) -> Counts:
+        """Return the published counts of the dataset as it is configured."""
+        return self.expected
+
+
+def fingerprint_of(*parts: bytes | np.ndarray | str) -> str:
+    """Return a digest (16 hex digits) of the given contents, in order."""
+    digest = hashlib.sha256()
+    for part in parts:
+        if isinstance(part, np.ndarray):
+            part = np.ascontiguousarray(part).tobytes()
+        digest.update(part.encode() if isinstance(part, str) else part)
+        digest.update(b"\0")
+    return digest.hexdigest()[:16]
+
+
+class Findings:
+    """Everything that is wrong with the files of one dataset, raised as one DataError."""
+
+    def __init__(self, dataset: str, root: Path):
+        self.dataset, self.root = dataset, root
+        self.problems: list[str] = []
+
+    def add_all(self, what: str, offenders: Iterable[object], advice: str) -> None:
+        """Add a problem of several lines, files or classes, if there are any; list the first 20."""
+        offenders = list(offenders)
+        if offenders:
+            self.problems.append(f"{what}: {len(offenders):,}; {advice}{listed(offenders)}")
+
+    def stop(self) -> None:
+        """Raise DataError with all problems so far, if there are any."""
+        if self.problems:
+            count = len(self.problems)
+            head = f"dataset '{self.dataset}' at {self.root}: {count} problem{'s' * (count > 1)}"
+            raise DataError("\n  ".join([head, *self.problems]))
+
+    def fail(self, problem: str) -> NoReturn:
+        """Raise DataError with all problems so far and this one."""
+        self.problems.append(problem)
+        self.stop()
+        raise AssertionError
+
+    @contextlib.contextmanager
+    def reading(self, file: str) -> Iterator[None]:
+        """Fail when the block cannot read ``file``: a damaged one makes it raise anything."""
+        try:
+            yield
+        except Exception as error:
+            self.fail(f"cannot read {file} ({error}); get it again")
+
+
+def listed(offenders: Sequence[object]) -> str:
+    """Return the first 20 offenders, one on each line, and the number of the others."""
+    # a name that is not UTF-8 could not be printed
+    names = [str(each).encode(errors="backslashreplace").decode() for each in offenders[:20]]
+    if len(offenders) > 20:
+        names.append(f"and {len(offenders) - 20:,} more")
+    return "".join(f"\n      {name}" for name in names)
+
+
+def count_differences(found: Counts, expected: Counts) -> list[tuple[str, str]]:
+    """Return (split, words) of each published count that differs from the one found."""
+    return [
+        (
+            split,
+            f"{split} {kind}: {number:,} instead of {wanted:,} "
+            f"({abs(number - wanted):,} {'more' if number > wanted else 'fewer'})",
+        )
+        for split, kinds in expected.items()
+        for kind, wanted in kinds.items()
+        if (number := found.get(split, {}).get(kind, 0)) != wanted
+    ]

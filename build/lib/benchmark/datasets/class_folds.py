@@ -1,0 +1,56 @@
+"""A view of another dataset for choosing settings: some training classes are held out and ranked.
+
+The test images of the dataset are never shown, so that nothing can be chosen on them.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from benchmark.core.errors import DataError
+from benchmark.core.options import option
+from benchmark.core.seeding import derive
+from benchmark.datasets import DATASETS, load_dataset
+from benchmark.datasets.base import Dataset, DatasetLoader, Protocol, fingerprint_of
+
+SPLIT_SEED = 0
+HELD_OUT = "held_out"  # name of the only protocol
+
+
+@DATASETS.register("class_folds", display="Held-out training classes")
+class ClassFolds(DatasetLoader):
+    """Fold ``fold`` of ``folds`` of the training classes of a dataset; the others are trained on.
+
+    The classes are shuffled once, by a fixed seed, and dealt out to the folds in turn.
+    """
+
+    @dataclass(frozen=True, kw_only=True)
+    class Config:
+        of: str = option(help="registry name of the dataset")
+        params: dict[str, Any] = option({}, help="parameters of that dataset")
+        folds: int = option(2, at_least=2, help="parts that the training classes are divided into")
+        fold: int = option(0, at_least=0, help="the part that is left out of training")
+
+    def load(self) -> Dataset:
+        """Return the view; raise DataError where there is no such fold or a part has no pair."""
+        config = self.config
+        whole = load_dataset(config.of, config.params)
+        classes = np.unique(whole.train.labels)
+        where = f"fold {config.fold} of {config.folds} of '{config.of}'"
+        if config.fold >= config.folds or len(classes) < 2 * config.folds:
+            raise DataError(
+                f"{where} does not exist: folds count from 0, and its {len(classes)} training "
+                "classes must give two to each"
+            )
+        order = np.random.default_rng(derive(SPLIT_SEED, "class folds")).permutation(classes)
+        held = np.isin(whole.train.labels, order[config.fold :: config.folds])
+        parts = [whole.train.part(np.flatnonzero(chosen)) for chosen in (~held, held)]
+        train, rest = (
+            replace(part, labels=np.unique(part.labels, return_inverse=True)[1].astype(np.int64))
+            for part in parts  # each with its classes numbered from 0
+        )
+        fingerprint = fingerprint_of(whole.fingerprint, f"{config.folds} {config.fold}")
+        protocols = {HELD_OUT: Protocol(rest)}
+        images = whole.images_fingerprint
+        return Dataset(where, train, protocols, fingerprint, whole.metrics, {}, images)

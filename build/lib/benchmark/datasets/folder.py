@@ -1,0 +1,216 @@
+"""Any directory of class folders with images: your own data as a retrieval dataset.
+
+``root/<class>/*.jpg``, or ``root/<category>/<class>/*.jpg`` with ``categories: true``. A fixed seed
+splits the classes, or a CSV with the columns path, label, split (train or test) and optionally
+category splits the images; its paths are relative to the root and stay inside it. The fingerprint
+covers paths, sizes in bytes, classes, categories and the split, not the pixels. Without a CSV every
+file below the root must be an image of a class, or is reported. Classes with fewer than
+``min_images`` images are left out, and counted; otherwise a class with a single image, which has
+nothing to retrieve, is an error.
+"""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+import pandas as pd
+
+from benchmark.core.options import option
+from benchmark.core.paths import is_text, leaves_root
+from benchmark.core.seeding import derive
+from benchmark.datasets import DATASETS
+from benchmark.datasets.base import Dataset, DatasetLoader, Findings, Protocol, fingerprint_of
+from benchmark.datasets.index import check_uses, image_sets, index_rows
+from benchmark.datasets.io.images import IMAGE_SUFFIXES, ReducingOpener, is_ignored
+
+SPLIT_COLUMNS = ["path", "label", "split"]
+
+
+@DATASETS.register("folder", display="Folder")
+class Folder(DatasetLoader):
+    """Class folders below ``root``."""
+
+    @dataclass(frozen=True, kw_only=True)
+    class Config:
+        """Where the images are and how they are split."""
+
+        root: str = option(help="directory of the class folders")
+        categories: bool = option(False, help="whether a category level lies above the classes")
+        split_csv: str | None = option(
+            None, help="CSV of path,label,split[,category]; null splits by classes"
+        )
+        train_share: float = option(
+            0.5, above=0.0, below=1.0, help="share of the classes to train on"
+        )
+        split_seed: int = option(0, at_least=0, help="seed of the split by classes")
+        min_images: int = option(
+            1, at_least=1, help="leave out classes with fewer images; 1 keeps every class"
+        )
+
+    def load(self) -> Dataset:
+        """Return the dataset; raise DataError with all problems of the layout, then of the rest."""
+        findings = Findings("folder", Path(self.config.root))
+        if not findings.root.is_dir():
+            findings.fail("it is not a directory; give the parent of the class folders as root")
+        table = (self._read_csv if self.config.split_csv else self._read_folders)(findings)
+        findings.stop()
+        large = table["label"].map(table["label"].value_counts()) >= self.config.min_images
+        left_out, table = table[~large], table[large].copy()
+        if not self.config.split_csv:
+            self._split(findings, table)
+        table["protocol"] = table["role"].replace("train", "")
+        check_uses(findings, table, ("train", "test"), ("path", "protocol"))
+        counts = table["label"].value_counts()
+        findings.add_all(
+            "classes with one image",
+            sorted(counts.index[counts < 2]),
+            "add images, or set min_images: 2 to leave these classes out",
+        )
+        files = {path: findings.root / path for path in table["path"]}
+        sizes = {path: f.stat().st_size if f.is_file() else -1 for path, f in files.items()}
+        unusable = [
+            f"{path} ({'missing' if sizes[path] < 0 else 'empty'})"
+            for path in table["path"]
+            if sizes[path] <= 0
+        ]
+        findings.add_all(
+            f"images that cannot be used (of {len(table):,})", unusable, "replace them"
+        )
+        findings.stop()
+        train, test = (
+            image_sets(
+                table[table["role"] == role],
+                lambda rows: ReducingOpener(findings.root, rows["path"].tolist()),
+            )[role]
+            for role in ("train", "test")
+        )
+        columns = (table[column].tolist() for column in ("path", "label", "category", "role"))
+        lines = "\n".join(map("\t".join, zip(*columns, strict=True)))
+        fingerprint = fingerprint_of(lines, np.array([sizes[path] for path in table["path"]]))
+        dataset = Dataset("folder", train, {"test": Protocol(test)}, fingerprint)
+        if len(left_out):
+            classes = left_out["label"].nunique()
+            dataset.counts["left out"] = {"images": len(left_out), "classes": classes}
+        return dataset
+
+    def _read_folders(self, findings: Findings) -> pd.DataFrame:
+        """Return the images of the class folders, without roles."""
+        images = class_images(findings, self.config.categories)
+        category = [path.parts[0] if self.config.categories else "" for path in images]
+        labels = [path.parent.as_posix() for path in images]
+        return index_rows([path.as_posix() for path in images], labels, category, "")
+
+    def _split(self, findings: Findings, table: pd.DataFrame) -> None:
+        """Set the roles: the first classes of a random order train, the others test."""
+        classes = np.array(sorted(table["label"].unique()))
+        if len(classes) < 4:
+            least = self.config.min_images
+            condition = f" with at least {least} images" if least > 1 else ""
+            findings.fail(
+                f"{len(classes)} classes{condition}; at least 4 are needed, two to train and two "
+                "to test"
+            )
+        generator = np.random.default_rng(derive(self.config.split_seed, "folder classes"))
+        count = min(max(round(len(classes) * self.config.train_share), 2), len(classes) - 2)
+        train = generator.permutation(classes)[:count]
+        table["role"] = np.where(table["label"].isin(train), "train", "test")
+
+    def _read_csv(self, findings: Findings) -> pd.DataFrame:
+        """Return the rows of ``split_csv``."""
+        file = self.config.split_csv
+        needed = SPLIT_COLUMNS + ["category"] * self.config.categories
+        try:
+            rows = pd.read_csv(file or "", dtype=object, keep_default_na=False, index_col=False)
+        except (OSError, ValueError) as error:
+            findings.fail(f"cannot read split_csv {file}: {error}")
+        if missing := [name for name in needed if name not in rows.columns]:
+            findings.fail(f"split_csv {file} lacks the columns {', '.join(missing)}")
+        if "category" not in rows.columns:
+            rows["category"] = ""
+        splits = sorted(set(rows["split"]) - {"train", "test"})
+        findings.add_all(f"other splits in {file}", splits, "allowed: train, test")
+        outside = [path for path in rows["path"] if leaves_root(path)]
+        findings.add_all(
+            f"paths of {file} outside the root", outside, "write them relative to it, without '..'"
+        )
+        unnamed = rows["path"][rows["label"].str.strip() == ""]
+        findings.add_all(f"images without a label in {file}", unnamed, "fill in their classes")
+        if self.config.categories:
+            blank = rows["path"][rows["category"].str.strip() == ""]
+            findings.add_all(
+                f"images without a category in {file}", blank, "fill in, or set categories: false"
+            )
+        paths = [PurePosixPath(path).as_posix() for path in rows["path"]]
+        return index_rows(paths, rows["label"], rows["category"], rows["split"])
+
+
+def class_images(findings: Findings, categories: bool) -> list[Path]:
+    """Return the images below the root, relative to it and sorted.
+
+    They are class/image, or category/class/image. Everything that would otherwise be left out goes
+    into the findings: images at another depth, files with other suffixes, folders without files,
+    names that are not text. Links to folders are followed.
+    """
+    shape = "category/class/image" if categories else "class/image"
+    images, others, empty, unreadable = [], [], [], []
+    root = findings.root
+    for path, is_file in _entries(findings, root, (root.resolve(), *root.resolve().parents)):
+        if not is_text(path.as_posix()):
+            unreadable.append(path.as_posix())
+        elif not is_file:
+            empty.append(path.as_posix())
+        elif path.suffix.lower() in IMAGE_SUFFIXES:
+            images.append(path)
+        else:
+            others.append(path.as_posix())
+    suffixes = ", ".join(sorted(IMAGE_SUFFIXES))
+    if not (images or others or empty or unreadable or findings.problems):
+        findings.problems.append(
+            f"no images; expected {shape} with suffixes {suffixes}: one folder for each class, "
+            "with its images in it"
+        )
+    depth, depths = shape.count("/") + 1, {len(path.parts) for path in images}
+    advice = f"move each to {shape}"
+    if depths == {1}:
+        advice = (
+            f"give each class a folder of its own and {advice}, or name each image's class in a "
+            "split_csv"
+        )
+    elif depths == {2} or depths == {3}:
+        advice += f", or set categories: {'false' if depth == 3 else 'true'}"
+    wrong = [path.as_posix() for path in images if len(path.parts) != depth]
+    findings.add_all("images at another depth", wrong, advice)
+    findings.add_all(
+        "files with other suffixes",
+        others,
+        f"expected {shape}: convert images to one of {suffixes}, move other files out of the root",
+    )
+    findings.add_all("empty folders", empty, "add their images, or remove them")
+    findings.add_all("names that are not UTF-8 text", unreadable, "rename them")
+    return sorted(images)
+
+
+def _entries(
+    findings: Findings, folder: Path, above: tuple[Path, ...]
+) -> Iterator[tuple[Path, bool]]:
+    """Yield (path below the root, True) for each file, (path, False) for each empty folder.
+
+    ``above``: this folder and those that it lies in, without links.
+    """
+    with os.scandir(folder) as listing:  # tells files from folders without asking for each
+        entries = sorted(
+            (each.name, each.is_dir()) for each in listing if not is_ignored(each.name)
+        )
+    if not entries and folder != findings.root:
+        yield folder.relative_to(findings.root), False
+    for name, is_folder in entries:
+        path = folder / name
+        if not is_folder:
+            yield path.relative_to(findings.root), True
+        elif (real := path.resolve()) in above:
+            words = f"{path} is a link to a folder that contains it; remove the link"
+            findings.problems.append(words)
+        else:
+            yield from _entries(findings, path, (*above, real))

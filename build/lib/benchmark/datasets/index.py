@@ -1,0 +1,311 @@
+"""The index table that every published dataset is read into, its checks, and the loader.
+
+One row per image and use, with the text columns
+
+path      file of the image, relative to the root, with "/"
+label     class
+category  coarser group of the class, "" without one
+role      train; test (each image queries the others of its protocol); query or gallery
+protocol  name of the evaluation that the row belongs to, "" for train
+"""
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from PIL import Image
+
+from benchmark.core.errors import DataError
+from benchmark.core.options import option
+from benchmark.core.paths import is_text, leaves_root
+from benchmark.datasets import DATASETS
+from benchmark.datasets.base import (
+    Archive,
+    Dataset,
+    DatasetLoader,
+    Findings,
+    ImageSet,
+    Protocol,
+    count_differences,
+    fingerprint_of,
+)
+from benchmark.datasets.io.images import ReducingOpener
+from benchmark.datasets.io.packed import PackedImages
+
+COLUMNS = ("path", "label", "category", "role", "protocol")
+
+Values = Iterable[object] | str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RootConfig:
+    """Options of all published datasets."""
+
+    root: str = option(help="directory that the dataset was unpacked into")
+    allow_counts: bool = option(
+        False, help="whether to go on when the numbers of images are not the published ones"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexConfig(RootConfig):
+    """Options of datasets whose images may be read from a packed copy."""
+
+    packed: int | None = option(
+        None,
+        at_least=1,
+        help="shorter side of the packed copy to read the images from; null reads the files",
+    )
+
+
+class IndexedLoader(DatasetLoader):
+    """Loads a published dataset through an index table.
+
+    A subclass names its ``lists`` and implements ``read_list``, or overrides ``read``.
+
+    lists    "train" or the name of a protocol -> text file that lists its images
+    sources  part of ``expected`` -> file that decides its counts; by default the lists
+    roles    roles that must have images
+    unique   columns that no two rows share
+    further  columns of the table beside those of every index table
+    """
+
+    Config: ClassVar[type] = IndexConfig
+    name: ClassVar[str]
+    lists: ClassVar[Mapping[str, str]] = {}
+    sources: ClassVar[Mapping[str, str]] = {}
+    roles: ClassVar[tuple[str, ...]] = ("train", "test")
+    unique: ClassVar[tuple[str, ...]] = ("path", "protocol")
+    further: ClassVar[tuple[str, ...]] = ()
+
+    def read(self, findings: Findings) -> pd.DataFrame:
+        """Return the index table, list after list; what is wrong goes into the findings."""
+        return pd.concat(
+            self.read_list(findings, file, *(("train", "") if part == "train" else ("test", part)))
+            for part, file in self.lists.items()
+        )
+
+    def read_list(self, findings: Findings, file: str, role: str, protocol: str) -> pd.DataFrame:
+        """Return the index rows of one list."""
+        raise NotImplementedError
+
+    def table(self) -> pd.DataFrame:
+        """Return the checked index table; raise DataError with everything wrong with the files.
+
+        Counts are not compared with the published ones.
+        """
+        findings, packed = Findings(self.name, Path(self.config.root)), self._packed_side
+        check_root(findings, self.layout(findings.root), images=packed is None)
+        table = self.read(findings)[[*COLUMNS, *self.further]]
+        check_uses(findings, table, self.roles, self.unique)
+        paths = list(dict.fromkeys(table["path"]))
+        outside = [path for path in paths if leaves_root(path) or not is_text(path)]
+        findings.add_all("paths that leave the root", outside, "get the lists again")
+        if packed is None and not outside:
+            # each folder is listed once: on a network, asking for 460,000 files takes minutes
+            names: dict[str, set[str]] = {}
+            for folder in {path.rpartition("/")[0] for path in paths}:
+                there = findings.root / folder
+                names[folder] = set(os.listdir(there)) if there.is_dir() else set()
+            parts = ((path, *path.rpartition("/")) for path in paths)
+            missing = [path for path, folder, _, name in parts if name not in names[folder]]
+            advice = "unpack the archive again"
+            findings.add_all(f"images missing (of {len(paths):,})", missing, advice)
+        findings.stop()
+        return table
+
+    def layout(self, root: Path) -> tuple[Archive, ...]:
+        """Return the archives of the layout that lies below ``root``; the first one in doubt."""
+        first, other = (
+            any(len(archive.missing(root)) < len(archive.provides) for archive in archives)
+            for archives in (self.archives, self.other_archives)
+        )
+        return self.other_archives if other and not first else self.archives
+
+    def load(self) -> Dataset:
+        """Return the dataset; raise DataError with everything that is wrong."""
+        table = self.table()
+        if self.packed:
+            findings = Findings(self.name, self.packed.folder)
+            missing = self.packed.missing(table["path"].unique().tolist())
+            findings.add_all("images not packed", missing, "pack them again")
+            findings.stop()
+        train = table["role"] == "train"
+        dataset = Dataset(
+            self.name,
+            image_sets(table[train], self.opener)["train"],
+            self.protocols(table[~train]),
+            self.fingerprint(table),
+            self.metrics,
+        )
+        dataset = replace(dataset, counts=self.counts(table, dataset))
+        if not self.config.allow_counts:
+            sources = {**self.lists, **self.sources}
+            differences = count_differences(dataset.counts, self.expected)
+            findings = Findings(self.name, Path(self.config.root))
+            findings.add_all(
+                "counts that are not the published ones",
+                [f"{words}, by {sources[split]}" for split, words in differences],
+                "get the published files, or set allow_counts: true to go on with these",
+            )
+            findings.stop()
+        return dataset
+
+    @cached_property
+    def packed(self) -> PackedImages | None:
+        """The packed copy that images are read from; None where the files are."""
+        side = self._packed_side
+        return None if side is None else PackedImages(Path(self.config.root), side)
+
+    def opener(self, rows: pd.DataFrame) -> Callable[[int], Image.Image]:
+        """Return the opener of the images of these rows, in their order."""
+        paths = rows["path"].tolist()
+        if self.packed:
+            return self.packed.opener(paths)
+        return ReducingOpener(Path(self.config.root), paths)
+
+    def protocols(self, table: pd.DataFrame) -> dict[str, Protocol]:
+        """Return the protocols of all rows that are not for training, by name."""
+        return {
+            str(name): self.protocol(str(name), image_sets(rows, self.opener))
+            for name, rows in table.groupby("protocol", sort=False)
+        }
+
+    def protocol(self, name: str, sets: Mapping[str, ImageSet]) -> Protocol:
+        """Return the protocol of the image sets of its roles: test, or query and gallery."""
+        return Protocol(sets["test"] if "test" in sets else sets["query"], sets.get("gallery"))
+
+    def fingerprint(self, table: pd.DataFrame) -> str:
+        """Return the digest of the index table and of the bytes of packed images."""
+        columns = ("\n".join(table[column]) for column in COLUMNS)
+        return fingerprint_of(self.name, *columns, self.packed.digest if self.packed else "")
+
+    def counts(self, table: pd.DataFrame, dataset: Dataset) -> dict[str, dict[str, int]]:
+        """Return the counts of the dataset, to be compared with ``expected``."""
+        return dataset.counts
+
+    def beside(
+        self, names: Iterable[str], parent: str | None = None, **options: Any
+    ) -> "dict[str, IndexedLoader]":
+        """Return the loaders of further sets, in folders of ``parent`` or beside the root."""
+        folder = Path(self.config.root).resolve().parent if parent is None else Path(parent)
+        options |= {"allow_counts": self.config.allow_counts}
+        targets = {name: DATASETS[name].target for name in names}
+        return {
+            name: target(target.Config(root=str(folder / name), **options))
+            for name, target in targets.items()
+        }
+
+    @property
+    def _packed_side(self) -> int | None:
+        return getattr(self.config, "packed", None)
+
+
+def load_all(loads: Iterable[Callable[[], Dataset]], problems: Sequence[str] = ()) -> list[Dataset]:
+    """Return what each gives; raise one DataError with ``problems`` and all of theirs."""
+    loaded, found = [], list(problems)
+    for load in loads:
+        try:
+            loaded.append(load())
+        except DataError as error:
+            found.append(str(error))
+    if found:
+        raise DataError("\n".join(found))
+    return loaded
+
+
+def index_rows(
+    path: Iterable[object],
+    label: Values,
+    category: Values = "",
+    role: Values = "train",
+    protocol: Values = "",
+) -> pd.DataFrame:
+    """Return rows of an index table; each argument is one value for all rows, or one value each."""
+    # plain Python text: pandas' own text columns take seconds to walk through with 460,000 rows
+    path = path if isinstance(path, pd.Series) else pd.Series(list(path), dtype=object)
+    return pd.DataFrame(
+        dict(zip(COLUMNS, (path, label, category, role, protocol), strict=True)), dtype=object
+    )
+
+
+def check_root(findings: Findings, archives: Sequence[Archive], *, images: bool) -> None:
+    """Raise DataError unless all that the archives provide is there; ``images``: folders, too."""
+    root = findings.root
+    needed = {
+        path: archive.file
+        for archive in archives
+        for path in archive.provides
+        if images or not path.endswith("/")
+    }
+    whole = Archive("", tuple(needed))
+    missing = whole.missing(root)
+    if not missing:
+        return
+    below = sorted(path for path in root.iterdir() if path.is_dir()) if root.is_dir() else []
+    for folder in (*below, Path(os.path.abspath(root)).parent):
+        if not whole.missing(folder):
+            findings.fail(f"this is not the dataset's root, but {folder} is; give it as root")
+    if not root.is_dir():
+        findings.fail("no such directory; give the directory that the dataset was unpacked into")
+    state = "only partly unpacked" if len(missing) < len(needed) else "not the dataset's root"
+    findings.add_all(
+        f"files and folders missing (of {len(needed)}, {state})",
+        [f"{path} (of {needed[path]})" for path in missing],
+        f"'python -m benchmark data prepare {findings.dataset} --source ARCHIVE --root {root}' "
+        "unpacks them",
+    )
+    findings.stop()
+
+
+def check_uses(
+    findings: Findings, table: pd.DataFrame, roles: Sequence[str], unique: Sequence[str]
+) -> None:
+    """Report empty roles, images listed twice, and classes in two splits or several categories."""
+    empty = sorted(set(roles) - set(table["role"]))
+    findings.add_all(
+        f"roles without images (of {len(roles)})", empty, "the lists must give some for each"
+    )
+    train = table["role"] == "train"
+    paths = table["path"]  # a//b and ./a/b have one spelling
+    spelt = [PurePosixPath(p).as_posix() if "//" in p or "./" in p else p for p in paths]
+    table = table.assign(path=spelt)
+    twice = set(table["path"][table.duplicated(list(unique))])
+    twice |= set(table["path"][train]) & set(table["path"][~train])
+    findings.add_all("images listed twice", sorted(twice), "each must be listed once")
+    shared = sorted(set(table["label"][train]) & set(table["label"][~train]))
+    findings.add_all(
+        "classes in both splits", shared, "retrieval is tested on classes unseen in training"
+    )
+    pairs = table[["label", "category"]].drop_duplicates()
+    mixed = sorted(set(pairs["label"][pairs["label"].duplicated()]))
+    findings.add_all("classes in several categories", mixed, "each must have one")
+
+
+def image_sets(
+    rows: pd.DataFrame, opener: Callable[[pd.DataFrame], Callable[[int], Image.Image]]
+) -> dict[str, ImageSet]:
+    """Return the image set of each role; all of them share the numbers of classes and categories.
+
+    ``opener`` makes that of some rows. Without rows, the only set is an empty one for training.
+    """
+    labels = pd.factorize(rows["label"], sort=True)[0].astype(np.int64)
+    categories = None
+    if (rows["category"] != "").any():
+        categories = pd.factorize(rows["category"], sort=True)[0].astype(np.int64)
+    roles = rows["role"].to_numpy()
+    sets = {}
+    for role in rows["role"].unique().tolist() or ["train"]:
+        chosen = roles == role
+        sets[role] = ImageSet(
+            labels[chosen],
+            rows["path"][chosen].tolist(),
+            opener(rows[chosen]),
+            None if categories is None else categories[chosen],
+        )
+    return sets

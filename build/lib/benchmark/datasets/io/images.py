@@ -1,0 +1,180 @@
+"""Image files: the only place that decodes them.
+
+Pillow tries every format that it knows, whatever the suffix says, and starts Ghostscript for
+PostScript. Here it is given the formats to read; its own limit refuses images of too many pixels.
+"""
+
+import contextlib
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from PIL import ExifTags, Image, ImageOps, TiffImagePlugin, UnidentifiedImageError, WebPImagePlugin  # noqa: F401 - else PIL imports all its plugins
+from PIL.JpegImagePlugin import JpegImageFile
+
+from benchmark.core.errors import DataError
+
+# Pillow's words on damage name no file; a filter once, because to change filters brings back the
+# warnings that were shown already.
+warnings.filterwarnings("ignore", module=r"PIL\.")
+
+FORMATS = ("JPEG", "PNG", "GIF", "BMP", "WEBP", "TIFF", "PPM")  # MPO is opened as JPEG
+IMAGE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff"})
+IGNORED = frozenset({"thumbs.db", "desktop.ini"})
+UPRIGHT = 1  # EXIF orientation
+SIDEWAYS = (5, 6, 7, 8)  # EXIF orientations that exchange width and height
+
+Divisor = Callable[[tuple[int, int]], int]  # (width, height) of an upright image -> 1, 2, 4 or 8
+Picture = Image.Image | np.ndarray  # as Pillow has it, or uint8 (height, width, 3) in RGB
+
+
+def is_ignored(name: str) -> bool:
+    """Say whether a file is one that systems leave beside images."""
+    return name.startswith(".") or name.lower() in IGNORED
+
+
+@contextlib.contextmanager
+def opened(source: Path | BinaryIO, name: str | None = None) -> Iterator[Image.Image]:
+    """Open an image; whatever its decoder raises, also while the caller decodes, is a DataError."""
+    try:
+        with Image.open(source, formats=FORMATS) as image:
+            yield image
+    except Exception as error:  # damaged files make the decoders fail in any way
+        unknown = isinstance(error, UnidentifiedImageError)  # whose words name an object in memory
+        reason = "not an image of a known format" if unknown else str(error) or type(error).__name__
+        raise DataError(
+            f"cannot decode {name or source}: {reason}; replace the file by one of "
+            f"{', '.join(FORMATS)}, or take it out of the dataset"
+        ) from error
+
+
+def orientation(image: Image.Image) -> int:
+    """Return the EXIF orientation of an opened image."""
+    return image.getexif().get(ExifTags.Base.Orientation, UPRIGHT)
+
+
+def open_image(
+    source: Path | BinaryIO, name: str | None = None, divisor: Divisor | None = None
+) -> Image.Image:
+    """Return the decoded image in a file, upright by its EXIF tag, in mode L or RGB.
+
+    Transparency becomes white; 16-bit grey is scaled to 8 bits. ``divisor`` maps the image's size
+    to the number by which its sides may be divided, rounded up; only upright JPEGs are reduced.
+    Raise DataError, with ``name`` or the path, for anything that cannot be decoded.
+    """
+    with opened(source, name) as image:
+        if divisor is not None:
+            _reduce(image, divisor)
+        return upright(image)
+
+
+def open_pixels(path: Path, divisor: Divisor | None = None, *, stored: bool = False) -> Picture:
+    """Return what ``open_image`` does; with ``stored``, not turned and in the stored mode.
+
+    A JPEG that is shown whole comes as its pixels: libjpeg-turbo decodes it to the same bits in two
+    thirds of the time, without Pillow's copies. Raise DataError as ``open_image`` does.
+    """
+    with opened(path) as image:
+        reduced = divisor is not None and _reduce(image, divisor)
+        if not reduced and (stored or orientation(image) == UPRIGHT):
+            pixels = _jpeg_pixels(image)
+            if pixels is not None:
+                return pixels
+        if stored:
+            image.load()
+            return image.convert("RGB") if image.mode == "LAB" else image  # Pillow has no LAB to L
+        return upright(image)
+
+
+def upright(image: Image.Image) -> Image.Image:
+    """Return an image turned by its EXIF tag, in mode L or RGB."""
+    ImageOps.exif_transpose(image, in_place=True)
+    if image.mode == "L" or (image.mode == "RGB" and not image.has_transparency_data):
+        return image
+    if image.mode == "F" or image.mode.startswith("I"):
+        # 16-bit grey: 0..65535 becomes 0..255, where PIL's own conversion clips at 255
+        values = np.asarray(image)
+        if values.dtype.kind == "f" or values.min() < 0 or values.max() > 65535:
+            raise ValueError(
+                f"its grey values (mode {image.mode}) do not fit 16 bits; save it with 8 or 16"
+            )
+        return Image.fromarray(((values.astype(np.uint32) * 255 + 32767) // 65535).astype(np.uint8))
+    if image.has_transparency_data:
+        layer = image.convert("RGBA")
+        white = Image.new("RGBA", layer.size, "white")
+        return Image.alpha_composite(white, layer).convert("RGB")
+    return image.convert("RGB")
+
+
+def _reduce(image: Image.Image, divisor: Divisor) -> bool:
+    """Let a JPEG be decoded with divided sides, from fewer coefficients; return whether it is.
+
+    A rotated one stays whole: what rounding adds to its sides would end up on the left or top.
+    """
+    width, height = image.size
+    turn = orientation(image)
+    number = divisor((height, width) if turn in SIDEWAYS else (width, height))
+    if number == 1 or turn != UPRIGHT or not isinstance(image, JpegImageFile):
+        return False
+    image.draft(None, (width // number, height // number))
+    return True
+
+
+def _jpeg_pixels(image: Image.Image) -> np.ndarray | None:
+    """Return the pixels of a whole JPEG in RGB; None for what Pillow has to look at."""
+    if not isinstance(image, JpegImageFile) or image.mode != "RGB" or image.fp is None:
+        return None
+    import simplejpeg  # what opens no such files does without
+
+    image.fp.seek(0)
+    data = image.fp.read()
+    # damaged: Pillow reads some of these, and says what is wrong with others
+    with contextlib.suppress(ValueError):
+        # A second frame may have another size than the one that Pillow has compared with its limit.
+        if simplejpeg.decode_jpeg_header(data)[:2] == image.size[::-1]:
+            return simplejpeg.decode_jpeg(data)
+    return None
+
+
+class Opener:
+    """Opens image number i below a root; a class, so that worker processes can receive it.
+
+    Images are cropped to their boxes, if there are any: (N, 4) of left, top, right, bottom, rounded
+    to whole pixels. The part of a box beyond the edges of the image is left out.
+    """
+
+    def __init__(self, root: Path, paths: Sequence[str], boxes: np.ndarray | None = None):
+        self.root, self.paths, self.boxes = root, paths, boxes
+
+    def __call__(self, index: int) -> Image.Image:
+        image = open_image(self.root / self.paths[index])
+        return image if self.boxes is None else self._cropped(image, index, self.boxes)
+
+    def stored(self, index: int) -> Picture:
+        """Return image number i as it is stored; see ``open_pixels``."""
+        picture = open_pixels(self.root / self.paths[index], stored=True)
+        if self.boxes is None:
+            return picture
+        image = Image.fromarray(picture) if isinstance(picture, np.ndarray) else picture
+        return self._cropped(image, index, self.boxes)
+
+    def _cropped(self, image: Image.Image, index: int, boxes: np.ndarray) -> Image.Image:
+        box = [round(edge) for edge in boxes[index].tolist()]
+        left, top = max(box[0], 0), max(box[1], 0)
+        right, bottom = min(box[2], image.width), min(box[3], image.height)
+        if left >= right or top >= bottom:
+            raise DataError(
+                f"{self.root / self.paths[index]} is {image.width} x {image.height} pixels, and "
+                f"its box {box} lies outside; get the image and the ground truth again"
+            )
+        return image.crop((left, top, right, bottom))
+
+
+class ReducingOpener(Opener):
+    """An opener that can also decode images at a part of their size."""
+
+    def reduced(self, index: int, divisor: Divisor) -> Picture:
+        """Return image number i; see ``open_pixels``."""
+        return open_pixels(self.root / self.paths[index], divisor)

@@ -1,0 +1,123 @@
+"""Samplers, found by their registry: which images make each batch. Nothing here imports torch.
+
+An epoch of batches is a pure function of the data, the seed and its number.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from benchmark.core.errors import DataError, Problem
+from benchmark.core.options import build, problems
+from benchmark.core.registry import Registry
+from benchmark.core.seeding import derive
+
+SAMPLERS = Registry("sampler", "benchmark.input.samplers")
+
+WHOLE = "random"  # the sampler whose one batch of all images holds each once
+
+
+class Sampler(ABC):
+    """Make the batches of an epoch; nothing is remembered between epochs or has to be saved.
+
+    ``pooled``: batches are mined from embeddings of a pool of images; see ``mined_triplets``.
+    """
+
+    Config: ClassVar[type]
+    pooled: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        config: Any,
+        *,
+        labels: np.ndarray,
+        categories: np.ndarray | None,
+        batch_size: int,
+        seed: int,
+    ):
+        self.config, self.batch_size, self.seed = config, batch_size, seed
+        self.labels = np.asarray(labels)
+        self.categories = None if categories is None else np.asarray(categories)
+        if wrong := self.check(config, batch_size):
+            raise DataError("; ".join(wrong))
+        self.prepare()
+        if len(self.labels) and not self.epoch(0):  # without images nothing is trained
+            raise DataError(
+                f"one epoch would have no batch: {len(self.labels)} training images of "
+                f"{len(np.unique(self.labels))} classes do not fill a batch of {batch_size} with "
+                f"{config}; choose a smaller batch size or fewer samples per class"
+            )
+
+    @classmethod
+    def check(cls, config: Any, batch_size: int) -> list[str]:
+        """Return what is wrong with the batch size under this configuration."""
+        return []
+
+    def prepare(self) -> None:  # noqa: B027 - optional
+        """Check and index the data; raise DataError."""
+
+    @abstractmethod
+    def batches(self, generator: np.random.Generator) -> list[np.ndarray]:
+        """Return the batches of one epoch, int64 (B,) each."""
+
+    def pool(self, number: int) -> np.ndarray:
+        """Return the images (N,) that the network embeds for epoch ``number``, if ``pooled``."""
+        raise NotImplementedError
+
+    def mined(self, number: int, embeddings: np.ndarray) -> list[np.ndarray]:
+        """Return the batches of epoch ``number``, given the rows (N, D) of its pool."""
+        raise NotImplementedError
+
+    def epoch(self, number: int) -> list[np.ndarray]:
+        """Return the batches of epoch ``number`` (from 0)."""
+        return self.batches(np.random.default_rng(derive(self.seed, "sampler", number)))
+
+
+def create_sampler(
+    name: str,
+    params: Mapping[str, Any],
+    *,
+    labels: np.ndarray,
+    categories: np.ndarray | None,
+    batch_size: int,
+    seed: int,
+) -> Sampler:
+    """Return the sampler registered as ``name`` of images with labels and categories (N,).
+
+    A batch of all images leaves it no choice: then each epoch is one batch, in random order.
+    """
+    target = SAMPLERS[name].target
+    config = build(target.Config, dict(params), f"sampler '{name}'")
+    if batch_size == len(labels) and not target.pooled:
+        target = SAMPLERS[WHOLE].target
+    return target(config, labels=labels, categories=categories, batch_size=batch_size, seed=seed)
+
+
+def check(name: str, params: Mapping[str, Any], batch_size: int) -> list[Problem]:
+    """Return what is wrong with a sampler's parameters or batch size, without data."""
+    target = SAMPLERS[name].target
+    wrong = problems(target.Config, dict(params), f"sampler '{name}'")
+    return wrong or [Problem(words) for words in target.check(target.Config(**params), batch_size)]
+
+
+def shuffled(batches: Sequence[np.ndarray], generator: np.random.Generator) -> list[np.ndarray]:
+    """Return the batches in random order, each with its images in random order."""
+    order = generator.permutation(len(batches)).tolist()
+    return [generator.permutation(batches[number]) for number in order]
+
+
+def divisibility(samples_per_class: int, batch_size: int) -> list[str]:
+    """Return the problem of a batch that cannot be made of ``samples_per_class`` each."""
+    if batch_size % samples_per_class:
+        lower = batch_size // samples_per_class * samples_per_class
+        nearest = " or ".join(str(size) for size in (lower, lower + samples_per_class) if size)
+        return [
+            f"batch size {batch_size} is not divisible by samples_per_class {samples_per_class}; "
+            f"choose a batch size of {nearest}"
+        ]
+    if batch_size < 2 * samples_per_class:
+        words = f"batch size {batch_size} is one class of {samples_per_class}"
+        return [f"{words}; at least two are needed"]
+    return []

@@ -1,0 +1,244 @@
+"""Batches shared by categories, whose classes resemble each other: they hold hard negatives."""
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from benchmark.core.errors import DataError
+from benchmark.core.options import option
+from benchmark.input.samplers import SAMPLERS, Sampler, divisibility, shuffled
+from benchmark.input.samplers.classes import NoOptions
+
+MOST_PASSES = 100  # an epoch of more passes over the images is a mistake
+
+
+class CategorySampler(Sampler):
+    """A sampler of datasets whose classes belong to categories.
+
+    After ``prepare``, ``classes`` maps each category to the images of its classes, int64 (n,) each.
+    """
+
+    least = 2  # categories that it needs
+    classes: dict[int, list[np.ndarray]]
+
+    def prepare(self) -> None:
+        """Index the classes of each category; raise DataError when there are too few categories."""
+        name, advice = type(self).__name__, "use the sampler 'm_per_class'"
+        if self.categories is None:
+            raise DataError(f"{name} needs categories, and this dataset has none; {advice}")
+        order = np.lexsort((self.labels, self.categories))
+        pairs = np.stack([self.categories[order], self.labels[order]])
+        starts = np.flatnonzero((np.diff(pairs) != 0).any(0)) + 1
+        self.classes = {}
+        for images in np.split(order, starts):
+            self.classes.setdefault(int(self.categories[images[0]]), []).append(images)
+        if len(self.classes) < self.least:
+            raise DataError(
+                f"{name} needs {self.least} categories or more, and this dataset has "
+                f"{len(self.classes)}; {advice}"
+            )
+
+
+class GroupSampler(CategorySampler):
+    """A category sampler whose batches are shared by every group of ``nb_categories`` categories.
+
+    Groups are many where categories are: 98 make 4,753 pairs and 3.6 million fours.
+    """
+
+    @dataclass(frozen=True, kw_only=True)
+    class Config:
+        """Options of the sampler."""
+
+        batches_per_pair: int = option(
+            10, at_least=1, help="batches drawn from each pair of categories in an epoch"
+        )
+        nb_categories: int = option(2, at_least=1, help="categories that share a batch")
+        largest: int = option(
+            0, at_least=0, help="draw from this many categories, those of most images; 0: from all"
+        )
+
+    @classmethod
+    def check(cls, config: Any, batch_size: int) -> list[str]:
+        """Return the problem of fewer categories to draw from than share a batch."""
+        words = (
+            f"largest {config.largest} leaves fewer than the {config.nb_categories} categories "
+            "that share a batch; raise it, or give 0 to draw from all"
+        )
+        return [words] if 0 < config.largest < config.nb_categories else []
+
+    def prepare(self) -> None:
+        """Index the classes of the categories; raise DataError for too few or too many groups."""
+        self.least = self.config.nb_categories
+        super().prepare()
+        if self.config.largest:
+            sizes = {number: sum(map(len, found)) for number, found in self.classes.items()}
+            taken = sorted(sizes, key=lambda number: -sizes[number])[: self.config.largest]
+            self.classes = {number: self.classes[number] for number in sorted(taken)}
+        count = math.comb(len(self.classes), self.least) * self.config.batches_per_pair
+        if count * self.batch_size > MOST_PASSES * len(self.labels):
+            raise DataError(
+                f"{type(self).__name__}: an epoch would have {count:,} batches, from each group of "
+                f"{self.least} out of {len(self.classes)} categories; that is more than "
+                f"{MOST_PASSES} times the {len(self.labels):,} training images. Set 'largest' to "
+                "draw from the categories of most images alone, or lower 'batches_per_pair'"
+            )
+
+    def groups(self) -> list[tuple[int, ...]]:
+        """Return every group of categories that shares a batch."""
+        return list(itertools.combinations(sorted(self.classes), self.least))
+
+
+def endless(classes: Sequence[np.ndarray], generator: np.random.Generator) -> Iterator[int]:
+    """Yield the images of classes put in random order; after the last comes the first."""
+    order = generator.permutation(len(classes)).tolist()
+    return itertools.cycle(np.concatenate([classes[number] for number in order]).tolist())
+
+
+def taken(windows: Iterable[Iterator[int]], count: int) -> np.ndarray:
+    """Return the next ``count`` images of each window, one after the other."""
+    return np.array([image for window in windows for image in itertools.islice(window, count)])
+
+
+def shares(categories: int, samples_per_class: int, batch_size: int) -> list[str]:
+    """Return the problem of a batch that ``categories`` cannot share equally.
+
+    A share is made of ``samples_per_class`` images each; 0 and 1 let it have any size.
+    """
+    step = categories * max(samples_per_class, 1)
+    if batch_size % step == 0:
+        return []
+    each = f" with samples_per_class {samples_per_class}" if samples_per_class > 1 else ""
+    return [
+        f"batch size {batch_size} cannot be shared by {categories} categories{each}; choose a "
+        f"multiple of {step}"
+    ]
+
+
+@SAMPLERS.register("category_pairs", display="category pairs")
+class CategoryPairsSampler(GroupSampler):
+    """Share each batch equally between the categories of a pair; every pair has its turns.
+
+    Classes of one category resemble each other, so that a batch holds many hard negatives. A share
+    takes classes in random order and m images of each without replacement, with replacement of a
+    class of fewer than m. A category of too few classes gives a shorter share. With
+    ``samples_per_class`` 0, whole classes are taken as long as they fit. The batches of an epoch
+    are shuffled, and the images of each. Idea: Cakir et al., CVPR 2019, supplement A.
+    """
+
+    @dataclass(frozen=True, kw_only=True)
+    class Config(GroupSampler.Config):
+        """Options of the sampler."""
+
+        samples_per_class: int = option(
+            4, at_least=0, help="images of each class in a batch; 0: all images of the class"
+        )
+
+    @classmethod
+    def check(cls, config: Config, batch_size: int) -> list[str]:
+        """Return the problem of a batch size that the categories cannot share equally."""
+        size = config.samples_per_class
+        if size == 1:
+            return ["samples_per_class 1 leaves no positive in a batch; give 2 or more, or 0"]
+        problems = super().check(config, batch_size)
+        problems += divisibility(size, batch_size) if size else []
+        return problems or shares(config.nb_categories, size, batch_size)
+
+    def prepare(self) -> None:
+        """Index the classes of each category; raise DataError for data that cannot be drawn."""
+        super().prepare()
+        share = self.batch_size // self.config.nb_categories
+        large = [number for number, found in self.classes.items() if min(map(len, found)) > share]
+        if large and not self.config.samples_per_class:
+            raise DataError(
+                f"categories {large} have no class that fits into a share of {share} images; "
+                "choose a larger batch size, or samples_per_class above 0"
+            )
+
+    def batches(self, generator: np.random.Generator) -> list[np.ndarray]:
+        """Return the batches of one epoch."""
+        size, made = self.config.samples_per_class, []
+        for group in (each for each in self.groups() for _ in range(self.config.batches_per_pair)):
+            picks = []
+            for category in group:
+                free, classes = self.batch_size // len(group), self.classes[category]
+                for number in generator.permutation(len(classes)).tolist():
+                    images = classes[number]
+                    wanted = size or len(images)
+                    if wanted <= free:
+                        picks.append(generator.choice(images, wanted, replace=len(images) < wanted))
+                        free -= wanted
+                    if free < max(size, 1):
+                        break
+            made.append(np.concatenate(picks))
+        return shuffled(made, generator)
+
+
+@SAMPLERS.register("category_windows", display="category windows")
+class CategoryWindowsSampler(GroupSampler):
+    """Share each batch between the categories of a pair, by windows over their classes.
+
+    For each epoch the classes of a category are put in random order, one after the other with all
+    their images. A share is the next window of that row, so that all classes are whole but those
+    at the ends of a window. The pairs come in random order, the batches of one pair in a row.
+    Source: Cakir et al., CVPR 2019, section 4.2 and supplement A, and their MATLAB code.
+    """
+
+    @dataclass(frozen=True, kw_only=True)
+    class Config(GroupSampler.Config):
+        """Options of the sampler."""
+
+        batches_per_pair: int = option(
+            5, at_least=1, help="batches drawn from each pair of categories in an epoch"
+        )
+
+    @classmethod
+    def check(cls, config: Config, batch_size: int) -> list[str]:
+        """Return the problem of a batch size that the categories cannot share equally."""
+        return super().check(config, batch_size) or shares(config.nb_categories, 0, batch_size)
+
+    def batches(self, generator: np.random.Generator) -> list[np.ndarray]:
+        """Return the batches of one epoch."""
+        share = self.batch_size // self.config.nb_categories
+        windows = {
+            category: endless(classes, generator) for category, classes in self.classes.items()
+        }
+        groups = self.groups()
+        return [
+            taken([windows[category] for category in groups[number]], share)
+            for number in generator.permutation(len(groups)).tolist()
+            for _ in range(self.config.batches_per_pair)
+        ]
+
+
+@SAMPLERS.register("category_and_rest", display="one category and the rest")
+class CategoryAndRestSampler(CategorySampler):
+    """Take half of each batch from one labelled category, half from classes without a category.
+
+    The classes without a category are those of the last one, where VehicleID numbers its
+    ``unknown``. Halves are windows over whole classes in random order, as in ``category_windows``.
+    A category of N images has 2N / B batches of an epoch, rounded up, in a row; the categories
+    come in their own order. Source: Cakir et al., CVPR 2019, supplement A, and their MATLAB code.
+    """
+
+    Config = NoOptions
+
+    @classmethod
+    def check(cls, config: NoOptions, batch_size: int) -> list[str]:
+        """Return the problem of a batch size without two halves."""
+        return shares(2, 0, batch_size)
+
+    def batches(self, generator: np.random.Generator) -> list[np.ndarray]:
+        """Return the batches of one epoch."""
+        half = self.batch_size // 2
+        *labelled, last = sorted(self.classes)
+        rest = endless(self.classes[last], generator)
+        made = []
+        for category in labelled:
+            own = endless(self.classes[category], generator)
+            turns = math.ceil(sum(map(len, self.classes[category])) / half)
+            made += [taken([rest, own], half) for _ in range(turns)]
+        return made

@@ -1,0 +1,146 @@
+"""BlackBoxAP: exact ranks, differentiated by perturbing the ranker."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from benchmark.core.options import option
+from benchmark.losses import LOSSES
+from benchmark.losses.base import RankingLoss
+from benchmark.losses.kernels.ranking import AveragePrecision
+from benchmark.losses.kernels.relation import (
+    Group,
+    block_elements,
+    block_losses,
+    chunks,
+    count_at_least,
+)
+
+# From this many positives on, sorting takes less time than comparing pairs; the counts are equal.
+SORT_FROM_POSITIVES = 64
+
+# Ranks of positives (b, P) among themselves and among negatives (b, N), and a function that returns
+# by how much ranks of positives (b, P) and negatives (b, N) change when the positives move (b, P).
+Ranks = tuple[Tensor, Tensor, Callable[[Tensor], tuple[Tensor, Tensor]]]
+
+
+@LOSSES.register(
+    "blackbox_ap", display="BlackBoxAP", paper="Rolinek et al., CVPR 2020", stochastic=True
+)
+class BlackBoxAP(RankingLoss):
+    """Mean over queries of the exact 1 - AP; the gradient is a difference quotient of the ranker.
+
+    Ranks are divided by the number R of ranked items. With g = d loss / d ranks, the gradient with
+    respect to the scores s is (ranks(s + lambda g) - ranks(s)) / lambda. Only positives have g not
+    0, so the rank of a negative changes by the number of positives that overtake it: no sorting for
+    few positives, time O(sum of |P| x R), one sort for many, O(Q x R log R). Memory O(Q x R). Tied
+    items share the worst of their ranks, so that collapsed embeddings do not count as ranked.
+
+    A margin disturbs the scores first: positives lose, negatives gain margin/2 x |standard normal|,
+    drawn in every call, as the published code of ROADMAP does; with ``fixed_margin`` margin/2
+    itself, as the loss's own paper has it. g is that of the mean loss: a factor on the loss scales
+    the gradient.
+    """
+
+    @dataclass(frozen=True, kw_only=True)
+    class Config(RankingLoss.Config):
+        lambda_val: float = option(
+            4.0,
+            above=0.0,
+            help="size of the step that perturbs the scores",
+            search={"times": [0.1, 10.0]},
+        )
+        margin: float = option(
+            0.02,
+            at_least=0.0,
+            help="scale of what is added against the right ranking",
+            search={"linear": [0.0, 0.1]},
+        )
+        fixed_margin: bool = option(
+            False, help="add half the margin itself, not random amounts of that scale"
+        )
+
+    def rank(self, scores, relation, scale, gradient, generator):
+        include, step = self.config.include_query, self.config.lambda_val
+        ranked = relation.references - (relation.own and not include)
+        elements, measure, every = block_elements(scores.device), AveragePrecision(), slice(None)
+        noise = self._noise(scores, generator)
+
+        def read(block: Group) -> tuple[Tensor, Tensor]:
+            rows = scores[block.queries]
+            own = rows.gather(1, block.columns)
+            if noise is not None:
+                push = noise[block.queries]
+                rows += push
+                own -= push.gather(1, block.columns)
+            return rows, own
+
+        def evaluate(block: Group, own: Tensor, negatives: Tensor) -> tuple[Tensor, ...]:
+            count = own.shape[1]
+            ranks = by_sorting if count >= SORT_FROM_POSITIVES else by_pairs
+            among, behind, changes = ranks(own, negatives, elements)
+            rank = among + behind
+            losses = 1.0 - measure.gain(among, rank, block, every) / count
+            if not gradient:
+                return (losses,)
+            factor = step * scale * ranked / count
+            _, falls = measure.slopes(among, rank, factor, block, every)
+            return losses, *(change.div_(step * ranked) for change in changes(own + falls))
+
+        blocks = relation.blocks(include, elements, linear=(SORT_FROM_POSITIVES, elements))
+        values, derivative = block_losses(scores, relation, blocks, read, evaluate, gradient)
+        # comparisons hide NaN; a NaN anywhere in a row must show in its value
+        return values + scores.sum(1) * 0.0, derivative
+
+    def _noise(self, scores: Tensor, generator: torch.Generator | None) -> Tensor | None:
+        """Return what negatives gain and positives lose (Q, R), or None without a margin."""
+        if self.config.margin == 0.0:
+            return None
+        if self.config.fixed_margin:
+            return scores.new_full((1, 1), self.config.margin / 2).expand_as(scores)
+        device = scores.device if generator is None else generator.device
+        noise = torch.randn(scores.shape, generator=generator, dtype=scores.dtype, device=device)
+        return noise.abs_().mul_(self.config.margin / 2).to(scores.device)
+
+
+def by_pairs(own: Tensor, negatives: Tensor, elements: int) -> Ranks:
+    """Return the ranks of positives (b, P) and negatives (b, N) by comparing pairs: O(P x N)."""
+    parts = chunks(own.shape[1], len(own) * max(own.shape[1], negatives.shape[1]), elements)
+    among, behind = (
+        torch.cat([count_at_least(x.unsqueeze(1), own[:, p].unsqueeze(2)) for p in parts], dim=1)
+        for x in (own, negatives)
+    )
+
+    def changes(moved: Tensor) -> tuple[Tensor, Tensor]:
+        of_negatives, of_own = torch.zeros_like(negatives), torch.empty_like(moved)
+        for part in parts:
+            before, after = own[:, part].unsqueeze(2), moved[:, part].unsqueeze(2)
+            overtaken = torch.ge(negatives.unsqueeze(1), before, out=moved.new_empty(0))
+            overtaken -= torch.ge(negatives.unsqueeze(1), after, out=moved.new_empty(0))
+            of_negatives += overtaken.sum(1)
+            of_own[:, part] = count_at_least(moved.unsqueeze(1), after) - among[:, part]
+            of_own[:, part] -= overtaken.sum(2)
+        return of_own, of_negatives
+
+    return among, behind, changes
+
+
+def by_sorting(own: Tensor, negatives: Tensor, elements: int) -> Ranks:
+    """Return the same ranks by sorting: time O((P + N) log(P + N))."""
+
+    def at_least(ascending: Tensor, bounds: Tensor) -> Tensor:
+        return (ascending.shape[1] - torch.searchsorted(ascending, bounds)).to(bounds.dtype)
+
+    ascending, ascending_negatives = own.sort(1).values, negatives.sort(1).values
+    among, behind = at_least(ascending, own), at_least(ascending_negatives, own)
+
+    def changes(moved: Tensor) -> tuple[Tensor, Tensor]:
+        ordered = moved.sort(1).values
+        of_own = at_least(ordered, moved) + at_least(ascending_negatives, moved)
+        overtaken = torch.searchsorted(ascending, negatives, right=True)
+        overtaken -= torch.searchsorted(ordered, negatives, right=True)
+        return of_own - (among + behind), overtaken.to(moved.dtype)
+
+    return among, behind, changes

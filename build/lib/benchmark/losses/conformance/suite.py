@@ -1,0 +1,619 @@
+"""What an implementation of a ranking loss has to do on batches made for the purpose."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import importlib.util
+import inspect
+import math
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from itertools import accumulate
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, distributed, multiprocessing, nn
+from torch.autograd.profiler import profile
+from torch.nn.functional import normalize
+
+from benchmark.core.errors import BenchmarkError, ConfigError
+from benchmark.core.interrupts import held_back_from_workers, leave_interrupts_to_parent
+from benchmark.core.options import build
+from benchmark.losses.base import Loss
+from benchmark.losses.conformance.formulas import (
+    BFLOAT16,
+    FLOAT32,
+    FLOAT64,
+    Answer,
+    Case,
+    Mismatch,
+    Reference,
+    draws,
+    expected,
+    mean,
+)
+
+# Scores of one query must differ by more than float32 rounds them, or they may change places.
+SMALLEST_GAP = 4e-6
+ATTEMPTS = 200
+ALLOWED = (
+    "MODULE:OBJECT, FILE.py:OBJECT or FILE.py of a function of (embeddings, labels), a "
+    "torch.nn.Module, or a class that is made without arguments"
+)
+# Names under which implementations take references, and their labels.
+REFERENCE_ARGUMENTS = (("reference_embeddings", "reference_labels"), ("ref_emb", "ref_labels"))
+# An implementation says with these that it does not do what it is asked for.
+REFUSALS = (ValueError, NotImplementedError, AssertionError, BenchmarkError)
+MEMORY_SIZES = (96, 192)
+# The formula taken literally compares all triples: memory of batch^3 and no more.
+LARGEST_EXPONENT = 3.3
+SCALING, PROCESSES, SECONDS = "scaling over processes", 2, 120
+Result = Literal["passed", "failed", "not applicable"]
+# From a batch to what is wrong with the candidate on it, None when nothing is.
+Problem = Callable[[Case], Mismatch | None]
+TENSORS = ("embeddings", "labels", "references", "reference_labels")  # of a case
+MOST_TRIALS = 200  # of smaller batches
+PLAIN = 1000.0  # times what is allowed
+
+
+def mixed(name: str, classes: Sequence[int], dim: int, seed: int, *, narrow: bool = False) -> Case:
+    """Return classes of these sizes around random directions, in random order.
+
+    The ranking is a fair one, far from perfect. With ``narrow`` all scores lie near each other,
+    where every sigmoid is in its bend. Large batches cannot keep their scores apart.
+    """
+    labels = _labels(classes)
+    for attempt in range(ATTEMPTS if len(labels) < 100 else 1):
+        generator = torch.Generator().manual_seed(1000 * seed + attempt)
+        centers = torch.randn(len(classes), dim, generator=generator)
+        rows = centers[labels] + 1.2 * torch.randn(len(labels), dim, generator=generator)
+        order = torch.randperm(len(labels), generator=generator)
+        case = Case(name, _rounded((rows + 8.0 if narrow else rows)[order]), labels[order])
+        if _keeps_order(case):
+            break
+    return case
+
+
+def in_order(case: Case) -> Case:
+    """Return the batch sorted by its labels."""
+    return case.subset(case.labels.argsort(stable=True))
+
+
+def perfect(name: str, classes: Sequence[int]) -> Case:
+    """Return classes whose images are equal, at a right angle to those of other classes."""
+    labels = _labels(classes)
+    return Case(name, torch.eye(len(classes), dtype=torch.float64)[labels], labels, exact=True)
+
+
+def lattice(name: str, classes: Sequence[int], seed: int, directions: int = 12) -> Case:
+    """Return rows among a few directions of which every two have a score of k/2, so that rows are
+    repeated within and across classes and most scores are tied."""
+    generator = torch.Generator().manual_seed(seed)
+    signs = torch.randint(0, 2, (directions, 4), generator=generator) - 0.5
+    choices = torch.cat([signs.double(), torch.eye(4, dtype=torch.float64)])
+    labels = _labels(classes)
+    pick = torch.randint(0, len(choices), (len(labels),), generator=generator)
+    return Case(name, choices[pick], labels, exact=True)
+
+
+def with_references() -> Case:
+    """Return a batch of which the first rows query the others."""
+    case = mixed("6 queries, 24 references", [5] * 6, 10, 11)
+    rows, labels = case.embeddings, case.labels
+    return Case(case.name, rows[:6], labels[:6], rows[6:], labels[6:])
+
+
+@cache
+def ordinary_batches() -> list[Case]:
+    """Return batches that every implementation has to take: equal classes, sorted by label."""
+    batches = [
+        mixed("six classes of four", [4] * 6, 16, 1),
+        mixed("scores near each other", [4] * 6, 8, 2, narrow=True),
+        mixed("two classes of nine", [9] * 2, 6, 3),
+        mixed("thirty pairs", [2] * 30, 32, 4),
+        mixed("24 classes of five", [5] * 24, 24, 14),
+    ]
+    return [in_order(case) for case in batches]
+
+
+@cache
+def unusual_batches() -> dict[str, list[Case]]:
+    """Return by check the batches that implementations tend to forget."""
+    equal = perfect("all images equal", [4] * 3)
+    equal = replace(equal, embeddings=equal.embeddings[:1].repeat(12, 1))
+    return {
+        "perfect ranking": [
+            perfect("six perfect classes of four", [4] * 6),
+            perfect("96 perfect classes of four", [4] * 96),
+        ],
+        "unequal classes": [
+            mixed("classes of 7, 5, 4 and 2", [7, 5, 4, 2], 12, 5),
+            mixed("classes of 20, 3 and 2", [20, 3, 2], 10, 6, narrow=True),
+        ],
+        "classes of one image": [
+            mixed("classes of 4, 3, 1, 1 and 1", [4, 3, 1, 1, 1], 8, 7),
+            mixed("one pair among ten", [2] + [1] * 8, 6, 8, narrow=True),
+        ],
+        "one class": [
+            mixed("eight images of one class", [8], 8, 9),
+            mixed("two images of one class", [2], 4, 10),
+        ],
+        "ties": [lattice("tied scores", [4] * 3, seed, 6) for seed in (1, 2, 3)],
+        "duplicates": [*(lattice("repeated images", [4] * 4, seed, 0) for seed in (4, 5)), equal],
+    }
+
+
+def _labels(classes: Sequence[int]) -> Tensor:
+    return torch.repeat_interleave(torch.arange(len(classes)), torch.tensor(classes))
+
+
+def _rounded(rows: Tensor) -> Tensor:
+    return normalize(rows, dim=1).float().double()
+
+
+def _keeps_order(case: Case) -> bool:
+    """Say whether rounding leaves the order of the scores of every query as it is."""
+    unit = normalize(case.embeddings, dim=1)
+    return bool((unit @ unit.T).sort(1).values.diff(dim=1).min() > SMALLEST_GAP)
+
+
+def _narrowed(case: Case, dim: int) -> Case | None:
+    """Return the batch in its first ``dim`` dimensions, None if that makes scores tie."""
+    if case.exact or case.references is not None:
+        return None
+    case = replace(case, embeddings=_rounded(case.embeddings[:, :dim]))
+    return case if _keeps_order(case) else None
+
+
+class Candidate:
+    """A callable of embeddings (B, D) and labels (B,), and the formula that it is held against.
+
+    ``reference_arguments`` are the names of its arguments that take references and their labels,
+    None without. ``answer(case, dtype)`` is kept: values and gradients are asked for one after the
+    other.
+    """
+
+    def __init__(self, source: str, function: Callable[..., Any], reference: Reference) -> None:
+        self.source, self.function, self.reference = source, function, reference
+        called = function.forward if isinstance(function, nn.Module) else function
+        names = set(inspect.signature(called).parameters)
+        taken = (pair for pair in REFERENCE_ARGUMENTS if names.issuperset(pair))
+        self.reference_arguments = next(taken, None)
+        self.answer = cache(self.fresh_answer)
+
+    def value(self, embeddings: Tensor, labels: Tensor, **references: Tensor | None) -> Tensor:
+        """Return the loss as a tensor of one number."""
+        return self.function(embeddings, labels, **references).reshape(())
+
+    def call(
+        self, case: Case, dtype: torch.dtype, factor: float = 1.0, between: Case | None = None
+    ) -> Answer:
+        """Return value, and gradient of ``factor`` x value; bfloat16 is float32 with autocast.
+
+        The batch ``between`` goes forward before this one goes backward.
+        """
+        autocast = dtype == BFLOAT16
+        free = case.embeddings.to(torch.float32 if autocast else dtype, copy=True).requires_grad_()
+        references = {}
+        if case.references is not None and self.reference_arguments is not None:
+            pool = nn.functional.normalize(case.references, dim=1).to(free.dtype)
+            values = (pool, case.reference_labels)
+            references = dict(zip(self.reference_arguments, values, strict=True))
+        with torch.autocast("cpu", BFLOAT16, enabled=autocast):
+            unit = nn.functional.normalize(free, dim=1)
+            value = self.value(unit, case.labels.clone(), **references)
+        if between is not None:
+            self.value(nn.functional.normalize(between.embeddings.float(), dim=1), between.labels)
+        if value.requires_grad:
+            (value * factor).backward()
+        return Answer(value.item(), None if free.grad is None else free.grad.double())
+
+    def fresh_answer(self, case: Case, dtype: torch.dtype, factor: float = 1.0) -> Answer:
+        """Return a call's answer, or the mean of many where the loss is random."""
+        call = partial(self.call, case, dtype, factor)
+        if self.reference.drawn(dtype):
+            return mean(draws(call))
+        torch.default_generator.manual_seed(0)  # torch's own seeds GPUs too, and takes 1 ms
+        return call()
+
+    def wrong(
+        self, part: str, case: Case, dtype: torch.dtype, precision: torch.dtype | None = None
+    ) -> Mismatch | None:
+        """Return how the "value" or "gradient" differs from the reference's, or None.
+
+        It may differ by what rounding in ``precision`` does, without one in ``dtype``.
+        """
+        found = getattr(self.answer(case, dtype), part)
+        return expected(self.reference, case, precision or dtype).differing(part, found)
+
+
+def load(source: str, reference: Reference) -> Candidate:
+    """Return the candidate named MODULE:OBJECT, FILE.py:OBJECT or FILE.py.
+
+    Of several functions and classes of a file the one with the name of the loss is taken. A loss
+    class of this suite is made with the options of the reference. Raises ConfigError for what
+    cannot be imported or is no loss.
+    """
+    place, _, name = source.partition(":")
+    try:
+        if place.endswith(".py"):
+            path = Path(place)
+            spec = importlib.util.spec_from_file_location(f"candidate_{path.stem}", path)
+            assert spec is not None and spec.loader is not None
+            module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+            # a file may import its neighbours, which must not stand in for Python's own modules
+            sys.path.append(str(path.resolve().parent))
+            spec.loader.exec_module(module)
+        else:
+            sys.path.insert(0, "")
+            module = importlib.import_module(place)
+        public = [
+            key
+            for key, value in vars(module).items()
+            if not key.startswith("_")
+            and (inspect.isfunction(value) or inspect.isclass(value))
+            and value.__module__ == module.__name__
+        ]
+        if not name and reference.name not in public and len(public) != 1:
+            listed = ", ".join(sorted(public)) or "none"
+            words = f"name one object as {place}:OBJECT (functions and classes: {listed})"
+            raise ConfigError(place, [words])
+        name = name or (reference.name if reference.name in public else public[0])
+        target = attrgetter(name)(module)
+        if inspect.isclass(target) and issubclass(target, Loss):
+            target = target(build(target.Config, reference.options, f"loss '{source}'"))
+        elif inspect.isclass(target):
+            target = target()
+        if not callable(target):
+            raise TypeError(f"{type(target).__name__} cannot be called")
+        return Candidate(source, target, reference)
+    except ConfigError:
+        raise
+    except Exception as error:
+        problem = f"cannot be imported or made: {in_words(error)} (allowed: {ALLOWED})"
+        raise ConfigError(source, [problem]) from error
+
+
+def in_words(error: Exception) -> str:
+    """Return an error of an implementation in one line."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The result of a check in words, and the smallest batch that fails."""
+
+    check: str
+    result: Result
+    note: str = ""
+    case: Case | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the finding as plain data."""
+        plain: dict[str, Any] = {"check": self.check, "result": self.result, "note": self.note}
+        if self.case is not None:
+            values = [(name, getattr(self.case, name)) for name in TENSORS]
+            plain["case"] = {name: None if x is None else x.tolist() for name, x in values}
+        return plain
+
+    def shown_case(self, most: int = 12) -> str:
+        """Return the batch as Python reads it, its first rows when it is large; "" without one."""
+        lines = []
+        for name in TENSORS:
+            values = getattr(self.case, name, None)
+            if values is not None and values.ndim == 1:
+                lines.append(f"  {name} = {values.tolist()}")
+            elif values is not None:
+                rows = [[f"{value:.5g}" for value in row] for row in values[:most].tolist()]
+                lines.append(f"  {name} = [  # {len(values)} rows, {values.shape[1]} dimensions")
+                lines += [f"    [{', '.join(row)}]," for row in rows]
+                lines += ["    ...  # all rows are in the JSON"] * (len(values) > most) + ["  ]"]
+        return "\n".join(lines)
+
+
+def examine(
+    check: str, cases: Sequence[Case], problem: Problem, crash: Result = "failed"
+) -> Finding:
+    """Return whether ``problem`` finds nothing on any of the cases.
+
+    ``crash`` is the result of an exception that does not decline a batch in words.
+    """
+    for case in cases:
+        try:
+            found = problem(case)
+        except Exception as error:
+            return of_error(check, case, error, crash)
+        if found is not None:
+            smallest, found = shrink(case, problem, found)
+            return Finding(check, "failed", f"{case.name}: {found.text}", smallest)
+    return Finding(check, "passed")
+
+
+def of_error(check: str, case: Case, error: Exception, crash: Result = "failed") -> Finding:
+    """Return what an exception says: the candidate refuses the batch, or it crashes."""
+    if isinstance(error, REFUSALS):
+        return Finding(check, "not applicable", f"refused: {in_words(error)}")
+    note = f"{case.name}: raised {in_words(error)}"
+    return Finding(check, crash, note, case if crash == "failed" else None)
+
+
+def shrink(case: Case, problem: Problem, found: Mismatch) -> tuple[Case, Mismatch]:
+    """Return the smallest batch on which the problem still is plain, and what is wrong there.
+
+    Rows are left out first, then dimensions.
+    """
+    trials, plain = 0, min(PLAIN, found.times)
+
+    def still_plain(smaller: Case | None) -> bool:
+        nonlocal trials, case, found
+        trials += 1
+        if smaller is None or not smaller.has_positive or trials > MOST_TRIALS:
+            return False
+        try:
+            again = problem(smaller)
+        except Exception:
+            return False
+        if again is None or again.times < plain:
+            return False
+        case, found = smaller, again
+        return True
+
+    step = len(case.labels) // 2
+    while step:
+        start = 0
+        while start < len(case.labels):
+            rows = range(len(case.labels))
+            if not still_plain(case.subset([*rows[:start], *rows[start + step :]])):
+                start += step
+        step //= 2
+    any(still_plain(_narrowed(case, dim)) for dim in range(2, case.embeddings.shape[1]))
+    return case, found
+
+
+def all_findings(candidate: Candidate, processes: bool) -> Iterator[Finding]:
+    """Yield what each check finds; without ``processes`` none are started."""
+    for check in (check_agreement, check_invariances, check_unusual, check_execution):
+        yield from check(candidate)
+    yield _memory(candidate)
+    if processes:
+        yield check_processes(candidate)
+
+
+def check_agreement(candidate: Candidate) -> Iterator[Finding]:
+    """Yield whether values and gradients are those of the formula."""
+    batches = _small_if_random(candidate, ordinary_batches())
+    for part in ("value", "gradient"):
+        exactly, roughly, single = (
+            partial(candidate.wrong, part, dtype=dtype, precision=precision)
+            for dtype, precision in ((FLOAT64, FLOAT64), (FLOAT64, FLOAT32), (FLOAT32, FLOAT32))
+        )
+        finding = examine(f"{part}s, float64", batches, exactly, crash="not applicable")
+        if finding.result == "failed":
+            rough = examine(finding.check, batches, roughly)
+            finding = rough if rough.case else replace(rough, note="to float32 precision only")
+        yield finding
+        finding = examine(f"{part}s, float32", batches, single)
+        refused = finding.result == "not applicable"  # which equal classes may not be
+        yield replace(finding, result="failed") if refused else finding
+
+    def wrong_factor(case: Case) -> Mismatch | None:
+        right = expected(candidate.reference, case, FLOAT32)
+        if right.answer.gradient is None:
+            return None
+        gradient = candidate.fresh_answer(case, FLOAT32, factor=-3.0).gradient
+        found = right.differing("gradient", gradient, -3.0 * right.answer.gradient, 3.0)
+        return found and replace(found, text=f"of -3 x loss: {found.text}")
+
+    if hasattr(candidate.reference.config, "lambda_val"):
+        note = "the gradient is a difference quotient, which a factor may change"
+        yield Finding("factor on the loss", "not applicable", note)
+    else:
+        yield examine("factor on the loss", batches[:2], wrong_factor)
+
+
+def check_invariances(candidate: Candidate) -> Iterator[Finding]:
+    """Yield whether order, names of labels and rotation leave values and gradients as they are."""
+    for name in ("order of images", "names of labels", "rotation of the space"):
+        problem = partial(_changed, candidate, name=name)
+        finding = examine(name, ordinary_batches()[:2], problem)
+        if finding.result == "passed":
+            other = examine(name, unusual_batches()["unequal classes"][:1], problem)
+            finding = finding if other.result == "not applicable" else other
+        yield finding
+
+
+def _changed(candidate: Candidate, case: Case, name: str) -> Mismatch | None:
+    """Return how the candidate's answer changes with a transformation that should leave it."""
+    dim = case.embeddings.shape[1]
+    order = torch.randperm(len(case.labels), generator=torch.Generator().manual_seed(0))
+    normal = torch.randn(dim, dim, generator=torch.Generator().manual_seed(0))
+    rotation = torch.linalg.qr(normal.double()).Q
+    rotated = replace(case, embeddings=(case.embeddings @ rotation).float().double())
+    renamed = replace(case, labels=(case.labels * 37 + 50) % 101)  # with gaps, in another order
+    # another batch, and what becomes of the gradient of this one (B, D)
+    changes: dict[str, tuple[Case, Callable[[Tensor], Tensor]]] = {
+        "order of images": (case.subset(order), lambda gradient: gradient[order]),
+        "names of labels": (renamed, lambda gradient: gradient),
+        "rotation of the space": (rotated, lambda gradient: gradient @ rotation),
+    }
+    other, moved = changes[name]
+    before, after = candidate.answer(case, FLOAT32), candidate.answer(other, FLOAT32)
+    right = expected(candidate.reference, case, FLOAT32)
+    found = right.differing("value", after.value, before.value, 2.0)
+    if found is None and before.gradient is not None:
+        found = right.differing("gradient", after.gradient, moved(before.gradient), 2.0)
+    return found
+
+
+def check_unusual(candidate: Candidate) -> Iterator[Finding]:
+    """Yield the findings on perfect rankings, unusual classes, ties and references."""
+
+    def wrong(case: Case) -> Mismatch | None:
+        parts = (candidate.wrong(part, case, FLOAT32) for part in ("value", "gradient"))
+        return next(filter(None, parts), None)
+
+    for name, batches in unusual_batches().items():
+        yield examine(name, _small_if_random(candidate, batches), wrong)
+    if candidate.reference_arguments is None:
+        yield Finding("references", "not applicable", "takes embeddings and labels only")
+    else:
+        yield examine("references", [with_references()], wrong)
+
+
+def _small_if_random(candidate: Candidate, batches: list[Case]) -> list[Case]:
+    """Return the batches that are small enough to be drawn many times, if they have to be."""
+    random = candidate.reference.drawn(FLOAT32)
+    return [case for case in batches if len(case.labels) < 64 or not random]
+
+
+def check_execution(candidate: Candidate) -> Iterator[Finding]:
+    """Yield the findings on autocast, determinism, calls in flight and inputs."""
+    first, second, _, other, _ = ordinary_batches()
+
+    def autocast(case: Case) -> Mismatch | None:
+        """Compare with what rounding all scores to bfloat16 can make of the formula."""
+        if found := candidate.wrong("value", case, BFLOAT16):
+            return found
+        gradient = candidate.answer(case, BFLOAT16).gradient
+        if gradient is None:
+            return Mismatch("no gradient reaches the embeddings")
+        return None if gradient.isfinite().all() else Mismatch("the gradient is not finite")
+
+    def differs(case: Case) -> Mismatch | None:
+        before, _, after = (candidate.fresh_answer(each, FLOAT32) for each in (case, other, case))
+        if before.value != after.value:
+            return Mismatch(f"value {before.value:.9g}, then {after.value:.9g}")
+        return moved(before, after, "")
+
+    def mixes(case: Case) -> Mismatch | None:
+        answers = []
+        for between in (None, other):
+            torch.manual_seed(0)
+            answers.append(candidate.call(case, FLOAT32, between=between))
+        return moved(answers[0], answers[1], " when another batch comes in between")
+
+    def moved(before: Answer, after: Answer, when: str) -> Mismatch | None:
+        one, two = before.gradient, after.gradient
+        if one is None or two is None or torch.equal(one, two):
+            return None
+        return Mismatch(f"the gradient changes by {float((one - two).abs().max()):.3g}{when}")
+
+    def writes(case: Case) -> Mismatch | None:
+        unit = normalize(case.embeddings.float(), dim=1).requires_grad_()
+        labels, before = case.labels.clone(), unit.detach().clone()
+        value = candidate.value(unit, labels)
+        if value.requires_grad:
+            value.backward()
+        if not torch.equal(unit.detach(), before):
+            return Mismatch("writes into the embeddings")
+        return None if torch.equal(labels, case.labels) else Mismatch("writes into the labels")
+
+    finding = examine("autocast", [first], autocast, crash="not applicable")
+    if finding.result == "passed":
+        rounded = candidate.wrong("value", first, BFLOAT16, FLOAT32)
+        finding = replace(finding, note=f"in {'bfloat16' if rounded else 'full'} precision")
+    yield finding
+    yield examine("determinism", [first, second], differs)
+    yield examine("two calls in flight", [first, second], mixes)
+    yield examine("inputs unchanged", [first, second], writes)
+
+
+def _memory(candidate: Candidate) -> Finding:
+    """Measure how the peak grows with the batch, and what stays after a call."""
+    peaks = []
+    try:
+        for size in MEMORY_SIZES:
+            case = in_order(mixed(f"batch of {size}", [4] * (size // 4), 16, 12))
+            candidate.call(case, FLOAT32)  # what is made once does not count
+            peak, left = tensor_bytes(partial(candidate.call, case, FLOAT32))
+            peaks.append(peak)
+    except Exception as error:
+        return Finding("memory", "not applicable", in_words(error))
+    small, large = MEMORY_SIZES
+    exponent = math.log(peaks[1] / peaks[0]) / math.log(large / small)
+    note = f"batch^{exponent:.1f} from batch {small} to {large}"
+    if kept := left > 4 * large**2:  # a matrix of scores
+        note = f"each call keeps {left / 2**20:.1f} MiB of its {peak / 2**20:.1f} MiB"
+    return Finding("memory", "failed" if kept or exponent > LARGEST_EXPONENT else "passed", note)
+
+
+def tensor_bytes(call: Callable[[], object]) -> tuple[int, int]:
+    """Return the most bytes of CPU tensors that ``call`` holds at once, and those it leaves behind.
+
+    Both beyond those before it: exact, and the same on every machine.
+    """
+    gc.freeze()  # what was there before does not count, and looking through it takes long
+    try:
+        with profile(profile_memory=True) as recorded:
+            call()
+            gc.collect()
+    finally:
+        gc.unfreeze()
+    events = recorded.kineto_results.events()
+    sizes = [event.nbytes() for event in events if event.name() == "[memory]"]
+    held = list(accumulate(sizes, initial=0))
+    return max(held), held[-1]
+
+
+def check_processes(candidate: Candidate) -> Finding:
+    """Return whether a candidate that gathers has the value and gradient of the whole batch.
+
+    Each process gives it half of the batch, and gradients are averaged over processes, as torch's
+    DistributedDataParallel does. A candidate that only sees its own half is judged on that half,
+    and nothing is said on the whole.
+    """
+    if candidate.reference.drawn(FLOAT32):
+        return Finding(SCALING, "not applicable", "random numbers differ between processes")
+    whole = in_order(mixed("two halves of 4 classes of 2", [4] * 4, 8, 13))
+    order = torch.arange(len(whole.labels)).view(-1, PROCESSES).T
+    whole, halves = whole.subset(order.reshape(-1)), [whole.subset(rows) for rows in order]
+    with held_back_from_workers():
+        pool = multiprocessing.get_context("spawn").Pool(PROCESSES, leave_interrupts_to_parent)
+    with pool, tempfile.TemporaryDirectory() as folder:
+        named = f"file://{folder}/meeting", candidate.source, candidate.reference
+        works = [(rank, half, *named) for rank, half in enumerate(halves)]
+        try:
+            given = pool.starmap_async(_work, works, chunksize=1).get(SECONDS)
+        except multiprocessing.TimeoutError:
+            return Finding(SCALING, "failed", f"no answer within {SECONDS} s in two processes")
+    for each in given:
+        if isinstance(each, Finding):
+            return each
+    answers = [each for each in given if isinstance(each, Answer)]
+    right = [expected(candidate.reference, each, FLOAT32) for each in (*halves, whole)]
+    pairs = list(zip(answers, right[:-1], strict=True))
+    if not any(half.differing("value", answer.value) for answer, half in pairs):
+        for answer, half in pairs:
+            if found := half.differing("gradient", answer.gradient):
+                note = f"each process on its own half: {found.text}"
+                return Finding(SCALING, "failed", note, half.case)
+        return Finding(SCALING, "not applicable", "each process ranks its own half of the batch")
+    # each process has the gradients of its own rows only, so that no summing is left to do
+    found = right[-1].differing("value", sum(answer.value for answer in answers) / PROCESSES)
+    gradients = [answer.gradient for answer in answers if answer.gradient is not None]
+    complete = torch.cat(gradients) / PROCESSES if len(gradients) == PROCESSES else None
+    if found := found or right[-1].differing("gradient", complete):
+        note = f"mean over {PROCESSES} processes: {found.text}"
+        return Finding(SCALING, "failed", note, whole)
+    return Finding(SCALING, "passed", "mean over processes = one process with the whole batch")
+
+
+def _work(
+    rank: int, half: Case, meeting: str, source: str, reference: Reference
+) -> Answer | Finding:
+    """Answer for one half of the batch, in a process of its own."""
+    torch.set_num_threads(1)
+    distributed.init_process_group("gloo", init_method=meeting, rank=rank, world_size=PROCESSES)
+    distributed.barrier()  # else the first to answer may leave while the other still connects
+    try:
+        return load(source, reference).call(half, FLOAT32)
+    except Exception as error:
+        return of_error(SCALING, half, error)
+    finally:
+        distributed.destroy_process_group()

@@ -1,0 +1,1 @@
+"""The machinery of the ranking losses, apart from the losses themselves."""

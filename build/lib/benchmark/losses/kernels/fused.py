@@ -1,0 +1,229 @@
+"""From embeddings to loss and gradient in one step: no score matrix outlives it."""
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from benchmark.losses.kernels.relation import Positives
+
+# Up to this many scores all are held at once. Beyond, some rows are, which changes time little:
+# three matrix products instead of two, but scores that stay nearer to the processor.
+DENSE_ENTRIES = 2**26
+TILE_ENTRIES = 2**24
+# Rows come in multiples of this, so that normal numbers drawn tile by tile on a CPU, where they are
+# made 16 at a time, are those that would be drawn for all rows.
+ROWS = 16
+LARGEST_KEPT = 2**25 - 2**12  # bytes; the C library of Linux keeps no larger blocks for later
+
+# A value, its derivative with respect to scores (Q, R), and what cosines take off along queries
+# (Q,) and references (R,), or None without cosines.
+WeightedSum = tuple[Tensor, Tensor | None, tuple[Tensor, Tensor] | None]
+
+
+def row_tiles(queries: int, references: int, rows: int | None) -> list[tuple[int, int]]:
+    """Return the first and last row (exclusive) of each tile of scores, ``rows`` in each.
+
+    Without ``rows``: one tile up to DENSE_ENTRIES scores, else tiles of about TILE_ENTRIES.
+    """
+    if rows is None:
+        dense = queries * references <= DENSE_ENTRIES
+        rows = queries if dense else max(1, TILE_ENTRIES // references // ROWS) * ROWS
+    return [(start, min(start + rows, queries)) for start in range(0, queries, max(1, rows))]
+
+
+def widened(values: Tensor) -> Tensor:
+    """Return the values as float64 if they are, else as float32; autograd goes through."""
+    return values if values.dtype == torch.float64 else values.float()
+
+
+class OfEmbeddings(torch.autograd.Function):
+    """Weighted sum of score losses of queries (B, D) and references (M, D), or queries alone.
+
+    In an own relation the references are a memory, which the queries rank behind themselves. The
+    gradient with respect to the embeddings is worked out in the forward pass, so that only (B, D)
+    and (M, D) are kept; the backward pass scales it. A tile holds whole rows of scores, all that
+    the loss of a query needs, so that one sweep gives the loss and its derivative.
+    """
+
+    @staticmethod
+    def forward(ctx, embeddings, references, components, positives, tiles, generator):
+        needs = ctx.needs_input_grad[:2]
+        with torch.autocast(embeddings.device.type, enabled=False):
+            queries = widened(embeddings.detach())
+            pool = queries if references is None else widened(references.detach())
+            inside = len(queries) if positives.own and references is not None else 0
+            if inside:
+                pool = torch.cat([queries, pool.to(queries.dtype)])
+            rows = Rows(queries, pool, components, positives, any(needs), generator)
+            work = _at_once if len(tiles) == 1 else _in_tiles
+            value, *gradients = work(rows, tiles, references is None, inside, needs)
+            # comparisons and clamps hide infinities and NaN; one anywhere must show in the value
+            value = value + (queries.sum() + pool.sum()) * 0.0
+        ctx.save_for_backward(*gradients)
+        ctx.types = embeddings.dtype, None if references is None else references.dtype
+        return value
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, upstream):
+        pairs = zip(ctx.saved_tensors, ctx.types, strict=True)
+        grads = [None if grad is None else (grad * upstream).to(dtype) for grad, dtype in pairs]
+        return *grads, None, None, None, None
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Queries (B, D), what they rank (R, D), and the losses of their rows of scores."""
+
+    queries: Tensor
+    pool: Tensor
+    components: Sequence[tuple[float, Any]]
+    positives: Positives
+    gradient: bool
+    generator: torch.Generator | None
+
+    def sums(self, start: int, stop: int, totals: Mapping[int, Tensor]) -> WeightedSum:
+        """Return the share of the loss of these rows, and its derivatives."""
+        relation, queries = self.positives.rows(start, stop), self.queries[start:stop]
+        scores = queries @ self.pool.T
+        value, cosines, derivative = scores.new_zeros(()), None, None
+        radial: tuple[Tensor, Tensor] | None = None
+        for number, (weight, loss) in enumerate(self.components):
+            if loss.cosine and cosines is None:
+                cosines, per_query, per_reference = self._cosines(scores, queries)
+            if number in totals:
+                relation = replace(relation, totals=totals[number])
+            term, slope = loss.on_scores(
+                cosines if loss.cosine else scores, relation, self.gradient, self.generator
+            )
+            value = value + term * weight
+            if slope is None:  # no gradient is asked for
+                continue
+            if weight != 1.0:
+                slope *= weight
+            if cosines is not None and loss.cosine:
+                # d(s / |q| / |r|): scaled pull towards the other row, minus the share along the row
+                pull = slope * cosines
+                along = pull.sum(1) * per_query.square(), pull.sum(0) * per_reference.square()
+                radial = along if radial is None else (radial[0] + along[0], radial[1] + along[1])
+                slope *= per_query.unsqueeze(1)
+                slope *= per_reference
+            derivative = slope if derivative is None else derivative.add_(slope)
+        return value, derivative, radial
+
+    def totals(self, tiles: Sequence[tuple[int, int]]) -> dict[int, Tensor]:
+        """Return the sums over all rows that some losses need first, by their number."""
+        asking = [i for i, (_, loss) in enumerate(self.components) if loss.needs_totals]
+        result: dict[int, Tensor] = {}
+        for start, stop in tiles if asking else ():
+            relation, queries = self.positives.rows(start, stop), self.queries[start:stop]
+            scores = queries @ self.pool.T
+            for number in asking:
+                loss = self.components[number][1]
+                seen = self._cosines(scores, queries)[0] if loss.cosine else scores
+                part = loss.totals(seen, relation)
+                result[number] = result[number] + part if number in result else part
+        return result
+
+    def _cosines(self, scores: Tensor, queries: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return cosines, and one over the lengths of queries and references."""
+        per_query, per_reference = (
+            rows.norm(dim=1).clamp_(min=1e-12).reciprocal_() for rows in (queries, self.pool)
+        )
+        return scores * per_query.unsqueeze(1) * per_reference, per_query, per_reference
+
+
+def _at_once(
+    rows: Rows,
+    tiles: Sequence[tuple[int, int]],
+    alone: bool,
+    inside: int,
+    needs: Sequence[bool],
+) -> tuple[Tensor, Tensor | None, Tensor | None]:
+    """Return the value and both gradients from all scores; ``alone``: no references were given."""
+    queries, pool = rows.queries, rows.pool
+    value, slope, radial = rows.sums(0, len(queries), {})
+    of_queries = of_references = None
+    if slope is None:
+        return value, None, None
+    if needs[0] and alone:
+        # d(E E^T) meets both factors: one product with the symmetric sum instead of two
+        of_queries = symmetric_sum(slope) @ queries
+        if radial is not None:
+            of_queries -= (radial[0] + radial[1]).unsqueeze(1) * queries
+    elif needs[0]:
+        of_queries = slope @ pool
+        if radial is not None:
+            of_queries -= radial[0].unsqueeze(1) * queries
+        if inside:
+            # queries that are references as well are pulled from that side too
+            of_queries.addmm_(slope[:, :inside].T, queries)
+            if radial is not None:
+                of_queries -= radial[1][:inside].unsqueeze(1) * queries
+    if needs[1]:
+        of_references = slope[:, inside:].T @ queries
+        if radial is not None:
+            of_references -= radial[1][inside:].unsqueeze(1) * pool[inside:]
+    return value, of_queries, of_references
+
+
+@functools.cache
+def _keep_freed_memory() -> None:
+    """Let the C library of Linux keep the memory of temporaries from one tile to the next.
+
+    It keeps blocks up to the size of the largest that it has seen freed. Where that was small, each
+    temporary of a tile brings new pages from the system: SupAP at 16,384 took 1.8 times as long.
+    """
+    torch.empty(LARGEST_KEPT, dtype=torch.uint8, device="cpu")
+
+
+def _in_tiles(
+    rows: Rows,
+    tiles: Sequence[tuple[int, int]],
+    alone: bool,
+    inside: int,
+    needs: Sequence[bool],
+) -> tuple[Tensor, Tensor | None, Tensor | None]:
+    """Return the same from some rows of scores at a time."""
+    _keep_freed_memory()
+    queries, pool = rows.queries, rows.pool
+    own = len(queries) if alone else inside  # references that are queries
+    pulled = slice(0 if needs[0] else own, len(pool) if needs[1] else own)
+    of_pool = torch.zeros_like(pool[pulled])  # no rows without a gradient
+    of_queries = of_pool[: len(queries)] if own and needs[0] else torch.zeros_like(queries)
+    value, totals = queries.new_zeros(()), rows.totals(tiles)
+    for start, stop in tiles:
+        part = queries[start:stop]
+        term, slope, radial = rows.sums(start, stop, totals)
+        value += term
+        if slope is None:
+            continue
+        of_pool.addmm_(slope[:, pulled].T, part)
+        if needs[0]:
+            of_queries[start:stop].addmm_(slope, pool)
+        if radial is not None:
+            of_pool -= radial[1][pulled].unsqueeze(1) * pool[pulled]
+            of_queries[start:stop] -= radial[0].unsqueeze(1) * part
+    of_references = of_pool[own - pulled.start :] if needs[1] else None
+    return value, of_queries if needs[0] else None, of_references
+
+
+def symmetric_sum(matrix: Tensor, tile: int = 512) -> Tensor:
+    """Return matrix + its transpose, tile by tile so that transposed reads stay cached."""
+    size = len(matrix)
+    if size <= tile or matrix.is_cuda:
+        return matrix + matrix.T
+    result = torch.empty_like(matrix)
+    for i in range(0, size, tile):
+        rows = slice(i, i + tile)
+        for j in range(i, size, tile):
+            columns = slice(j, j + tile)
+            both = matrix[rows, columns] + matrix[columns, rows].T
+            result[rows, columns] = both
+            result[columns, rows] = both.T
+    return result

@@ -1,0 +1,321 @@
+"""Which reference is a positive of which query, in groups that need no padding and no masks.
+
+A group's queries have equally many positives. Blocks are parts of groups that are small enough for
+a cache or a GPU's memory; ``block_losses`` makes the loss of a batch of theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from benchmark.core.errors import RunError
+
+NO_POSITIVE = (
+    "no query of this batch has a positive, so a ranking loss is undefined on it; "
+    "use a sampler that draws at least two images of a class"
+)
+# On a CPU a block and its scratch copy should stay in the second-level cache of two cores; on a GPU
+# a block should be large enough that few kernels are launched.
+CPU_ELEMENTS = 2**19
+GPU_ELEMENTS = 2**26
+# Score of an entry that must not count: far below any cosine, yet finite, so that 0 x score is 0.
+HIDDEN = -1e30
+# With fewer positives than this, overwriting their scores is cheaper than leaving them out.
+LEFT_OUT_FROM = 64
+
+
+@dataclass(frozen=True)
+class Group:
+    """Queries (g,) that all have n positives, and the columns (g, n) of these among the references.
+
+    ``with_query``: column 0 is the query itself, counted as a positive.
+    """
+
+    queries: Tensor
+    columns: Tensor
+    with_query: bool = False
+
+
+@dataclass(frozen=True)
+class Level:
+    """The relation of a coarser level, without queries that have no positive at the finest.
+
+    Its positives include those of the next finer level: the pairs of equal numbers in
+    ``of_queries`` (Q,) and ``of_references`` (R,).
+    """
+
+    relation: Relation
+    of_queries: Tensor
+    of_references: Tensor
+
+
+@dataclass(frozen=True)
+class Relation:
+    """The positives of ``queries`` queries among ``references`` references.
+
+    ``own``: the references begin with the queries themselves (and continue with a memory, if there
+    is one), so that entry (i, i) of the score matrix is the query. It never appears in ``groups``.
+    Queries without a positive appear in no group. ``coarser``: levels of lower relevance, where
+    labels have several.
+
+    The queries may be some rows of a batch: ``valid`` is then the number of queries of the whole
+    batch that have a positive, and ``totals`` are sums over all its rows that a loss asked for.
+    ``diagonal`` is the column of the first query in an own relation; those of the others follow.
+    """
+
+    groups: tuple[Group, ...]
+    queries: int
+    references: int
+    own: bool
+    valid: int
+    coarser: tuple[Level, ...] = ()
+    diagonal: int = 0
+    class_weights: Tensor | None = None
+    totals: Tensor | None = None
+
+    @staticmethod
+    def from_targets(targets: Tensor, own: bool, device: torch.device) -> Relation:
+        """Return the relation of a boolean matrix (Q, R); with ``own`` its diagonal is ignored."""
+        targets = targets.detach().cpu().bool()
+        if own:
+            targets = targets.clone().fill_diagonal_(False)
+        count = targets.sum(1)
+        groups = _groups(count.cumsum(0) - count, count, targets.nonzero()[:, 1], None, device)
+        valid = int((count > 0).sum())
+        return Relation(groups, len(targets), targets.shape[1], own, valid)
+
+    def counts(self, include_query: bool) -> Tensor:
+        """Return the number of positives of each query (Q,), 0 for queries of no group."""
+        result = torch.zeros(self.queries, dtype=torch.long, device=self.groups[0].queries.device)
+        for group in self.groups:
+            result[group.queries] = group.columns.shape[1] + (include_query and self.own)
+        return result
+
+    def targets(self, include_query: bool) -> Tensor:
+        """Return which reference is a positive of which query, boolean (Q, R)."""
+        device = self.groups[0].columns.device
+        result = torch.zeros(self.queries, self.references, dtype=torch.bool, device=device)
+        for block in self.blocks(include_query, result.numel() * self.references):
+            result[block.queries] = result[block.queries].scatter_(1, block.columns, True)
+        return result
+
+    def blocks(
+        self, include_query: bool, elements: int, linear: tuple[int, int] | None = None
+    ) -> Iterator[Group]:
+        """Yield the groups cut so that queries x positives x references stays near ``elements``.
+
+        ``linear`` (n, m): queries with n positives or more are cut so that queries x references
+        stays near m. With ``include_query`` an own query is put before its positives (column 0).
+        """
+        with_query = include_query and self.own
+        for group in self.groups:
+            size = group.columns.shape[1] + with_query
+            step = max(1, elements // (size * self.references))
+            if linear is not None and group.columns.shape[1] >= linear[0]:
+                step = max(1, linear[1] // self.references)
+            for queries, columns in zip(
+                group.queries.split(step), group.columns.split(step), strict=True
+            ):
+                if with_query:
+                    columns = torch.cat([self._own_columns(queries), columns], dim=1)
+                yield Group(queries, columns, with_query)
+
+    def hidden(self, block: Group) -> Tensor:
+        """Return the columns (b, h) of a block that are no negatives: positives, own entry."""
+        if not self.own or block.with_query:
+            return block.columns
+        return torch.cat([self._own_columns(block.queries), block.columns], dim=1)
+
+    def _own_columns(self, queries: Tensor) -> Tensor:
+        return queries.unsqueeze(1) + self.diagonal
+
+
+@dataclass(frozen=True)
+class Positives:
+    """Where the positives of each query are: ``count`` (Q,) entries of ``order`` (R,), from
+    ``first`` (Q,) on.
+
+    Relations of some of the rows are made from it, so that the positives of all rows are never
+    listed at once. ``coarser`` has those of coarser levels, and the finer numbers of queries and
+    references, as in ``Level``.
+    """
+
+    first: Tensor
+    count: Tensor
+    order: Tensor
+    own: bool
+    device: torch.device
+    coarser: tuple[tuple[Positives, Tensor, Tensor], ...] = ()
+
+    @staticmethod
+    def from_labels(
+        labels: Tensor, others: Tensor | None, device: torch.device, *, own: bool | None = None
+    ) -> Positives:
+        """Return the positives "same label" of labels (B,) among labels (M,) of others.
+
+        Labels (B, L) and (M, L) have a column for each level, the finest first; the relation is
+        that of the finest. With ``own`` (the default without others) the labels come first among
+        the references themselves. Groups are made on the CPU, because their shapes depend on the
+        data: labels on a GPU have to wait for all that it has yet to do, labels on the CPU, where
+        training keeps them, wait for nothing.
+        """
+        own = others is None if own is None else own
+        labels, size = labels.cpu(), len(labels)
+        pool = [labels] if own else []
+        references = torch.cat(pool if others is None else [*pool, others.cpu()])
+
+        def of(labels: Tensor, references: Tensor) -> Positives:
+            ordered, order = torch.sort(references, stable=True)
+            first = torch.searchsorted(ordered, labels)
+            count = torch.searchsorted(ordered, labels, right=True) - first
+            return Positives(first, count, order, own, device)
+
+        if labels.ndim == 1:
+            return of(labels, references)
+        everything = torch.cat([labels, references])
+        numbers = [  # equal where a column and all coarser ones are
+            torch.unique(everything[:, i:], dim=0, return_inverse=True)[1]
+            for i in range(labels.shape[1])
+        ]
+        positives, *coarser = (of(each[:size], each[size:]) for each in numbers)
+        levels = []
+        for level, finer in zip(coarser, numbers, strict=False):
+            level = replace(level, count=level.count * positives.have_positive)
+            ids = finer.to(device, non_blocking=True)
+            levels.append((level, ids[:size], ids[size:]))
+        return replace(positives, coarser=tuple(levels))
+
+    @property
+    def have_positive(self) -> Tensor:
+        """Which queries (Q,) have a positive besides themselves."""
+        return self.count > int(self.own)
+
+    @cached_property
+    def valid(self) -> int:
+        """Number of queries that have a positive."""
+        return int(self.have_positive.sum())
+
+    @cached_property
+    def _class_weights(self) -> Tensor:
+        """Weights (Q,) of sum 1 that give every class of the queries the same share."""
+        valid = self.have_positive
+        queries = torch.bincount(self.first[valid], minlength=len(self.order) + 1)
+        weights = valid / (queries[self.first] * (queries > 0).sum()).clamp(min=1).double()
+        return weights.to(self.device, non_blocking=True)
+
+    def require_positives(self) -> None:
+        """Raise RunError when no query has a positive."""
+        if not self.valid:
+            raise RunError(NO_POSITIVE)
+
+    def rows(self, start: int, stop: int) -> Relation:
+        """Return the relation of the queries ``start`` to ``stop`` to all references."""
+        part = slice(start, stop)
+        drop = start if self.own else None
+        return Relation(
+            _groups(self.first[part], self.count[part], self.order, drop, self.device),
+            stop - start,
+            len(self.order),
+            self.own,
+            self.valid,
+            tuple(
+                Level(level.rows(start, stop), of_queries[part], of_references)
+                for level, of_queries, of_references in self.coarser
+            ),
+            start,
+            self._class_weights[part],
+        )
+
+
+def _groups(
+    first: Tensor, count: Tensor, order: Tensor, drop: int | None, device: torch.device
+) -> tuple[Group, ...]:
+    """Return groups of queries whose columns are ``count`` entries of ``order`` from ``first``.
+
+    ``drop``: the column of the first query, when queries are not among their own columns.
+    """
+    groups, own = [], drop is not None
+    for size in torch.unique(count).tolist():
+        if size - own <= 0:
+            continue
+        queries = (count == size).nonzero().squeeze(1)
+        columns = order[first[queries].unsqueeze(1) + torch.arange(size)]
+        if drop is not None:
+            others = columns != queries.unsqueeze(1) + drop
+            columns = columns[others].view(len(queries), size - 1)
+        groups.append(
+            Group(queries.to(device, non_blocking=True), columns.to(device, non_blocking=True))
+        )
+    return tuple(groups)
+
+
+def block_losses(
+    scores: Tensor,
+    relation: Relation,
+    blocks: Iterable[Group],
+    read: Callable[[Group], tuple[Tensor, Tensor]],
+    evaluate: Callable[[Group, Tensor, Tensor], tuple[Tensor, ...]],
+    gradient: bool,
+) -> tuple[Tensor, Tensor | None]:
+    """Return losses (Q,) and their derivative (Q, R), both 0 for queries of no block.
+
+    ``read`` gives of a block its rows of scores (b, R), as a copy, and the scores of its positives
+    (b, P). ``evaluate`` makes of the scores of positives (b, P) and negatives (b, N) losses (b,),
+    and the derivatives with respect to both where a gradient is asked for. A negative of HIDDEN is
+    no item.
+    """
+    values = scores.new_zeros(relation.queries)
+    derivative = torch.zeros_like(scores) if gradient else None
+    for block in blocks:
+        rows, positives = read(block)
+        hidden, columns = relation.hidden(block), None
+        if hidden.shape[1] < LEFT_OUT_FROM:
+            negatives = rows.scatter_(1, hidden, HIDDEN)
+        else:
+            counted = torch.ones(rows.shape, dtype=torch.bool, device=rows.device)
+            counted.scatter_(1, hidden, False)
+            # a stable descending sort of flags lists the counted columns first, without asking the
+            # device
+            order = torch.sort(counted, dim=1, descending=True, stable=True).indices
+            columns = order[:, : rows.shape[1] - hidden.shape[1]]
+            negatives = rows.gather(1, columns)
+        losses, *slopes = evaluate(block, positives, negatives)
+        values[block.queries] = losses
+        if derivative is not None:
+            of_positives, of_negatives = slopes
+            if columns is not None:
+                of_negatives = rows.zero_().scatter_(1, columns, of_negatives)
+            derivative[block.queries] = of_negatives.scatter_(1, block.columns, of_positives)
+    return values, derivative
+
+
+def block_elements(device: torch.device) -> int:
+    """Return the number of elements that a temporary tensor may have on ``device``."""
+    return GPU_ELEMENTS if device.type == "cuda" else CPU_ELEMENTS
+
+
+def chunks(size: int, width: int, elements: int) -> list[slice]:
+    """Return slices of ``range(size)``, of ``elements / width``, at least 1, each."""
+    step = max(1, elements // max(1, width))
+    return [slice(start, min(start + step, size)) for start in range(0, size, step)]
+
+
+def count_at_least(items: Tensor, bounds: Tensor) -> Tensor:
+    """Return how many items along the last axis are at or above their bound, as floating point."""
+    # a floating-point result keeps comparison and sum vectorised, which a boolean sum is not
+    return torch.ge(items, bounds, out=items.new_empty(0)).sum(-1)
+
+
+def flush_tails(logits: Tensor) -> Tensor:
+    """Return ``logits`` with HIDDEN where the sigmoid is negligible, in place; NaN stays.
+
+    Below the bound a sigmoid, or its square, is denormal, and CPUs take a hundred times longer for
+    denormal numbers. What is dropped is under 5e-18 in float32 and 1e-147 in float64, in sums that
+    are at least 0.5.
+    """
+    return torch.threshold_(logits, -340.0 if logits.dtype == torch.float64 else -40.0, HIDDEN)

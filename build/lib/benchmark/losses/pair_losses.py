@@ -1,0 +1,208 @@
+"""Losses of pairs, triplets and proxies, as published code has them and the library has not."""
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from benchmark.core.errors import RunError
+from benchmark.core.options import option
+from benchmark.losses import LOSSES
+from benchmark.losses.base import ComparingLoss, Loss, widened
+from benchmark.losses.kernels.relation import Positives
+
+SAME = 1e-5  # positives this close to a cosine of 1 cost nothing: the query itself, or a copy of it
+OF_TRIPLET = 3  # images: anchor, positive, negative
+
+
+@LOSSES.register(
+    "cosine_contrastive",
+    display="Contrastive (cosine)",
+    paper="Wang et al., CVPR 2020",
+    kind="pair",
+)
+class CosineContrastive(ComparingLoss):
+    """The sum over a query's pairs: 1 - s of positives, s of negatives above a margin; s cosines.
+
+    It is averaged over the queries. Pairs with a memory make a term of their own. Source: the code
+    of ROADMAP, which follows that of Wang et al.
+    """
+
+    @dataclass(frozen=True, kw_only=True)
+    class Config:
+        neg_margin: float = option(
+            0.5,
+            at_least=-1.0,
+            at_most=1.0,
+            help="cosine up to which negative pairs cost nothing",
+            search={"linear": [0.0, 0.9]},
+        )
+        memory_weight: float = option(1.0, at_least=0.0, help="factor of the term of the memory")
+
+    def compare(self, embeddings, labels, others, other_labels, own, generator):
+        with torch.autocast(embeddings.device.type, enabled=False):
+            queries = widened(embeddings)
+            labels = labels.to(queries.device, non_blocking=True)
+            value = self._term(queries, labels, queries, labels) if own else 0.0
+            if others is not None:
+                others = widened(others).to(queries.dtype)
+                other_labels = other_labels.to(queries.device, non_blocking=True)
+                weight = self.config.memory_weight if own else 1.0
+                value = value + weight * self._term(queries, labels, others, other_labels)
+            return value
+
+    def _term(self, queries: Tensor, labels: Tensor, others: Tensor, other_labels: Tensor):
+        scores = queries @ others.T
+        same = labels.unsqueeze(1) == other_labels
+        positive = (1 - scores) * (same & (scores < 1 - SAME))
+        negative = scores * (~same & (scores > self.config.neg_margin))
+        return (positive + negative).sum() / len(queries)  # NaN x 0 is NaN: nothing is hidden
+
+
+@LOSSES.register(
+    "triplet_mined",
+    display="Triplet (mined)",
+    paper="Gordo et al., IJCV 2017",
+    kind="triplets",
+    accepts_references=False,
+)
+class TripletMined(Loss):
+    """Mean over triplets of [m + d(a, p) - d(a, n)]+ / 2 with squared Euclidean d.
+
+    The batch is a, p, n, a, p, n, ... as the sampler ``mined_triplets`` makes it; one of another
+    kind is an error.
+    """
+
+    labels_on_cpu = True
+    group = OF_TRIPLET
+
+    @dataclass(frozen=True, kw_only=True)
+    class Config:
+        margin: float = option(0.1, above=0.0, help="required gap between squared distances")
+
+    def forward(
+        self,
+        embeddings,
+        labels,
+        reference_embeddings=None,
+        reference_labels=None,
+        *,
+        generator=None,
+    ):
+        of_anchor, of_positive, of_negative = (labels[i::OF_TRIPLET] for i in range(OF_TRIPLET))
+        if (
+            len(labels) % OF_TRIPLET
+            or (of_anchor != of_positive).any()
+            or (of_anchor == of_negative).any()
+        ):
+            raise RunError(
+                "'triplet_mined' got a batch that is not laid out as triplets; train it with the "
+                "sampler 'mined_triplets'"
+            )
+        with torch.autocast(embeddings.device.type, enabled=False):
+            rows = widened(embeddings)
+            anchors, positives, negatives = rows.unflatten(0, (-1, OF_TRIPLET)).unbind(1)
+            near = (anchors - positives).square().sum(1)
+            far = (anchors - negatives).square().sum(1)
+            return (self.config.margin + near - far).clamp(min=0).mean() / 2
+
+
+@LOSSES.register(
+    "triplet_per_anchor",
+    display="Triplet (one per anchor)",
+    paper="Schroff et al., CVPR 2015; sampling of Roth et al., ICML 2020",
+    stochastic=True,
+    kind="pair",
+)
+class TripletPerAnchor(ComparingLoss):
+    """Mean over anchors of [d(a, p) - d(a, n) + margin]+ with squared Euclidean d.
+
+    The positive is drawn among those farther than the nearest negative, the negative among those
+    nearer than the farthest positive; where there are none, among all. Anchors without a positive
+    are left out. A batch without any is an error, one without negatives costs 0. Source: the code
+    of Roth and Brattoli.
+    """
+
+    @dataclass(frozen=True, kw_only=True)
+    class Config:
+        margin: float = option(
+            0.2,
+            above=0.0,
+            help="required gap between squared distances",
+            search={"times": [0.1, 10.0]},
+        )
+
+    def compare(self, embeddings, labels, others, other_labels, own, generator):
+        Positives.from_labels(
+            labels, other_labels, torch.device("cpu"), own=own
+        ).require_positives()
+        with torch.autocast(embeddings.device.type, enabled=False):
+            queries = widened(embeddings)
+            labels = labels.to(queries.device)
+            pool, pool_labels = (queries, labels) if own else (queries[:0], labels[:0])
+            if others is not None:
+                pool = torch.cat([pool, others.to(queries.dtype)])
+                pool_labels = torch.cat([pool_labels, other_labels.to(queries.device)])
+            lengths = queries.square().sum(1)[:, None] + pool.square().sum(1)
+            distances = (lengths - 2 * queries @ pool.T).clamp(min=0)
+            same = labels[:, None] == pool_labels
+            positive = same.clone()
+            if own:
+                positive.fill_diagonal_(False)
+            anchors = (positive.any(1) & ~same.all(1)).nonzero()[:, 0]
+            zero = 0.0 * (queries.sum() + pool.sum())  # NaN for rows that no triplet may draw
+            if not len(anchors):
+                return zero
+            distances, positive, negative = distances[anchors], positive[anchors], ~same[anchors]
+            fixed = distances.detach()
+            nearest = fixed.masked_fill(~negative, torch.inf).amin(1, keepdim=True)
+            farthest = fixed.masked_fill(~positive, -torch.inf).amax(1, keepdim=True)
+            rows, drawn = torch.arange(len(anchors), device=queries.device), []
+            for allowed, hard in (
+                (positive, positive & (fixed > nearest)),
+                (negative, negative & (fixed < farthest)),
+            ):
+                among = torch.where(hard.any(1, keepdim=True), hard, allowed).double().cpu()
+                columns = torch.multinomial(among, 1, generator=generator)[:, 0]
+                drawn.append(distances[rows, columns.to(queries.device)])
+            return (drawn[0] - drawn[1] + self.config.margin).clamp(min=0).mean() + zero
+
+
+@LOSSES.register(
+    "proxy_nca_others",
+    display="ProxyNCA (other proxies)",
+    paper="Movshovitz-Attias et al., ICCV 2017",
+    kind="proxy",
+    accepts_references=False,
+)
+class ProxyNCAOthers(ComparingLoss):
+    """Mean over images of s d(x, own) + log sum over other proxies p of exp(-s d(x, p)).
+
+    d are squared distances of rows of unit length, s is the scale. The library's ``proxy_nca`` sums
+    over all proxies and is at least 0; this one has no lower bound. Source: equation 4 of the
+    paper, and the code of Roth and Brattoli, which scales rows and proxies by 3, so that s is 9.
+    """
+
+    @dataclass(frozen=True, kw_only=True)
+    class Config:
+        softmax_scale: float = option(
+            9.0, above=0.0, help="multiplies the squared distances", search={"times": [0.1, 10.0]}
+        )
+
+    def __init__(self, config, *, embedding_dim=None, num_classes=None, seed=0):
+        super().__init__(config)
+        generator = torch.Generator().manual_seed(seed)
+        drawn = torch.randn(num_classes, embedding_dim, generator=generator)
+        self.proxies = torch.nn.Parameter(drawn / 8)
+
+    def compare(self, embeddings, labels, others, other_labels, own, generator):
+        if others is not None:
+            raise RunError("proxy_nca_others compares with its proxies and takes no references")
+        with torch.autocast(embeddings.device.type, enabled=False):
+            queries = F.normalize(widened(embeddings))
+            proxies = F.normalize(self.proxies.to(queries.dtype))
+            distances = self.config.softmax_scale * (2 - 2 * queries @ proxies.T)
+            same = F.one_hot(labels.to(queries.device), len(proxies)).bool()
+            rest = torch.logsumexp((-distances).masked_fill(same, -torch.inf), dim=1)
+            return (distances[same] + rest).mean()

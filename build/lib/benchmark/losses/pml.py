@@ -1,0 +1,310 @@
+"""Losses of pytorch-metric-learning: by the name of their class, and under names of their own.
+
+The latter are data: ``pml_named.yaml`` gives class, miner, options and their source for each name.
+A part of the library is named by its class: ``{class: LpDistance, params: {power: 2}}``. Parts of
+parts are given in the same way, for example a distance among the ``params`` of a loss.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass, make_dataclass
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+import yaml
+from torch import Tensor
+
+from benchmark.core.errors import ConfigError, RunError
+from benchmark.core.options import option
+from benchmark.losses import LOSSES
+from benchmark.losses.base import ComparingLoss, widened
+from benchmark.losses.catalogue import Rows, part_problems
+from benchmark.losses.kernels.relation import Positives
+
+NAMED = Path(__file__).with_name("pml_named.yaml")
+CPU = torch.device("cpu")
+# Whole numbers below this seed the library, which draws from torch's own generators.
+SEEDS = 2**31 - 1
+
+Part = Mapping[str, Any]  # {class, params}, of a loss or a miner of the library
+
+# Parameters that are parts themselves, and the modules of the library that have their classes.
+PARTS = {
+    "distance": "distances",
+    "reducer": "reducers",
+    "embedding_regularizer": "regularizers",
+    "weight_regularizer": "regularizers",
+}
+# What training knows, and what YAML cannot say.
+SUPPLIED = ("num_classes", "embedding_size", "descriptors_dim")
+UNWRITABLE = ("weight_init_func", "collect_stats", "mat_based_loss")
+# Classes that are not what their name says here, with what to do instead.
+REFUSED = {
+    "SmoothAPLoss": "version 2.9.0 gives 0.71 instead of 0 for perfect embeddings (96 classes of "
+    "four), with a gradient of another function; use the loss smooth_ap",
+    "CrossBatchMemory": "a memory belongs to the recipe: set memory.size there",
+    "MultipleLosses": "it combines other losses; write a composite, as benchmark/losses/roadmap.py",
+    "SelfSupervisedLoss": "it compares two views of an image, which this training does not make",
+    "VICRegLoss": "it compares two views of an image, which this training does not make",
+    "ManifoldLoss": "it takes no labels: it groups the images by itself",
+    "GenericPairLoss": "it is a base class and computes nothing",
+    "BaseMetricLossFunction": "it is a base class and computes nothing",
+    "BaseLossWrapper": "it is a base class and computes nothing",
+    "BaseMiner": "it is a base class and chooses nothing",
+    "EmbeddingsAlreadyPackagedAsTriplets": "batches of this suite are not sorted into triplets",
+}
+# It accepts references, but looks up their labels among those of the batch.
+BATCH_ONLY = ("ThresholdConsistentMarginLoss",)
+
+
+class LibraryLoss(ComparingLoss):
+    """A loss of pytorch-metric-learning; subclasses define ``parts``.
+
+    The library is imported when such a loss is created, because importing it takes seconds. Like
+    the suite's own losses it computes in float32 at least, whatever autocast says. Proxies are
+    drawn from ``seed`` alone; they are parameters, so that optimiser and checkpoint see them.
+    """
+
+    # Whether without a positive the formula is 0 with no gradient. Such a batch is an error then,
+    # as it is to a ranking loss.
+    needs_positives = False
+    # Whether the miner or the loss draws random numbers.
+    draws = False
+
+    def __init__(self, config, *, embedding_dim=None, num_classes=None, seed=0):
+        super().__init__(config)
+        loss, miner = self.parts()
+        self.name = loss["class"]
+        target = classes("losses")[self.name]
+        self.takes_references = takes_references(target)
+        sizes = dict.fromkeys(SUPPLIED, embedding_dim) | {"num_classes": num_classes}
+        supplied: dict[str, Any] = {name: sizes[name] for name in supplied_to(target)}
+        if self.name == "HistogramLoss" and "distance" not in loss.get("params", {}):
+            supplied["distance"] = inside_cosine()
+        # the library draws from torch's global generator; it is put back as it was
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self.inner = construct("losses", loss, **supplied)
+            self.miner = miner and construct("miners", miner)
+
+    def parts(self) -> tuple[Part, Part | None]:
+        """Return the loss, and its miner if it has one, from ``self.config``."""
+        raise NotImplementedError
+
+    def compare(self, embeddings, labels, others, other_labels, own, generator):
+        if others is not None and not self.takes_references:
+            raise RunError(f"{self.name} takes no references: train it without a memory")
+        if self.draws and own and others is not None and not len(others):
+            others = other_labels = None  # the library draws other pairs from separate references
+        if self.needs_positives:
+            Positives.from_labels(labels, other_labels, CPU, own=own).require_positives()
+        device = embeddings.device
+        devices = [device] if device.type == "cuda" and self.draws else []
+        with torch.autocast(device.type, enabled=False), torch.random.fork_rng(devices):
+            if self.draws:
+                source = CPU if generator is None else generator.device
+                drawn = torch.randint(SEEDS, (), generator=generator, device=source)
+                torch.manual_seed(int(drawn))
+            queries = widened(embeddings)
+            self.inner.to(queries.dtype)
+            labels = labels.to(device, non_blocking=True)
+            # miners and hinges pass over NaN in silence; 0 x NaN brings it back
+            if others is None:
+                # without references the library itself leaves out pairs of an image with itself
+                mined = self.miner(queries, labels) if self.miner else None
+                return self.inner(queries, labels, mined) + 0.0 * queries.sum()
+            pool, pool_labels = widened(others), other_labels.to(device, non_blocking=True)
+            if own:
+                pool = torch.cat([queries, pool.to(queries.dtype)])
+                pool_labels = torch.cat([labels, pool_labels])
+            mined = self.miner(queries, labels, pool, pool_labels) if self.miner else None
+            if own:
+                mined = _without_own(mined, labels, pool_labels)
+            value = self.inner(queries, labels, mined, pool, pool_labels)
+            return value + 0.0 * (queries.sum() + pool.sum())
+
+
+@LOSSES.register(
+    "pml",
+    display="pytorch-metric-learning",
+    paper="Musgrave et al., arXiv 2020",
+    kind="pair",
+)
+class LibraryClass(LibraryLoss):
+    """Any loss of the library by its class, with a miner or without one::
+
+    losses:
+      circle_hard: {loss: pml, class: CircleLoss, params: {m: 0.25}, miner: {class: BatchHardMiner}}
+    """
+
+    draws = True
+
+    @dataclass(frozen=True, kw_only=True)
+    class Config:
+        class_: str = option("MultiSimilarityLoss", alias="class", help="a loss of the library")
+        params: dict[str, Any] = option({}, help="parameters of the class")
+        miner: dict[str, Any] | None = option(None, help="{class, params} of a miner")
+
+    @staticmethod
+    def library() -> dict[str, Any]:
+        """Return all that can be named."""
+        return library_parts()
+
+    def __init__(self, config, **sizes):
+        part = {"class": config.class_, "params": config.params, "miner": config.miner}
+        if found := part_problems(library_parts(), "", part, ""):
+            raise ConfigError("loss 'pml'", found)
+        super().__init__(config, **sizes)
+
+    def parts(self):
+        return {"class": self.config.class_, "params": self.config.params}, self.config.miner
+
+
+def named_loss(entry: Mapping[str, Any]) -> type[LibraryLoss]:
+    """Return the class of an entry of ``pml_named.yaml``; its hyperparameters are its options."""
+    fields = [
+        (name, type(setting["default"]), option(**setting))
+        for name, setting in entry.get("options", {}).items()
+    ]
+    made = make_dataclass("Config", fields, bases=(LibraryLoss.Config,), frozen=True, kw_only=True)
+
+    class NamedLoss(LibraryLoss):
+        __doc__ = entry["source"]
+        Config = cast(type[LibraryLoss.Config], made)
+        needs_positives = entry.get("needs_positives", False)
+        draws = entry.get("stochastic", False)
+
+        def parts(self):
+            values = vars(self.config)
+            miner = _part("miners", entry["miner"], values) if "miner" in entry else None
+            return _part("losses", entry, values), miner
+
+    return NamedLoss
+
+
+def _part(module: str, part: Part, values: Mapping[str, Any]) -> Part:
+    """Return ``{class, params}``, the options that the class takes; classes may share some."""
+    taken = parameters_of(classes(module)[part["class"]])
+    options = {name: value for name, value in values.items() if name in taken}
+    return {"class": part["class"], "params": part.get("params", {}) | options}
+
+
+for _name, _entry in yaml.safe_load(NAMED.read_text(encoding="utf-8")).items():
+    LOSSES.register(
+        _name,
+        display=_entry["display"],
+        paper=_entry["paper"],
+        kind=_entry.get("kind", "pair"),
+        stochastic=_entry.get("stochastic", False),
+        accepts_references=_entry.get("references", True),
+    )(named_loss(_entry))
+
+
+def inside_cosine() -> Any:
+    """Return a cosine similarity below 1: the library's histogram has no bin for 1 and for NaN."""
+    from pytorch_metric_learning.distances import CosineSimilarity
+
+    class InsideCosine(CosineSimilarity):
+        def forward(self, *arguments, **options):
+            return super().forward(*arguments, **options).clamp(-1.0, 1.0 - 1e-6).nan_to_num()
+
+    return InsideCosine()
+
+
+def _without_own(
+    mined: tuple[Tensor, ...] | None, labels: Tensor, pool_labels: Tensor
+) -> tuple[Tensor, ...]:
+    """Return pairs or triplets, all pairs by default, without those of an image with itself."""
+    if mined is None:
+        same = labels.unsqueeze(1) == pool_labels
+        mined = *same.nonzero(as_tuple=True), *same.logical_not().nonzero(as_tuple=True)
+    anchors, positives, *rest = mined
+    keep = anchors != positives  # positives lie at the index of the anchor
+    if len(rest) == 1:
+        rest = [rest[0][keep]]
+    return anchors[keep], positives[keep], *rest
+
+
+@cache
+def classes(module: str) -> dict[str, type]:
+    """Return the classes of a module of the library by their names."""
+    found = vars(import_module(f"pytorch_metric_learning.{module}")).items()
+    return {
+        name: value
+        for name, value in sorted(found)
+        if inspect.isclass(value) and not name.endswith("Mixin")
+    }
+
+
+def parameters_of(target: type) -> dict[str, inspect.Parameter]:
+    """Return the parameters of a class, with those that it hands on to its bases."""
+    result: dict[str, inspect.Parameter] = {}
+    for base in target.__mro__:
+        if "__init__" not in vars(base) or base is object:
+            continue
+        own = list(inspect.signature(vars(base)["__init__"]).parameters.values())[1:]
+        for parameter in own:
+            if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
+                result.setdefault(parameter.name, parameter)
+        if all(parameter.kind is not parameter.VAR_KEYWORD for parameter in own):
+            break
+    return result
+
+
+def supplied_to(target: type) -> list[str]:
+    """Return the parameters that training supplies: sizes that the class demands."""
+    found = parameters_of(target)
+    return [name for name in SUPPLIED if name in found and found[name].default is inspect._empty]
+
+
+def takes_references(target: type) -> bool:
+    """Say whether a loss can compare a batch with other embeddings than itself."""
+    return target.__name__ not in BATCH_ONLY and "ref_not_supported" not in "".join(
+        inspect.getsource(vars(base)["compute_loss"])
+        for base in target.__mro__
+        if "compute_loss" in vars(base) and base.__name__ != "BaseMetricLossFunction"
+    )
+
+
+@cache
+def library_parts() -> dict[str, Any]:
+    """Return all that can be named, for ``part_problems``."""
+    found: dict[str, Any] = {key: dict.fromkeys(classes(module)) for key, module in PARTS.items()}
+    for key, module in (("", "losses"), ("miner", "miners")):
+        each = classes(module).items()
+        found[key] = {name: REFUSED.get(name) or parameter_rows(target) for name, target in each}
+    losses = classes("losses").items()
+    without = [name for name, target in losses if not takes_references(target)]
+    return {**found, "without_references": without}
+
+
+def parameter_rows(target: type) -> Rows:
+    """Return the parameters of a class, but for those that training supplies."""
+    rows: Rows = []
+    for name, parameter in parameters_of(target).items():
+        if name in UNWRITABLE or name in supplied_to(target):
+            continue
+        default, kind = parameter.default, "Any"
+        if isinstance(default, bool):
+            kind = "bool"
+        elif isinstance(default, (int, float)):
+            kind = "float"
+        elif isinstance(default, str):
+            kind = "str | int"
+        needed = default is inspect._empty and name not in PARTS
+        rows.append([name, kind, {}, *([] if needed else [None])])
+    return rows
+
+
+def construct(module: str, part: Part, **supplied: Any) -> Any:
+    """Return the object of ``{class, params}``; ``supplied`` are further arguments."""
+    params = {
+        name: construct(PARTS[name], value) if name in PARTS else value
+        for name, value in part.get("params", {}).items()
+    }
+    return classes(module)[part["class"]](**params, **supplied)

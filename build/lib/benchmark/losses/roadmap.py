@@ -1,0 +1,184 @@
+"""ROADMAP and its two terms: SupAP, an upper bound of 1 - AP, and calibration of pairs."""
+
+from dataclasses import dataclass, fields
+from typing import Literal
+
+import torch
+
+from benchmark.core.errors import ConfigError
+from benchmark.core.options import option
+from benchmark.losses import LOSSES
+from benchmark.losses.base import Composite, ScoreLoss, SoftRankLoss
+from benchmark.losses.kernels.ranking import AveragePrecision, SoftRanks
+from benchmark.losses.kernels.relation import HIDDEN
+from benchmark.losses.kernels.steps import Exact, UpperBound
+from benchmark.losses.smooth_ap import SmoothAP
+
+
+@LOSSES.register("sup_ap", display="SupAP", paper="Ramzi et al., NeurIPS 2021")
+class SupAP(SoftRankLoss):
+    """Mean over queries of 1 - AP, with exact ranks among the positives and an upper bound of the
+    rank among the negatives (ROADMAP, Eq. 3 to 5).
+
+    For query q with positives P, negatives N and score s_k of item k::
+
+        r+_k = 1 + number of j in P, j != k, with s_j >= s_k             (no gradient)
+        r-_k = sum over j in N of h(s_j - s_k)
+        h(t) = sigmoid(t / tau)                    for t < 0
+               sigmoid(t / tau) + start            for 0 <= t <= delta
+               rho (t - delta) + offset            for t > delta
+        AP_q = 1/|P| sum over k in P of r+_k / (r+_k + r-_k)
+
+    ``offset`` None makes h continuous at delta: sigmoid(delta / tau) + start. At a tie (t = 0) the
+    paper's two cases overlap. The upper one is taken, because only then is h an upper bound of the
+    step.
+    """
+
+    @dataclass(frozen=True, kw_only=True)
+    class Config(SmoothAP.Config):
+        rho: float = option(
+            100.0,
+            at_least=0.0,
+            help="slope beyond delta, per unit of cosine",
+            search={"times": [0.1, 10.0]},
+        )
+        delta: float = option(
+            0.05, at_least=0.0, help="score difference where the linear part begins"
+        )
+        offset: float | None = option(
+            None, help="value where the linear part begins; null: sigmoid(delta / tau) + start"
+        )
+        start: float = option(0.5, at_least=0.0, help="added to the sigmoid at and above a tie")
+
+    def soft_ranks(self):
+        return SoftRanks(self.config.tau, Exact(), upper_bound(self.config), AveragePrecision())
+
+
+def upper_bound(config: SupAP.Config) -> UpperBound:
+    """Return h, in units of tau."""
+    bend, slope = config.delta / config.tau, config.rho * config.tau
+    return UpperBound(bend, slope, config.start, config.offset)
+
+
+@LOSSES.register(
+    "calibration", display="Calibration", paper="Ramzi et al., NeurIPS 2021", kind="pair"
+)
+class Calibration(ScoreLoss):
+    """Hinges that push positive scores above ``alpha`` and negative ones below ``beta``.
+
+    ROADMAP, Eq. 7. ``pairs``: for each query the mean of [alpha - s]+ over its positives plus that
+    of [s - beta]+ over its negatives, averaged over the queries that have a positive. ``nonzero``,
+    what the authors ran: the mean over the positive pairs of the batch that are not 0, plus the
+    same for the negative pairs (a contrastive loss on cosines). A query is never paired with
+    itself. Time and memory O(Q x R).
+    """
+
+    cosine = True
+
+    @dataclass(frozen=True, kw_only=True)
+    class Config:
+        alpha: float = option(
+            0.9,
+            at_least=-1.0,
+            at_most=1.0,
+            help="positives below it are pushed up",
+            search={"linear": [0.7, 1.0]},
+        )
+        beta: float = option(
+            0.6,
+            at_least=-1.0,
+            at_most=1.0,
+            help="negatives above it are pushed down",
+            search={"linear": [0.2, 0.8]},
+        )
+        reduction: Literal["pairs", "nonzero"] = option(
+            "pairs", help="mean over all pairs of a query (paper), or non-zero pairs of the batch"
+        )
+
+    def __init__(self, config, **sizes):
+        super().__init__(config, **sizes)
+        self.needs_totals = config.reduction == "nonzero"
+
+    def totals(self, scores, relation):
+        """Return the numbers of positive and of negative pairs that are not 0."""
+        over = scores > self.config.beta
+        if relation.own:
+            over.diagonal(relation.diagonal).fill_(False)
+        positive_count = scores.new_zeros(())
+        for group in relation.groups:
+            own = scores[group.queries].gather(1, group.columns)
+            positive_count = positive_count + (own < self.config.alpha).sum()
+            over[group.queries] = over[group.queries].scatter_(1, group.columns, False)
+        return torch.stack([positive_count, over.sum().to(scores.dtype)])
+
+    def on_scores(self, scores, relation, gradient, generator):
+        per_pair = not self.needs_totals
+        excess = scores - self.config.beta
+        if relation.own:
+            excess.diagonal(relation.diagonal).fill_(HIDDEN)
+        # of a query's negative pairs in the loss with "pairs"; 0 for queries without a positive
+        weight = scores.new_zeros(relation.queries)
+        slopes, positive_loss, positive_count = [], scores.new_zeros(()), scores.new_zeros(())
+        for group in relation.groups:
+            queries, columns = group.queries, group.columns
+            size = columns.shape[1]
+            lack = (self.config.alpha - scores[queries].gather(1, columns)).relu_()
+            positive_loss = positive_loss + lack.sum() / (size * relation.valid if per_pair else 1)
+            positive_count = positive_count + (lack > 0).sum()
+            negatives = relation.references - size - relation.own
+            weight[queries] = 1.0 / (max(1, negatives) * relation.valid)
+            excess[queries] = excess[queries].scatter_(1, columns, HIDDEN)
+            step = 1.0 / (size * relation.valid) if per_pair else 1.0
+            slopes.append((queries, columns, lack.gt_(0.0).mul_(-step)))
+        negative_sums = excess.relu_().sum(1)
+        over = excess.gt_(0.0)
+        if per_pair:
+            value = positive_loss + (negative_sums * weight).sum()
+            positive_step, negative_step = torch.ones_like(value), weight.unsqueeze(1)
+        else:
+            counts = torch.stack([positive_count, over.sum().to(scores.dtype)])
+            if relation.totals is not None:
+                counts = relation.totals
+            positive_step, negative_step = counts.clamp(min=1).reciprocal()
+            value = positive_loss * positive_step + negative_sums.sum() * negative_step
+        if not gradient:
+            return value, None
+        derivative = over.mul_(negative_step)
+        for queries, columns, slope in slopes:
+            derivative[queries] = derivative[queries].scatter_(1, columns, slope * positive_step)
+        return value, derivative
+
+
+@LOSSES.register("roadmap", display="ROADMAP", paper="Ramzi et al., NeurIPS 2021")
+class Roadmap(Composite):
+    """(1 - lambda) SupAP + lambda calibration (ROADMAP, Eq. 2).
+
+    ``weights`` replaces (1 - lambda, lambda), for example [1, 1] as in the authors' configurations.
+    The other hyperparameters are those of the two components.
+    """
+
+    @dataclass(frozen=True, kw_only=True)
+    class Config(SupAP.Config, Calibration.Config):
+        lambda_: float = option(
+            0.5,
+            at_least=0.0,
+            at_most=1.0,
+            help="share of calibration",
+            search={"linear": [0.1, 0.9]},
+        )
+        weights: list[float] | None = option(
+            None, help="weights of SupAP and calibration; null: [1 - lambda_, lambda_]"
+        )
+
+    def composition(self):
+        weights, values = self.config.weights, vars(self.config)
+        if weights is None:
+            weights = [1.0 - self.config.lambda_, self.config.lambda_]
+        if len(weights) != 2:
+            problem = f"weights  {weights} (allowed: two numbers, of SupAP and of calibration)"
+            raise ConfigError("loss 'roadmap'", [problem])
+        parts = (("sup_ap", SupAP.Config), ("calibration", Calibration.Config))
+        return [
+            (weight, name, {item.name: values[item.name] for item in fields(config)})
+            for weight, (name, config) in zip(weights, parts, strict=True)
+        ]

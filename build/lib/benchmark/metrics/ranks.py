@@ -1,0 +1,254 @@
+"""Ranks of the positives of every query, exact and without sorting whole rankings.
+
+The metrics need nothing but these ranks. The rank of item p in the row of scores s is
+1 + #{j < p: s_j >= s_p} + #{j > p: s_j > s_p}: equal scores rank in the order of their index.
+"""
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmark.core.documents import whole_number
+from benchmark.core.environment import available_cores
+from benchmark.core.errors import DataError
+
+BLOCK_BYTES = 128 * 2**20
+# Rows this close to unit length are left as they are: scores are those of the caller's own vectors.
+UNIT_TOLERANCE = 1e-5
+# Scores handled by one call into numpy: enough that threads seldom meet at the interpreter's lock,
+# few enough that they, their masks and sorted copies stay in the second-level cache.
+SCORES_AT_ONCE = 2**18
+# Two passes over a row per item cost less than sorting it up to here (measured at 20,000 scores a
+# row).
+COUNTED_ITEMS = 6
+# Where scores tie, up to so many items are counted one by one before a stable sort costs less.
+TIED_ITEMS = 32
+# Masks are summed as words of eight bytes; a byte of the sum holds at most 255, so that many words
+# at most.
+_WORDS = 128
+
+
+class EmbeddedSet(NamedTuple):
+    """Unit rows float32 (N, D) with ``classes`` int64 (N,) that both sets number alike."""
+
+    embeddings: np.ndarray
+    classes: np.ndarray
+
+
+class BlockRanks(NamedTuple):
+    """Positives of a block of queries: ``counts`` (B,) per query; ``ranks`` (sum of counts,), query
+    by query, ascending within each query, 1 = nearest."""
+
+    counts: np.ndarray
+    ranks: np.ndarray
+
+
+def embedded_sets(
+    query: np.ndarray,
+    query_labels: np.ndarray,
+    gallery: np.ndarray | None = None,
+    gallery_labels: np.ndarray | None = None,
+) -> tuple[EmbeddedSet, EmbeddedSet]:
+    """Return query and gallery; without a gallery both are the same."""
+    alone = gallery is None or gallery_labels is None
+    labels = query_labels if alone else np.concatenate([query_labels, gallery_labels])
+    classes = np.unique(labels, return_inverse=True)[1].astype(np.int64)
+    queries = EmbeddedSet(unit_rows(query), classes[: len(query)])
+    if gallery is None or gallery_labels is None:
+        return queries, queries
+    return queries, EmbeddedSet(unit_rows(gallery), classes[len(query) :])
+
+
+def unit_rows(values: np.ndarray) -> np.ndarray:
+    """Return float32 (N, D) rows of unit length; a row of zeros stays: it is like nothing.
+
+    Raise DataError for rows that are not finite, which no other item would outrank.
+    """
+    rows = np.ascontiguousarray(values, dtype=np.float32)
+    with np.errstate(over="ignore", invalid="ignore"):
+        norms = np.sqrt(np.einsum("nd,nd->n", rows, rows))
+    if not np.isfinite(norms).all():
+        raise DataError("some embeddings are not finite; the model has diverged")
+    if np.abs(norms - 1).max(initial=0.0) <= UNIT_TOLERANCE:
+        return rows
+    return rows / np.where(norms > 0, norms, 1)[:, None]
+
+
+class ClassIndex:
+    """Gallery items by class, so that a query's positives are a slice."""
+
+    def __init__(self, classes: np.ndarray):
+        self._order = np.argsort(classes, kind="stable")
+        self._sorted = classes[self._order]
+
+    def positives(
+        self, labels: np.ndarray, own: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return (B,) counts and, flat, the items of each query's class in ascending order; ``own``
+        (B,) are items to leave out, one per query."""
+        starts = np.searchsorted(self._sorted, labels, side="left")
+        counts = np.searchsorted(self._sorted, labels, side="right") - starts
+        offsets = np.cumsum(counts) - counts
+        items = self._order[np.arange(counts.sum()) + np.repeat(starts - offsets, counts)]
+        if own is None:
+            return counts, items
+        return counts - 1, items[items != np.repeat(own, counts)]
+
+
+def positive_ranks(
+    query: EmbeddedSet, gallery: EmbeddedSet, threads: int | None = None
+) -> Iterator[BlockRanks]:
+    """Yield the ranks of all positives, block by block of queries.
+
+    ``gallery is query`` means that each item queries all the others. Memory: one block of scores.
+    """
+    index, starts = ClassIndex(gallery.classes), block_starts(query, gallery)
+    buffer = np.empty((starts.step, len(gallery.embeddings)), dtype=np.float32)
+    # OMP_NUM_THREADS is what matrix products obey, too
+    threads = threads or whole_number(os.environ.get("OMP_NUM_THREADS", "")) or available_cores()
+    with ThreadPoolExecutor(threads) as pool:
+        for start in starts:
+            stop = min(start + starts.step, len(query.embeddings))
+            scores = buffer[: stop - start]
+            np.matmul(query.embeddings[start:stop], gallery.embeddings.T, out=scores)
+            own = np.arange(start, stop) if gallery is query else None
+            if own is not None:
+                scores[own - start, own] = -np.inf
+            counts, positives = index.positives(query.classes[start:stop], own)
+            bounds = np.concatenate([[0], np.cumsum(counts)])
+            # Several parts per thread keep all of them busy to the end, whatever the sizes of the
+            # classes.
+            edges = np.unique(np.linspace(0, len(scores), 4 * threads + 1).astype(int))
+            parts = [slice(low, high) for low, high in pairwise(edges.tolist())]
+            ranked = pool.map(
+                rank_rows,
+                [scores[part] for part in parts],
+                [counts[part] for part in parts],
+                [positives[bounds[part.start] : bounds[part.stop]] for part in parts],
+            )
+            yield BlockRanks(counts, np.concatenate(list(ranked)))
+
+
+def positive_ranks_on(
+    device: str, query: EmbeddedSet, gallery: EmbeddedSet
+) -> Iterator[BlockRanks]:
+    """Yield the blocks of ``positive_ranks``, computed on a torch device by a stable sort.
+
+    It is fast on a GPU. Products are in full float32, whatever shortcut training may have allowed.
+    """
+    import torch  # only where a device is given
+
+    def there(items: EmbeddedSet) -> list[torch.Tensor]:
+        return [torch.from_numpy(part).to(device) for part in items]
+
+    rows, classes = there(query)
+    items, item_classes = (rows, classes) if gallery is query else there(gallery)
+    starts, excluded = block_starts(query, gallery), int(gallery is query)
+    for start in starts:
+        part = slice(start, start + starts.step)
+        before = torch.get_float32_matmul_precision()
+        torch.set_float32_matmul_precision("highest")
+        try:
+            scores = rows[part] @ items.T
+        finally:
+            torch.set_float32_matmul_precision(before)
+        if excluded:  # the query itself ranks last and is cut off
+            numbers = torch.arange(len(scores), device=device)
+            scores[numbers, numbers + start] = -torch.inf
+        order = scores.sort(dim=1, descending=True, stable=True).indices
+        matches = item_classes[order[:, : len(items) - excluded]] == classes[part, None]
+        ranks = matches.nonzero()[:, 1] + 1
+        yield BlockRanks(matches.sum(dim=1).cpu().numpy(), ranks.cpu().numpy())
+
+
+def block_starts(query: EmbeddedSet, gallery: EmbeddedSet) -> range:
+    """Return the first query of each block; the step is the size of a block."""
+    queries = len(query.embeddings)
+    return range(0, queries, min(block_size(len(gallery.embeddings)), queries))
+
+
+def block_size(items: int) -> int:
+    """Return how many rows of ``items`` float32 scores make a block."""
+    return max(1, BLOCK_BYTES // (4 * items))
+
+
+def rank_rows(scores: np.ndarray, counts: np.ndarray, items: np.ndarray) -> np.ndarray:
+    """Return the ranks (T,) of ``items`` (T,), ascending in each row; 1 is best, ties by index.
+
+    ``scores`` float32 (R, N); ``counts`` (R,) says how many of ``items`` belong to each row, sum T.
+    """
+    bounds = np.concatenate([[0], np.cumsum(counts)])
+    rows = np.repeat(np.arange(len(scores)), counts)
+    values = scores[rows, items]
+    above, at_least = np.empty((2, len(items)), dtype=np.int64)
+    mask = _Mask(scores.shape[1])
+    together = max(1, SCORES_AT_ONCE // max(1, scores.shape[1]))
+    for low, high in pairwise([*range(0, len(scores), together), len(scores)]):
+        part = slice(bounds[low], bounds[high])
+        if part.start == part.stop:
+            continue
+        count = mask.count if counts[low:high].max() <= COUNTED_ITEMS else _count_by_sorting
+        above[part], at_least[part] = count(
+            scores[low:high], bounds[low : high + 1] - bounds[low], values[part]
+        )
+    order = np.lexsort((above, rows))
+    ranks = above[order] + 1
+    for row in np.unique(rows[ranks != at_least[order]]):
+        part = slice(bounds[row], bounds[row + 1])
+        ranks[part] = _ranks_with_ties(scores[row], items[part])
+    return ranks
+
+
+def _count_by_sorting(
+    scores: np.ndarray, bounds: np.ndarray, values: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    above, at_least = np.empty((2, len(values)), dtype=np.int64)
+    for row, (low, high) in zip(np.sort(scores, axis=1), pairwise(bounds.tolist()), strict=True):
+        above[low:high] = len(row) - np.searchsorted(row, values[low:high], side="right")
+        at_least[low:high] = len(row) - np.searchsorted(row, values[low:high], side="left")
+    return above, at_least
+
+
+def _ranks_with_ties(row: np.ndarray, items: np.ndarray) -> np.ndarray:
+    if len(items) <= TIED_ITEMS:
+        ahead = [
+            np.count_nonzero(row > row[item]) + np.count_nonzero(row[:item] == row[item])
+            for item in items
+        ]
+        return np.sort(np.array(ahead, dtype=np.int64)) + 1
+    places = np.empty(len(row), dtype=np.int64)
+    places[np.argsort(-row, kind="stable")] = np.arange(1, len(row) + 1)
+    return np.sort(places[items])
+
+
+class _Mask:
+    """Compares rows with values and counts, faster than ``count_nonzero``, in memory it keeps."""
+
+    def __init__(self, items: int):
+        self._items = items
+        self._padded = -(-items // (8 * _WORDS)) * 8 * _WORDS
+        self._store = np.zeros((0, self._padded), dtype=bool)
+
+    def count(
+        self, scores: np.ndarray, bounds: np.ndarray, values: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return how many scores of its row are above, and at least, each of ``values``; the values
+        of row i are ``bounds[i]`` to ``bounds[i + 1]``."""
+        counts = np.diff(bounds)
+        taken = np.arange(counts.max()) < counts[:, None]
+        limits = np.full((*taken.shape, 1), np.inf, dtype=np.float32)
+        limits[taken, 0] = values
+        if taken.size > len(self._store):
+            self._store = np.zeros((taken.size, self._padded), dtype=bool)
+        mask = self._store[: taken.size].reshape(*taken.shape, self._padded)
+
+        def true(compare: np.ufunc) -> np.ndarray:
+            compare(scores[:, None, :], limits, out=mask[..., : self._items])
+            words = mask.view(np.uint64).reshape(taken.size, -1, _WORDS).sum(axis=2)
+            return words.view(np.uint8).sum(axis=1, dtype=np.int64).reshape(taken.shape)[taken]
+
+        return true(np.greater), true(np.greater_equal)

@@ -1,0 +1,223 @@
+"""Nearest neighbours, exact, through a flat faiss index; whitening and expansion before a search.
+
+Galleries of a million images are searched in blocks, without a copy of them.
+"""
+
+import logging
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmark.core.errors import DataError
+from benchmark.metrics.ranks import unit_rows
+
+logger = logging.getLogger(__name__)
+
+BLOCK = 16_384  # rows of a large gallery that are searched at once
+ROWS = 4096  # rows turned into float64 at a time
+# A direction whose variance is this small beside the largest holds rounding errors, which whitening
+# would blow up.
+NEGLIGIBLE = 1e-10
+SPLIT_SUFFIX = "+aqe"  # of the splits whose queries were expanded
+
+
+def nearest_neighbours(
+    query: np.ndarray, queries: np.ndarray, neighbours: int, gallery: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return indices int64 and cosine similarities float32, both (Q, K), best first, of the nearest
+    items to the rows ``queries`` (Q,) of ``query`` (N, D): in ``gallery`` (G, D) or, without one,
+    among the other rows of ``query`` (each query is left out by its index). Equal scores come in
+    the order of their index.
+
+    K is ``neighbours``, or all there are.
+    """
+    rows = unit_rows(query)
+    items = rows if gallery is None else unit_rows(gallery)
+    queries = np.asarray(queries, dtype=np.int64).reshape(-1)
+    wanted = max(0, min(neighbours, len(items) - (gallery is None)))
+    if len(queries) == 0 or wanted == 0:
+        return np.empty((len(queries), wanted), np.int64), np.empty(
+            (len(queries), wanted), np.float32
+        )
+    own = queries if gallery is None else np.full(len(queries), -1)
+    return _search(flat_index(items), rows[queries], own, wanted)
+
+
+def nearest_in_blocks(
+    query: np.ndarray, queries: np.ndarray, neighbours: int, parts: Sequence[np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return what ``nearest_neighbours`` returns for a gallery given in parts (G_i, D).
+
+    Indices count on from part to part. Memory beside the parts: one block of them.
+    """
+    indices = np.empty((len(queries), 0), np.int64)
+    scores = np.empty((len(queries), 0), np.float32)
+    for start, block in _blocks(parts):
+        found, values = nearest_neighbours(query, queries, neighbours, block)
+        indices = np.concatenate([indices, found + start], axis=1)
+        scores = np.concatenate([scores, values], axis=1)
+        order = np.lexsort((indices, -scores))[:, :neighbours]
+        indices = np.take_along_axis(indices, order, axis=1)
+        scores = np.take_along_axis(scores, order, axis=1)
+    return indices, scores
+
+
+def count_above(
+    rows: np.ndarray, items: np.ndarray, limits: Sequence[np.ndarray]
+) -> list[np.ndarray]:
+    """Return, for each of ``limits[q]`` (P_q,), how many items (N, D) query q scores higher: int64.
+
+    ``rows`` (Q, D) are the queries, unit rows. Memory beside the items: one block of them.
+    """
+    counts = [np.zeros(len(values), np.int64) for values in limits]
+    for _, block in _blocks([items]):
+        scores = np.sort(rows @ unit_rows(block).T, axis=1)
+        for count, row, values in zip(counts, scores, limits, strict=True):
+            count += len(row) - np.searchsorted(row, values, side="right")
+    return counts
+
+
+def _blocks(parts: Sequence[np.ndarray]) -> Iterator[tuple[int, np.ndarray]]:
+    """Yield the number of the first row, and the rows, of each block."""
+    offset = 0
+    for part in parts:
+        for start in range(0, len(part), BLOCK):
+            yield offset + start, part[start : start + BLOCK]
+        offset += len(part)
+
+
+class _Products:
+    """faiss's flat index as torch computes it, where faiss is not installed."""
+
+    def __init__(self, items: np.ndarray):
+        self.items, self.ntotal = items, len(items)
+
+    def search(self, rows: np.ndarray, reach: int) -> tuple[np.ndarray, np.ndarray]:
+        import torch
+
+        blocks = (torch.from_numpy(block @ self.items.T) for _, block in _blocks((rows,)))
+        scores, indices = zip(*(block.topk(reach) for block in blocks), strict=True)
+        return torch.cat(scores).numpy(), torch.cat(indices).numpy()
+
+
+def flat_index(items: np.ndarray) -> Any:
+    """Return an exact inner-product index of ``items`` (N, D), on GPUs if faiss has any."""
+    try:
+        import faiss  # a quarter of a second that only searching should cost
+    except ModuleNotFoundError:
+        return _Products(items)
+    index: Any = faiss.IndexFlatIP(items.shape[1])
+    if hasattr(faiss, "StandardGpuResources") and faiss.get_num_gpus() > 0:
+        index = faiss.index_cpu_to_all_gpus(index)
+    index.add(items)
+    return index
+
+
+def _search(
+    index: Any, rows: np.ndarray, own: np.ndarray, wanted: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return indices and scores (Q, wanted) without ``own`` (-1: none); ties by index.
+
+    Which of the items that tie at its last place faiss returns is not defined, so the search widens
+    until the last place wanted is better than the last place found.
+    """
+    reach = wanted + 2
+    while True:
+        reach = min(reach, index.ntotal)
+        scores, indices = index.search(rows, reach)
+        worst = scores[:, -1].copy()
+        scores[indices == own[:, None]] = -np.inf
+        order = np.lexsort((indices, -scores))[:, :wanted]
+        scores = np.take_along_axis(scores, order, axis=1)
+        if reach == index.ntotal or (scores[:, -1] > worst).all():
+            return np.take_along_axis(indices, order, axis=1), scores
+        reach *= 2
+
+
+class Whitening(NamedTuple):
+    """Centering by ``mean`` (D,) and projection on whitened ``axes`` (D, K), both float64."""
+
+    mean: np.ndarray
+    axes: np.ndarray
+
+    def project(self, rows: np.ndarray) -> np.ndarray:
+        """Return whitened rows, float32 (N, K); those learnt on have identity covariance."""
+        projected = np.empty((len(rows), self.axes.shape[1]), np.float32)
+        for at in range(0, len(rows), ROWS):
+            projected[at : at + ROWS] = (rows[at : at + ROWS] - self.mean) @ self.axes
+        return projected
+
+    def __call__(self, rows: np.ndarray) -> np.ndarray:
+        """Return whitened rows of unit length, float32 (N, K); a row of zeros stays zero."""
+        projected = self.project(rows)
+        lengths = np.linalg.norm(projected, axis=1, keepdims=True)
+        projected /= np.where(lengths > 0, lengths, 1)
+        return projected
+
+
+def learn_whitening(rows: np.ndarray, dimensions: int, power: float = 0.5) -> Whitening:
+    """Return the whitening of embeddings (N, D) that keeps ``dimensions`` axes of large variance.
+
+    Each axis is divided by its variance to the ``power``: 0.5 gives variance 1 (Jegou and Chum,
+    ECCV 2012), 0.25 is what the published commands of Revaud et al., ICCV 2019, ask for. Axes come
+    by falling variance, each with its largest component positive, so that equal rows give equal
+    bits. An axis along which the rows do not vary, as when there are fewer rows than dimensions,
+    gives zeros and a warning in the log. Non-finite rows give NaN. Raise DataError for fewer than
+    two rows.
+    """
+    count, width = rows.shape
+    if count < 2:
+        raise DataError(f"whitening needs two training images or more, and there are {count}")
+    if not np.isfinite(rows).all():
+        return Whitening(np.full(width, np.nan), np.full((width, dimensions), np.nan))
+    mean = rows.mean(axis=0, dtype=np.float64)
+    covariance = np.zeros((width, width))
+    for start in range(0, count, ROWS):
+        centered = rows[start : start + ROWS] - mean
+        covariance += centered.T @ centered
+    variances, axes = np.linalg.eigh(covariance / (count - 1))
+    variances, axes = variances[::-1][:dimensions], axes[:, ::-1][:, :dimensions]
+    axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(dimensions)])
+    varies = variances > NEGLIGIBLE * variances[0]
+    if not varies.all():
+        logger.warning(
+            "whitening: %d training images vary along %d of the %d dimensions requested; the "
+            "others are zero",
+            count,
+            varies.sum(),
+            dimensions,
+        )
+    return Whitening(mean, np.where(varies, axes / np.where(varies, variances, 1.0) ** power, 0.0))
+
+
+def expand_queries(
+    query: np.ndarray,
+    gallery: np.ndarray,
+    alpha: float,
+    k: int,
+    distractors: np.ndarray | None = None,
+) -> np.ndarray:
+    """Return unit rows (Q, D): each query plus its ``k`` nearest items of the gallery (G, D), all
+    there are if fewer, each weighted by its cosine similarity to the power ``alpha``.
+
+    The query itself has similarity and so weight 1 (Radenovic et al., PAMI 2019; Revaud et al.,
+    ICCV 2019, section 4.4, take alpha 2 and k 10). A negative similarity counts as 0. Equal scores
+    come in the order of their index. ``distractors`` (N, D) are searched, in blocks, after the
+    gallery.
+    """
+    rows, items = unit_rows(query), unit_rows(gallery)
+    every = np.arange(len(rows))
+    if distractors is None:
+        neighbours, scores = nearest_neighbours(rows, every, k, items)
+    else:
+        neighbours, scores = nearest_in_blocks(rows, every, k, (items, distractors))
+    weights = scores.clip(min=0.0) ** alpha
+    expanded, chosen = rows.copy(), np.empty_like(rows)
+    for indices, weight in zip(neighbours.T, weights.T, strict=True):  # memory O(Q x D)
+        own = indices < len(items)  # the indices of distractors count on
+        chosen[own] = items[indices[own]]
+        if distractors is not None and not own.all():
+            chosen[~own] = unit_rows(distractors[indices[~own] - len(items)])
+        expanded += weight[:, None] * chosen
+    return unit_rows(expanded)

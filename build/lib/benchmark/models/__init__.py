@@ -1,0 +1,27 @@
+"""Embedding networks: a timm backbone, pooling, an optional head, unit-length rows."""
+
+import torch
+
+from benchmark.core.recipe import ModelConfig
+from benchmark.core.seeding import derive
+from benchmark.models.backbone import create_backbone
+from benchmark.models.embedding import EmbeddingModel
+from benchmark.models.weights import load_head_and_power, read_checkpoint
+
+__all__ = ["EmbeddingModel", "create_model"]
+
+
+def create_model(config: ModelConfig, seed: int) -> EmbeddingModel:
+    """Return the network of ``config``; fresh weights follow from ``seed`` alone.
+
+    The global generators of torch are left as they were. Raises ConfigError for an unknown backbone
+    or weights that do not fit it, DataError for weights that cannot be had.
+    """
+    with torch.random.fork_rng(devices=[]):
+        # torch.manual_seed would also seed the GPUs' generators, which nothing restores.
+        torch.default_generator.manual_seed(derive(seed, "weights"))
+        model = EmbeddingModel(config, create_backbone(config))
+    if config.checkpoint is not None:
+        weights = read_checkpoint(config.checkpoint)
+        load_head_and_power(model.head, model.pooling, weights, config.checkpoint)
+    return model

@@ -1,0 +1,188 @@
+"""The embedding network: backbone -> pooling -> (LayerNorm) -> (linear head) -> unit length."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from benchmark.core.errors import ConfigError
+from benchmark.core.recipe import ModelConfig
+from benchmark.core.results import Weights
+
+GEM_POWER = 3.0
+GEM_FLOOR = 1e-6
+
+
+class EmbeddingModel(nn.Module):
+    """Maps images (B, C, H, W) to embeddings (B, embedding_dim) with rows of length 1."""
+
+    def __init__(self, config: ModelConfig, backbone: Any):
+        """``backbone``: a network of timm, which says its width and what it gives."""
+        super().__init__()
+        self.config = config
+        self.backbone = backbone
+        prefix = getattr(backbone, "num_prefix_tokens", 0)
+        native, problem = config.pooling == "native", ""
+        if config.pooling == "token" and not prefix:
+            problem = f"'token' needs a backbone with a class token, {config.backbone} has none"
+        elif native and not hasattr(backbone, "forward_head"):
+            problem = f"'native' needs a network of timm, not {config.backbone}"
+        if problem:
+            raise ConfigError("recipe section model", [f"pooling {problem}; use 'avg'"])
+        channels_last = getattr(backbone, "output_fmt", "NCHW") == "NHWC"
+        self.pooling: nn.Module = (
+            NativePooling(backbone) if native else Pooling(config.pooling, prefix, channels_last)
+        )
+        width: Any = backbone.head_hidden_size if native else backbone.num_features
+        wanted, dim = config.layer_norm, config.embedding_dim
+        self.norm = nn.LayerNorm(width, elementwise_affine=False) if wanted else nn.Identity()
+        self.head = nn.Identity() if dim is None else nn.Linear(width, dim)
+        self._width = width
+        self.embedding_dim: int = config.embedding_dim or width
+        self._initial_digest = _digest(backbone)
+        self._parameters_in_all = sum(parameter.numel() for parameter in self.parameters())
+        self.train()
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        """Return (B, embedding_dim), L2-normalised in at least float32.
+
+        Without its backbone the model takes features (B, F) in place of images.
+        """
+        features = images
+        if not isinstance(self.backbone, nn.Identity):
+            features = self.pooling(self.backbone.forward_features(images))
+        projected = self.head(self.norm(features))
+        return F.normalize(projected if projected.dtype == torch.float64 else projected.float())
+
+    def take_backbone(self) -> FrozenBackbone:
+        """Return backbone and pooling; norm and head alone stay, which take their features."""
+        taken = FrozenBackbone(self.backbone, self.pooling, self._initial_digest, self._width)
+        self.backbone, self.pooling = nn.Identity(), nn.Identity()
+        return taken
+
+    def train(self, mode: bool = True) -> EmbeddingModel:
+        """Set the mode; frozen batch norms keep their statistics whatever the mode."""
+        super().train(mode)
+        if self.config.freeze_batch_norm:
+            for layer in self.backbone.modules():
+                if isinstance(layer, nn.modules.batchnorm._BatchNorm):
+                    layer.eval()
+        return self
+
+    def parameter_groups(
+        self, head_lr_multiplier: float = 1.0, layer_decay: float = 1.0
+    ) -> list[dict[str, Any]]:
+        """Return what trains: the backbone, by layers where rates decay, then pooling and head."""
+        own = [*self.pooling.parameters(), *self.head.parameters()]
+        trained = [parameter for parameter in own if parameter.requires_grad]
+        head = {"params": trained, "lr_multiplier": head_lr_multiplier}
+        groups = [*rates_by_layer(self.backbone, layer_decay), head]
+        return [group for group in groups if group["params"]]
+
+    def provenance(self) -> Weights:
+        """Return what the network started from: backbone, weights, digest of its first weights."""
+        weights = self.config.backbone if self.config.pretrained else "from scratch"
+        if self.config.checkpoint is not None:
+            weights = "checkpoint"
+        return Weights(self.config.backbone, weights, self._initial_digest, self._parameters_in_all)
+
+
+class FrozenBackbone(nn.Module):
+    """Maps images (B, C, H, W) to features (B, F), always in evaluation mode.
+
+    ``digest`` is that of its weights, ``width`` is F.
+    """
+
+    def __init__(self, backbone: Any, pooling: nn.Module, digest: str, width: int):
+        super().__init__()
+        self.backbone, self.pooling, self.digest = backbone, pooling, digest
+        self.width = width
+        self.eval()
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        """Return the pooled features, before LayerNorm and head."""
+        return self.pooling(self.backbone.forward_features(images))
+
+
+def _digest(module: nn.Module) -> str:
+    """Return a digest (16 hex digits) of all parameters and buffers."""
+    content = hashlib.sha256()
+    for name, value in sorted(module.state_dict().items()):
+        content.update(name.encode())
+        content.update(value.detach().cpu().contiguous().numpy().tobytes())
+    return content.hexdigest()[:16]
+
+
+def rates_by_layer(backbone: Any, decay: float) -> list[dict[str, Any]]:
+    """Return trainable parameters by layer, first layers first, with multiples of the rate.
+
+    The groups are timm's (stem, blocks, last normalisation); the last one learns at the full rate,
+    each one before it ``decay`` times as fast (Bao et al., ICLR 2022). Raise ConfigError for a
+    backbone without groups.
+    """
+    from timm.models import group_parameters
+
+    parameters = {name: p for name, p in backbone.named_parameters() if p.requires_grad}
+    if decay == 1.0 or not parameters:
+        return [{"params": [*parameters.values()], "lr_multiplier": 1.0}]
+    if not hasattr(backbone, "group_matcher"):
+        words = f"layer_decay  {type(backbone).__name__} has no groups of layers; give 1"
+        raise ConfigError("recipe section optimizer", [words])
+    layers = group_parameters(backbone, backbone.group_matcher(coarse=False), reverse=True)
+    numbers = sorted({layers[name] for name in parameters})
+    return [
+        {
+            "params": [p for name, p in parameters.items() if layers[name] == number],
+            "lr_multiplier": decay ** (len(numbers) - 1 - place),
+        }
+        for place, number in enumerate(numbers)
+    ]
+
+
+class Pooling(nn.Module):
+    """Pools (B, C, H, W) maps or (B, N, C) tokens to (B, C).
+
+    ``prefix`` tokens (class token and the like) are left out of avg, max and gem; ``token`` takes
+    the first. GeM is the generalised mean with a learnt power, from 3 (Radenovic et al., PAMI
+    2019).
+    """
+
+    def __init__(self, kind: str, prefix: int = 0, channels_last: bool = False):
+        super().__init__()
+        self.kind, self.prefix, self.channels_last = kind, prefix, channels_last
+        if kind == "gem":
+            self.power = nn.Parameter(torch.tensor(GEM_POWER))
+
+    def forward(self, features: torch.Tensor) -> torch.Tensor:
+        """Return (B, C)."""
+        if self.kind == "token":
+            return features[:, 0]
+        dims = (1,) if features.ndim == 3 else (1, 2) if self.channels_last else (2, 3)
+        if features.ndim == 3:
+            features = features[:, self.prefix :]
+        if self.kind == "max":
+            return features.amax(dim=dims)
+        if self.kind == "gem":
+            powers = features.clamp(min=GEM_FLOOR).pow(self.power)
+            return powers.mean(dim=dims).pow(1.0 / self.power)
+        return features.mean(dim=dims)
+
+    def extra_repr(self) -> str:
+        """Show the kind."""
+        return self.kind
+
+
+class NativePooling(nn.Module):
+    """Pools as the backbone itself does it before its classifier, normalisation included."""
+
+    def __init__(self, backbone: Any):
+        super().__init__()
+        self._of = [backbone]  # in a list: its parameters are the backbone's, not this module's
+
+    def forward(self, features: torch.Tensor) -> torch.Tensor:
+        """Return (B, C)."""
+        return self._of[0].forward_head(features, pre_logits=True)

@@ -1,0 +1,1 @@
+"""What the papers print and claim, and how our runs compare with it."""

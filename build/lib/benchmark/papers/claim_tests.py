@@ -1,0 +1,436 @@
+"""What the kinds of claims test: each turns a claim under one condition into parts.
+
+Everything is paired by seed: a contrast, slope or ratio is computed within a seed, and the seeds
+are the sample. Batch sizes enter as their logarithm to base 2, so that slopes are per doubling.
+
+| kind | one part per | number of a seed | agrees with the sentence |
+|---|---|---|---|
+| beats | first x second x batch size | first - second, points | above ``by`` (0) |
+| monotone | step of the size; whole | difference of neighbours; slope | above -margin; above 0 |
+| best_at | other level | best - other, points | above 0; above -margin if ``near`` the best |
+| insensitive | pair of levels | difference, points | inside +-margin |
+| grows, shrinks | first x second | slope of 100 (first - second) / second | above 0, below 0 |
+| gains_most | first x second x size x other dataset | gain - gain on the other, points | above 0 |
+| cost_ratio | first x second x batch size | log of first / second | inside ``between`` |
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.core.records import Cell
+from benchmark.metrics.metric import display_name
+from benchmark.metrics.search import SPLIT_SUFFIX
+from benchmark.papers.claims import COST_METRICS, PRINTED, Arm, Claim, printed_numbers
+from benchmark.papers.matching import Candidate, Candidates, Stated, match
+from benchmark.papers.paper import cite, paper_of
+from benchmark.papers.quantities import GapDecrease, convergence_of, costs_of, relative_gaps
+from benchmark.papers.vocabulary import load_vocabulary, margin_of
+from benchmark.runs.run_table import RunTable
+from benchmark.stats.intervals import diverges
+from benchmark.stats.reproduction import range_test
+from benchmark.stats.samples import Samples, Spread
+
+RATIO = "times"  # unit of parts whose values are logarithms of a ratio
+
+
+@dataclass(frozen=True)
+class Part:
+    """One comparison, reduced to one number per seed, and the range that should contain its mean.
+
+    values   one per seed, none where runs are missing, which ``note`` explains
+    low      the sentence says that the mean lies between ``low`` and ``high``
+    sisters  parts of one claim with the same word share a spread; "" shares with none
+    wins     True or False where divergence decides without a test
+
+    ``tested``, it is a row of ``claims_parts.csv``; ratios as such, not as logarithms:
+    ci_low     and ci_high, of confidence 1 - 2 alpha
+    p          that the mean does not lie between low and high (NaN: open)
+    p_against  that it does, before Holm
+    """
+
+    part: str
+    values: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    low: float = 0.0
+    high: float = np.inf
+    unit: str = "points"
+    note: str = ""
+    sisters: str = ""
+    wins: bool | None = None
+    n: int = 0
+    estimate: float = np.nan
+    ci_low: float = np.nan
+    ci_high: float = np.nan
+    p: float = np.nan
+    p_against: float = np.nan
+
+    def tested(self, alpha: float, shared: Spread) -> "Part":
+        """Return the part with the test at level ``alpha``; its spread may be shared."""
+        test = range_test(self.values, self.low, self.high, alpha, shared)
+        mean, ci_low, ci_high, low, high = (
+            np.nan if not np.isfinite(end) else float(np.exp(end) if self.unit == RATIO else end)
+            for end in (test.mean, test.ci_low, test.ci_high, self.low, self.high)
+        )
+        return replace(
+            self,
+            n=test.n,
+            estimate=mean,
+            ci_low=ci_low,
+            ci_high=ci_high,
+            low=low,
+            high=high,
+            p=test.p,
+            p_against=test.p_against,
+            note=self.note or ("" if self.is_run else "no common seed"),
+        )
+
+    @property
+    def is_run(self) -> bool:
+        """Whether there are runs, of which divergence may decide."""
+        return len(self.values) > 0 or self.wins is not None
+
+    @property
+    def p_fails(self) -> float:
+        """The p that the part fails; NaN where that is unknown."""
+        return self.p if self.wins is None else float(not self.wins)
+
+    @property
+    def text(self) -> str:
+        """The tested part for a reader: comparison, estimate, interval, n."""
+        if self.wins is not None:
+            return f"{self.part}: {self.note}"
+        sign = "" if self.unit == RATIO else "+"
+        interval = f" [{self.ci_low:{sign}.2f}, {self.ci_high:{sign}.2f}]"
+        shown = interval if np.isfinite(self.ci_low) else ""
+        return f"{self.part} {self.estimate:{sign}.2f}{shown} {self.unit}, n {self.n}"
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One dataset, protocol and backbone ("": open), and the batch sizes of a claim there."""
+
+    dataset: str
+    protocol: str = ""
+    backbone: str = ""
+    batch_sizes: tuple[int, ...] = ()
+
+    def sizes(self, arms: Sequence[Arm]) -> tuple[int | None, ...]:
+        """Return the batch sizes to go through; (None,) when every arm brings its own."""
+        return (None,) if all(arm.batch_size for arm in arms) else self.batch_sizes
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Values by seed (scores in percent), or none and the reason.
+
+    source    cell and split
+    diverged  runs that diverged, and all that ended
+    printed   the number that stands in place of runs
+    """
+
+    by_seed: Mapping[int, float] = field(default_factory=dict)
+    note: str = ""
+    source: tuple[Cell, str] | None = None
+    diverged: tuple[int, int] = (0, 0)
+    printed: float | None = None
+
+
+class Measurements:
+    """The headline scores and the costs of a study, found by arm and condition."""
+
+    def __init__(self, table: RunTable, candidates: Candidates, gaps: Iterable[GapDecrease] = ()):
+        self._samples = Samples(table)
+        gap_sizes = relative_gaps(gaps, self._samples.statuses)
+        self._costs = {**costs_of(table), **convergence_of(table), **gap_sizes}
+        self._by_dataset: dict[str, list[Candidate]] = {}
+        for cell, each in candidates.items():
+            if cell in self._samples.statuses:
+                self._by_dataset.setdefault(cell.dataset, []).append(each)
+
+    def find(self, arm: Arm, condition: Condition, batch_size: int | None, metric: str) -> Measured:
+        """Return the values of the runs that belong to ``arm``, or the number printed for it."""
+        if PRINTED in arm.where:
+            source, _, table = str(arm.where[PRINTED]).partition("/")
+            paper = paper_of(source)
+            numbers = paper.table(table, source) if paper else []
+            rows = printed_numbers(arm, condition.dataset, condition.protocol, metric, numbers)
+            if not rows:
+                return Measured(note=f"{cite(source, table)} prints no {metric} of {arm.loss} here")
+            return Measured(printed=rows[0].points)
+        stated = Stated(
+            condition.dataset,
+            arm.loss,
+            condition.protocol,
+            arm.backbone or condition.backbone,
+            arm.batch_size or batch_size,
+            (*arm.required, *arm.preferred),
+            load_vocabulary().free(metric),
+        )
+        here = self._by_dataset.get(condition.dataset, ())
+        found = match(stated, here, self._samples.splits)
+        if found.candidate is None and arm.preferred:
+            found = match(replace(stated, requirements=arm.required), here, self._samples.splits)
+        if found.candidate is None:
+            return Measured(note=found.reason)
+        cell, split, note = found.candidate.cell, found.split, ""
+        if metric in COST_METRICS:
+            values = self._costs.get((cell, metric), {})
+        else:
+            values = self._samples.sample(cell, split, metric).by_seed
+        statuses = self._samples.statuses[cell]
+        gone, ended = statuses.get("diverged", 0), statuses.get("ok", 0)
+        if not values and ended:
+            note = f"the runs of {cell.loss} have no {metric}"
+        elif not values:
+            counts = ", ".join(f"{count} {status}" for status, count in sorted(statuses.items()))
+            note = f"no finished run of {cell.loss} ({counts})"
+        return Measured(values, note, (cell, split), (gone, gone + ended))
+
+    def published(self, claim: Claim) -> list[Condition]:
+        """Return the conditions of the paper; open batch sizes are those of the runs."""
+        return [
+            self._sized(Condition(name, scope.protocol, scope.backbone), claim, scope.batch_sizes)
+            for scope in claim.published
+            for name in scope.datasets
+        ]
+
+    def here(self, claim: Claim, *, every_size: bool, anywhere: bool) -> list[Condition]:
+        """Return the conditions of the study under which it can answer for the paper.
+
+        They have a dataset, protocol and backbone of the paper, or with ``anywhere`` any; an open
+        part of either side is no bar. Batch sizes are those that the paper states as far as they
+        were run, else (or with ``every_size``) all. Backbones are gone through one by one, unless
+        the claim compares them. Expanded queries are an arm, not a condition. Costs are the same
+        for every protocol of a run.
+        """
+        stated = {size for scope in claim.published for size in scope.batch_sizes}
+        own_backbones = any(arm.backbone for arm in claim.arms)
+        found: dict[Condition, None] = {}
+        for each in itertools.chain.from_iterable(self._by_dataset.values()):
+            dataset, backbone = each.cell.dataset, "" if own_backbones else each.backbone
+            splits = self._samples.splits.get(each.cell, set())
+            plain = sorted(split for split in splits if not split.endswith(SPLIT_SUFFIX))
+            for split in plain[: 1 if set(claim.metrics) <= set(COST_METRICS) else None]:
+                if anywhere or any(
+                    dataset in scope.datasets
+                    and scope.protocol in ("", split)
+                    and (scope.backbone in ("", backbone) or not backbone)
+                    for scope in claim.published
+                ):
+                    found[Condition(dataset, split, backbone)] = None
+        sized = []
+        for condition in found:
+            run = self._sized(condition, claim, ()).batch_sizes
+            asked = tuple(size for size in run if size in stated and not every_size)
+            sized.append(replace(condition, batch_sizes=asked or run))
+        return sized
+
+    def _sized(self, condition: Condition, claim: Claim, sizes: tuple[int, ...]) -> Condition:
+        """Return the condition with ``sizes``, or with all at which the claim's losses were run."""
+        losses = {arm.loss for arm in claim.arms}
+        run = {
+            each.cell.batch_size
+            for each in self._by_dataset.get(condition.dataset, ())
+            if each.cell.base_loss in losses and condition.backbone in ("", each.backbone)
+        }
+        return replace(condition, batch_sizes=tuple(sorted(sizes or run)))
+
+
+@dataclass(frozen=True)
+class Question:
+    """A claim under one condition and metric, and where its values come from."""
+
+    claim: Claim
+    source: Measurements
+    condition: Condition
+    metric: str
+
+    @property
+    def margin(self) -> float:
+        """The points that are of no consequence."""
+        own = self.claim.margin
+        margin = margin_of(self.metric) if own is None else own
+        return math.nan if margin is None else margin
+
+    @property
+    def sizes(self) -> tuple[int | None, ...]:
+        """The batch sizes to ask at."""
+        return self.condition.sizes(self.claim.arms)
+
+    @property
+    def contrasts(self) -> Iterator[tuple[int | None, Arm, Arm]]:
+        """Every batch size with every pair of first and second arm."""
+        return itertools.product(self.sizes, self.claim.first, self.claim.second)
+
+    def where(self, size: int | None = None) -> str:
+        """Return dataset, protocol, backbone, batch size and metric for a reader."""
+        condition = self.condition
+        protocol = condition.protocol if condition.protocol != "test" else ""
+        batch = f"batch {size}" if size else ""
+        name = display_name(self.metric).replace("_", " ")
+        words = (condition.dataset, protocol, condition.backbone, batch, name)
+        return " ".join(filter(None, words))
+
+    def measured(self, arm: Arm, size: int | None) -> Measured:
+        """Return the values of one arm at one batch size."""
+        return self.source.find(arm, self.condition, size, self.metric)
+
+    def difference(
+        self, first: Arm, second: Arm, size: int | None, low: float, high: float = np.inf
+    ) -> Part:
+        """Return the part of first - second, said to lie between ``low`` and ``high``."""
+        ours, theirs = self.measured(first, size), self.measured(second, size)
+        if theirs.printed is not None:
+            theirs = replace(theirs, by_seed=dict.fromkeys(ours.by_seed, theirs.printed))
+        label = f"{self.where(size)}: {first.name} - {second.name}"
+        if ours.source is not None and ours.source == theirs.source:
+            return Part(label, note="both sides are the same runs here")
+        lost = [diverges(*each.diverged) for each in (ours, theirs)]
+        if any(lost) and not all(lost):
+            counts = [f"{gone} of {runs}" for gone, runs in (ours.diverged, theirs.diverged)]
+            note = f"{counts[0]} runs diverged on the first side, {counts[1]} on the second"
+            return Part(label, low=low, high=high, note=note, wins=lost[1] and high == np.inf)
+        values = _common([ours.by_seed, theirs.by_seed])
+        note, sisters = ours.note or theirs.note, f"difference {self.where()}"
+        return Part(label, values[0] - values[1], low, high, note=note, sisters=sisters)
+
+    def by_size(self, arm: Arm) -> tuple[dict[int, Mapping[int, float]], list[Part]]:
+        """Return an arm's values by batch size, and a part without values for each missing size."""
+        sizes = [size for size in self.condition.sizes((arm,)) if size is not None]
+        measured = {size: self.measured(arm, size) for size in sizes}
+        missing = [
+            Part(self.where(size), note=each.note)
+            for size, each in measured.items()
+            if not each.by_seed
+        ]
+        return {size: each.by_seed for size, each in measured.items() if each.by_seed}, missing
+
+
+def beats(asked: Question) -> list[Part]:
+    """First better than second at every batch size, by more than ``by`` points."""
+    by = asked.claim.by
+    return [asked.difference(first, second, size, by) for size, first, second in asked.contrasts]
+
+
+def monotone(asked: Question) -> list[Part]:
+    """Rising with the batch size: the slope is above 0, and no step is a fall beyond the margin."""
+    parts, sisters = [], f"difference {asked.where()}"
+    for arm in asked.claim.first:
+        by_size, missing = asked.by_size(arm)
+        parts += missing
+        for smaller, larger in itertools.pairwise(by_size):
+            values = _common([by_size[larger], by_size[smaller]])
+            label = f"{asked.where()}: {arm.name} batch {larger} - {smaller}"
+            parts.append(Part(label, values[0] - values[1], -asked.margin, sisters=sisters))
+        parts.append(_slope(f"{asked.where()}: {arm.name} per doubling", by_size))
+    return parts
+
+
+def best_at(asked: Question) -> list[Part]:
+    """One level beats every other; those ``near`` it may be as good, within the margin."""
+    levels, near = asked.claim.level_arms, {str(level) for level in asked.claim.near}
+    best = levels[str(asked.claim.best)]
+    return [
+        asked.difference(best, arm, size, -asked.margin if level in near else 0.0)
+        for size in asked.sizes
+        for level, arm in levels.items()
+        if arm is not best
+    ]
+
+
+def insensitive(asked: Question) -> list[Part]:
+    """The level does not matter: every pair is equivalent within the margin."""
+    pairs = itertools.combinations(asked.claim.level_arms.values(), 2)
+    return [
+        asked.difference(*pair, size, -asked.margin, asked.margin)
+        for size, pair in itertools.product(asked.sizes, pairs)
+    ]
+
+
+def grows(asked: Question, sign: int = 1) -> list[Part]:
+    """The relative gain of first over second grows with the batch size: its slope is above 0."""
+    parts: list[Part] = []
+    step = "doubling" if sign > 0 else "halving"
+    for first, second in itertools.product(asked.claim.first, asked.claim.second):
+        ours, missing = asked.by_size(first)
+        theirs, also_missing = asked.by_size(second)
+        parts += {each.part: each for each in (*missing, *also_missing)}.values()
+        gains = {
+            size: {
+                seed: sign * 100 * (value / theirs[size][seed] - 1)
+                for seed, value in by_seed.items()
+                if theirs[size].get(seed, 0) > 0
+            }
+            for size, by_seed in ours.items()
+            if size in theirs
+        }
+        label = f"{asked.where()}: gain of {first.name} over {second.name} per {step}"
+        parts.append(_slope(label, gains, unit="% of gain"))
+    return parts
+
+
+def shrinks(asked: Question) -> list[Part]:
+    """The relative gain of first over second grows as the batch gets smaller."""
+    return grows(asked, sign=-1)
+
+
+def gains_most(asked: Question) -> list[Part]:
+    """First gains more over second on the first dataset of the claim than on each of the others."""
+    datasets = [name for scope in asked.claim.published for name in scope.datasets]
+    if asked.condition.dataset != datasets[0]:
+        return []
+    parts = []
+    for size, first, second in asked.contrasts:
+        for other in datasets[1:]:
+            there = replace(asked, condition=replace(asked.condition, dataset=other))
+            found = [each.measured(arm, size) for each in (asked, there) for arm in (first, second)]
+            values = _common([each.by_seed for each in found])
+            label = f"{asked.where(size)}: {first.name} - {second.name}, less that on {other}"
+            note = next((each.note for each in found if each.note), "")
+            gains = values[0] - values[1] - (values[2] - values[3])
+            parts.append(Part(label, gains, note=note, sisters=f"gain {asked.where()}"))
+    return parts
+
+
+def cost_ratio(asked: Question) -> list[Part]:
+    """First costs so many times what second costs: the ratio lies in ``between``."""
+    low, high = (*map(np.log, asked.claim.between), np.inf)[:2]
+    parts, sisters = [], f"ratio {asked.where()}"
+    for size, first, second in asked.contrasts:
+        ours, theirs = asked.measured(first, size), asked.measured(second, size)
+        label = f"{asked.where(size)}: {first.name} / {second.name}"
+        costs = np.log(_common([ours.by_seed, theirs.by_seed]))
+        note = ours.note or theirs.note
+        parts.append(Part(label, costs[0] - costs[1], low, high, RATIO, note, sisters))
+    return parts
+
+
+KINDS: Mapping[str, Callable[[Question], list[Part]]] = {
+    kind.__name__: kind
+    for kind in (beats, monotone, best_at, insensitive, grows, shrinks, gains_most, cost_ratio)
+}
+
+
+def parts_of(claim: Claim, source: Measurements, condition: Condition) -> list[Part]:
+    """Return the parts of a claim under one condition."""
+    questions = (Question(claim, source, condition, metric) for metric in claim.metrics)
+    return [part for question in questions for part in KINDS[claim.kind](question)]
+
+
+def _common(by_seed: Sequence[Mapping[int, float]]) -> NDArray[np.float64]:
+    """Return the values over the seeds that all have in common, (len(by_seed), seeds)."""
+    seeds = sorted(set.intersection(*(set(each) for each in by_seed)))
+    return np.array([[each[seed] for seed in seeds] for each in by_seed], dtype=float)
+
+
+def _slope(label: str, by_size: Mapping[int, Mapping[int, float]], unit: str = "points") -> Part:
+    """Return the part of least-squares slopes over log2 of the batch size, one per seed."""
+    if len(by_size) < 2:
+        return Part(label, unit=unit, note="needs runs at 2 batch sizes or more")
+    values, x = _common(list(by_size.values())), np.log2(list(by_size))
+    x -= x.mean()
+    return Part(label, (x @ values) / (x @ x), unit=unit)

@@ -1,0 +1,318 @@
+"""Judging the claims on a study's runs: two readings of each, and the parts that they rest on.
+
+A claim is tested on runs that can answer it: on a dataset and a backbone of the paper, by arms that
+are the paper's. Of other runs, such as those on other data, the same comparison is shown without
+any verdict: not asked.
+
+A sentence becomes *parts*: one comparison under one condition, reduced to one number per seed (a
+difference of paired runs, a slope over batch sizes, a log ratio). Two one-sided t-tests judge a
+part (``range_test`` of ``benchmark.stats``), with a variance that sister parts share. A loss that
+diverges loses its comparison without any test.
+
+- supported: **every** part holds at ``alpha``. An intersection-union test: no correction is needed,
+  since one false part is enough to keep the sentence from being supported.
+- contradicted: **some** part shows the opposite at 5%, after Holm over the parts that could be
+  tested. It goes before supported: a sentence about everything is wrong if it is wrong once.
+- not_run: no part has runs; inconclusive: everything else. One seed gives no test.
+"""
+
+import itertools
+import operator
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from benchmark.papers.claim_tests import Condition, Measurements, Part, parts_of
+from benchmark.papers.claims import Claim
+from benchmark.papers.matching import Candidates, candidates
+from benchmark.papers.paper import claims_of
+from benchmark.papers.quantities import GapDecrease
+from benchmark.papers.verdicts import (
+    CLAIM_VERDICTS,
+    CONTRADICTED,
+    INCONCLUSIVE,
+    NOT_ASKED,
+    NOT_RUN,
+    SUPPORTED,
+)
+from benchmark.runs.run_table import RunTable
+from benchmark.stats.intervals import discoveries, holm, spread
+from benchmark.stats.planning import level_of
+from benchmark.stats.samples import shared_spreads
+from benchmark.study import Study
+
+AGAINST = 0.05
+FALSE_DISCOVERIES = 0.05
+SHOWN = 40  # parts of one reading that are explained
+PUBLISHED, HERE = "published", "here"
+READINGS = {
+    PUBLISHED: "on the datasets, backbone and batch sizes of the paper, every one of them",
+    HERE: "on those of the paper's datasets and backbones that this study ran",
+}
+_CLAIM = ("stated_in", "sentence", "kind", "outside", "alpha")
+_DECISION = ("verdict", "reason", "parts", "parts_run", "parts_holding", "p_contradicted")
+_TESTED = (
+    *("part", "n", "estimate", "ci_low", "ci_high"),
+    *("unit", "low", "high", "p", "p_against"),
+)
+PART_COLUMNS = ["claim", "reading", *_TESTED, "note"]
+# Of ``claims.csv``: the condition is as published, in the reading "here" the data that were asked
+# or shown; q is adjusted for the false discovery rate over all claims; from "part" on, the columns
+# are those of the part that decides.
+COLUMNS = [
+    *("claim", "paper", "stated_in", "sentence", "kind", "reading", "condition", "verdict"),
+    *("reason", "outside", "parts", "parts_run", "parts_holding", "alpha", "p_contradicted"),
+    *("q_contradicted", *_TESTED),
+]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The verdict on a sentence, with the part that decides and all ``tested`` ones.
+
+    p_contradicted  smallest p that some part shows the opposite, after Holm
+    """
+
+    verdict: str
+    reason: str
+    tested: tuple[Part, ...]
+    decisive: Part | None = None
+    p_contradicted: float = np.nan
+    parts_run: int = 0
+    parts_holding: int = 0
+
+    @property
+    def parts(self) -> int:
+        """The number of parts that the sentence needs."""
+        return len(self.tested)
+
+
+def decide(parts: Sequence[Part], alpha: float, against_at: float = AGAINST) -> Decision:
+    """Return the verdict; every part has to hold at ``alpha``, or some fails at ``against_at``."""
+    cells = {
+        at: (spread(part.values) if len(part.values) > 1 else np.nan, len(part.values))
+        for at, part in enumerate(parts)
+    }
+    spreads = shared_spreads(cells, lambda at: parts[at].sisters or at)
+    tested = tuple(part.tested(alpha, spreads[at]) for at, part in enumerate(parts))
+    run = [each for each in tested if each.is_run]
+    judged = [each for each in run if np.isfinite(each.p_fails)]
+    holding = sum(each.p_fails <= alpha for each in judged)
+
+    def found(word: str, reason: str, deciding: Part | None, least: float = np.nan) -> Decision:
+        return Decision(word, reason, tested, deciding, least, len(run), holding)
+
+    def count(parts: int) -> str:
+        return "1 part" if parts == 1 else f"{parts} parts"
+
+    if not run:
+        reason = "; ".join(dict.fromkeys(each.note for each in tested)) or "no run"
+        return found(NOT_RUN, reason, None)
+    if lost := [each for each in judged if each.wins is False]:
+        return found(CONTRADICTED, lost[0].text, lost[0], 0.0)
+    if not judged:
+        why = "one seed decides nothing: run at least 2"
+        if any(each.n > 1 for each in run):
+            why = "no spread between the seeds, no test"
+        return found(INCONCLUSIVE, f"{why}; {run[0].text}", run[0])
+    against = holm([1.0 if each.wins else each.p_against for each in judged])
+    worst = int(np.argmin(against))
+    least = float(against[worst])
+    if least <= against_at:
+        tail = f"Holm p = {least:.2g} against, of {count(len(judged))}"
+        return found(CONTRADICTED, f"{judged[worst].text}; {tail}", judged[worst], least)
+    weakest = max(judged, key=lambda each: each.p_fails)
+    if holding == len(tested):
+        return found(SUPPORTED, f"{count(holding)}, weakest: {weakest.text}", weakest, least)
+    holds = f"{holding} of {count(len(tested))} at p <= {alpha:g}"
+    if missing := [each for each in tested if np.isnan(each.p_fails)]:
+        lacking = missing[0].note or "one seed or no spread"
+        holds += f"; {len(missing)} could not be tested (first: {missing[0].part}: {lacking})"
+    reason = f"{holds}; weakest: {weakest.text}, p = {weakest.p:.2g}"
+    return found(INCONCLUSIVE, reason, weakest, least)
+
+
+def judge_study_claims(
+    study: Study, table: RunTable, gaps: Iterable[GapDecrease]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the verdicts on the claims of the papers and of the study, and their parts."""
+    spend = partial(level_of, study)
+    return judge_claims(table, claims_of(study.name), candidates(study), spend, gaps)
+
+
+def judge_claims(
+    table: RunTable,
+    claims: Iterable[Claim],
+    candidates: Candidates,
+    spend: Callable[[float], float] = float,
+    gaps: Iterable[GapDecrease] = (),
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the verdicts (``COLUMNS``; one per claim and reading) and ``PART_COLUMNS``.
+
+    ``spend`` gives the level of one look for an alpha, where several looks are planned; ``gaps``
+    are the decomposability gaps that an analysis measured. Among the claims of one reading, those
+    called contradicted are false at a rate of at most ``FALSE_DISCOVERIES`` (Benjamini and
+    Hochberg 1995).
+    """
+    source = Measurements(table, candidates, gaps)
+    listed = [replace(claim, alpha=spend(claim.alpha)) for claim in claims]
+    rows: list[tuple[int, dict[str, Any]]] = []
+    parts: list[tuple[int, list[Any]]] = []
+    for reading in READINGS:
+        judged = [_judged(claim, source, reading, spend(AGAINST)) for claim in listed]
+        rates = discoveries([each.p_contradicted for each, _ in judged])
+        tested = len(rates[np.isfinite(rates)])
+        for at, (claim, (each, condition)) in enumerate(zip(listed, judged, strict=True)):
+            rate = float(rates[at])
+            if each.verdict == CONTRADICTED and rate > spend(FALSE_DISCOVERIES):
+                words = f"contradicted alone, not among {tested} claims (q = {rate:.2g})"
+                each = replace(each, verdict=INCONCLUSIVE, reason=f"{each.reason}; {words}")
+            row: dict[str, Any] = {"claim": claim.name, "paper": claim.source, "reading": reading}
+            row |= {"condition": condition, "q_contradicted": rate}
+            for names, record in ((_CLAIM, claim), (_DECISION, each), (_TESTED, each.decisive)):
+                row |= {name: getattr(record, name, None) for name in names}
+            rows.append((at, row))
+            for part in each.tested:
+                numbers = (getattr(part, name) for name in (*_TESTED, "note"))
+                parts.append((at, [claim.name, reading, *numbers]))
+    first = operator.itemgetter(0)  # by claim, then by reading
+    return (
+        pd.DataFrame([row for _, row in sorted(rows, key=first)], columns=COLUMNS),
+        pd.DataFrame([row for _, row in sorted(parts, key=first)], columns=PART_COLUMNS),
+    )
+
+
+def _judged(claim: Claim, source: Measurements, reading: str, level: float) -> tuple[Decision, str]:
+    """Return the decision before the control of false discoveries, and what was asked.
+
+    What was left out "here" is named and keeps a claim from being supported.
+    """
+    conditions, parts, can_answer = _asked(claim, source, reading)
+    run = [part for part in parts if part.is_run] or parts
+    left_out = len(parts) - len(run) if reading == HERE else 0
+    found = decide(run if left_out else parts, claim.alpha, level)
+    condition = claim.condition
+    if reading == HERE:
+        here = (f"{each.dataset} {each.backbone}".strip() for each in conditions)
+        condition = ", ".join(dict.fromkeys(here))
+    if not can_answer:
+        shown = found.decisive.text if found.decisive else found.reason
+        reason = f"the paper says it of {claim.condition}; the same comparison here: {shown}"
+        found = replace(found, verdict=NOT_ASKED, reason=reason, p_contradicted=np.nan)
+    elif left_out:
+        verdict = INCONCLUSIVE if found.verdict == SUPPORTED else found.verdict
+        reason = f"{found.reason}; {left_out} without runs left out"
+        found = replace(found, verdict=verdict, reason=reason)
+    return found, condition
+
+
+def _asked(
+    claim: Claim, source: Measurements, reading: str
+) -> tuple[list[Condition], list[Part], bool]:
+    """Return how a claim is tested: conditions, parts, and whether the runs can answer it.
+
+    Where the paper's batch sizes give no part with runs, "here" takes any size: they may have been
+    run with the loss, but not with the options that the claim is about. Where no run can answer,
+    the same comparison on other data is shown. What is outside is not tested as published.
+    """
+    if claim.outside and reading == PUBLISHED:
+        return [], [Part("", note=claim.outside)], True
+    attempts: list[Callable[[Claim], list[Condition]]] = [source.published]
+    if reading == HERE:
+        attempts = [
+            partial(source.here, every_size=size, anywhere=place)
+            for place, size in itertools.product((False, True), (False, True))
+        ]
+    for number, attempt in enumerate(attempts):
+        conditions = attempt(claim)
+        parts = [part for each in conditions for part in parts_of(claim, source, each)]
+        if any(part.is_run for part in parts):
+            return conditions, parts, number < 2
+    if parts:
+        return conditions, parts, True
+    datasets = dict.fromkeys(name for scope in claim.published for name in scope.datasets)
+    nothing = "no run belongs to it" if reading == HERE else f"no run on {', '.join(datasets)}"
+    return conditions, [Part("", note=nothing)], True
+
+
+def summary_text(verdicts: pd.DataFrame) -> str:
+    """Return the counts of each reading and every verdict with its reason.
+
+    Of ``not_run`` and ``not_asked`` it is a count, and the reasons of those that no run can decide.
+    """
+    lines, verdicts = [], verdicts.fillna({"outside": ""})
+    for reading, meaning in READINGS.items():
+        rows = verdicts[verdicts["reading"] == reading]
+        counts = ", ".join(f"{(rows['verdict'] == word).sum()} {word}" for word in CLAIM_VERDICTS)
+        lines.append(f"{reading} ({meaning}): {counts}")
+        if tested := int(rows["p_contradicted"].notna().sum()):
+            lines.append(f"  {luck(tested)}")
+        shown = rows[~rows["verdict"].isin([NOT_RUN, NOT_ASKED])]
+        outside = rows[(rows["verdict"] == NOT_RUN) & (rows["outside"] != "")]
+        outside = outside.assign(verdict="outside", reason=outside["outside"])
+        for part in (shown, outside) if reading == PUBLISHED else (shown,):
+            for word, claim, reason in part[["verdict", "claim", "reason"]].itertuples(index=False):
+                lines.append(f"  {word:12s} {claim}: {reason}")
+    return "\n".join(lines)
+
+
+def luck(tested: int) -> str:
+    """Return how many of ``tested`` claims luck alone would contradict, and what is done."""
+    return (
+        f"if all {tested} tested claims were true on their edge, luck alone would contradict "
+        f"{AGAINST * tested:.1f}; at most {FALSE_DISCOVERIES:.0%} of those called contradicted are "
+        "false on average"
+    )
+
+
+def list_text(claims: Iterable[Claim]) -> str:
+    """Return the claims with where they are stated, their conditions and kinds of test."""
+    lines = []
+    for claim in claims:
+        lines += [f"{claim.name}  ({claim.source}, {claim.stated_in})", f"  {claim.sentence}"]
+        lines += [f"  {claim.kind}, {', '.join(claim.metrics)}; {claim.condition}"]
+        lines += [f"  not decided as published: {claim.outside}"] if claim.outside else []
+        lines.append("")
+    return "\n".join(lines).rstrip()
+
+
+def explain_claim(verdicts: pd.DataFrame, parts: pd.DataFrame) -> str:
+    """Return the sentence of one claim and, per reading, every part with its test."""
+    rows = verdicts.to_dict("records")
+    lines = [
+        f"{rows[0]['claim']} ({rows[0]['paper']}, {rows[0]['stated_in']})",
+        f"  {rows[0]['sentence']}",
+    ]
+    for row in rows:
+        asked = parts[parts["reading"] == row["reading"]].to_dict("records")
+        verdict = str(row["verdict"])
+        lines += [
+            "",
+            f"{row['reading']}: {READINGS[row['reading']]}",
+            f"  where: {row['condition'] or 'nowhere'}",
+            *(f"  {_explained(part)}" for part in asked[:SHOWN]),
+            *([f"  and {len(asked) - SHOWN} more in claims_parts.csv"] if asked[SHOWN:] else []),
+            f"  {row['parts_holding']:.0f} of {row['parts']:.0f} parts hold at p <= "
+            f"{row['alpha']:g}; {row['parts_run']:.0f} have runs",
+            f"  verdict: {verdict.replace('_', ' ')} ({CLAIM_VERDICTS[verdict]})",
+            f"    {row['reason']}",
+        ]
+    return "\n".join(lines)
+
+
+def _explained(part: dict[Any, Any]) -> str:
+    label = part["part"] or "no part"
+    if not part["n"]:
+        return f"{label}: not run ({part['note']})"
+    low, high = (f"{part[end]:g}" if pd.notna(part[end]) else "any" for end in ("low", "high"))
+    estimate = f"{part['estimate']:.3f} {part['unit']}, n {part['n']:.0f}"
+    text = f"{label}: {estimate}, says {low} to {high}"
+    if pd.isna(part["p"]):
+        return f"{text}; no test ({part['note'] or 'one seed or no spread'})"
+    interval = f"[{part['ci_low']:.3f}, {part['ci_high']:.3f}]"
+    ps = f"p {part['p']:.3g} that it fails, {part['p_against']:.3g} that it holds"
+    return f"{text}; interval {interval}, {ps}"

@@ -1,0 +1,119 @@
+"""Which published numbers the shipped studies cover, and which of those have finished runs.
+
+A number is *finished* or *planned* when a run of some study belongs to it (the matching of
+verdicts), *outside* with a reason that stands beside the numbers, and *missing* otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pandas as pd
+
+from benchmark.datasets import dataset_metrics
+from benchmark.metrics.metric import k_of, metric_of
+from benchmark.papers.matching import Candidate, candidates, fits, match, stated_by
+from benchmark.papers.numbers import PublishedNumber
+from benchmark.papers.paper import countable_numbers
+from benchmark.papers.quantities import GAP, gap_decreases
+from benchmark.papers.vocabulary import load_vocabulary
+from benchmark.runs.folders import status_of
+from benchmark.study import Study
+from benchmark.study.grid import expand
+
+STATES = FINISHED, PLANNED, OUTSIDE, MISSING = "finished", "planned", "outside", "missing"
+COLUMNS = (
+    *("paper", "table", "row_label", "dataset", "protocol", "metric", "value", "line"),
+    *("state", "study", "run", "reason"),
+)
+
+
+def coverage(studies: Iterable[Study], results: Path) -> pd.DataFrame:
+    """Return one row per countable number (``COLUMNS``): its run, or the reason why it has none.
+
+    A number is covered by studies that name its paper or table.
+    """
+    grids = [(study, list(candidates(study).values())) for study in studies]
+    rows = []
+    for each in countable_numbers():
+        printed = (each.source, each.table, each.row_label, each.dataset, each.protocol)
+        state = (OUTSIDE, "", "", each.outside) if each.outside else _state(each, grids, results)
+        rows.append([*printed, each.metric, float(each.value), each.line, *state])
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def _state(
+    number: PublishedNumber, grids: Iterable[tuple[Study, list[Candidate]]], results: Path
+) -> tuple[str, str, str, str]:
+    """Return state, study, run and reason."""
+    reasons = []
+    for study, grid in grids:
+        if not {number.source, f"{number.source}/{number.table}"} & set(study.references.published):
+            continue
+        candidate, words = _candidate(number, grid)
+        if candidate is not None:
+            state = FINISHED if _finished(number, candidate, study, results) else PLANNED
+            return state, study.name, candidate.cell.label, words
+        reasons.append(words)
+    # the study of the paper's own datasets knows best what is missing: its reason is the longest
+    return MISSING, "", "", max(reasons or ["there is no study"], key=len)
+
+
+def _candidate(number: PublishedNumber, grid: list[Candidate]) -> tuple[Candidate | None, str]:
+    """Return the candidate that a number belongs to with a remark, or None and the reason."""
+    stated, metric = stated_by(number), number.metric
+    if not number.is_score:
+        quantity = load_vocabulary().quantities.get(metric)
+        fitting = [each for each in grid if fits(stated, each)] if quantity else []
+        if quantity is None or not fitting:
+            return None, f"'{metric}' is not measured by any run"
+        return fitting[0], f"no score: measured by {quantity.source}, not judged"
+    found = match(stated, grid)
+    if found.candidate is None:
+        return None, found.reason
+    family, dataset = metric_of(metric), found.candidate.settings["dataset.name"]
+    measured = family is not None and family.family in dataset_metrics(dataset)
+    k = k_of(metric)
+    if not measured or (k and k not in found.candidate.recall_at):
+        return None, f"'{metric}' is not measured in {found.candidate.cell.setting}"
+    return found.candidate, ""
+
+
+def _finished(number: PublishedNumber, candidate: Candidate, study: Study, results: Path) -> bool:
+    """Return whether a run, or for the gap an analysis, measured the number."""
+    if number.metric == GAP:
+        gaps = gap_decreases(study.folder(results))
+        return any(each.dataset == number.dataset for each in gaps)
+    runs = [run for run in expand(study).values() if run.spec.cell == candidate.cell]
+    return any(status_of(run, results).status == "ok" for run in runs)
+
+
+def counts(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the count of each state per paper and table, with their sum as ``numbers``."""
+    states = pd.crosstab([table["paper"], table["table"]], table["state"])
+    states = states.reindex(columns=list(STATES), fill_value=0).rename_axis(columns=None)
+    states.insert(0, "numbers", states.sum(axis=1))
+    return states.reset_index().sort_values(
+        ["paper", "table"],  # table2 before table10, and both before tableS1
+        key=lambda names: names.str.replace(r"\d+", lambda n: n[0].zfill(4), regex=True),
+        ignore_index=True,
+    )
+
+
+def as_text(table: pd.DataFrame) -> str:
+    """Return the coverage for a terminal, and why some numbers have no run."""
+    shown = counts(table)
+    sums = shown.drop(columns=["paper", "table"]).sum()
+    shown.loc[len(shown)] = {"paper": "all", "table": "", **sums}
+    shown.insert(3, "in a study", shown[FINISHED] + shown[PLANNED])
+    text = [shown.drop(columns=PLANNED).to_string(index=False)]
+    for state, head in ((OUTSIDE, "outside of the studies"), (MISSING, "missing")):
+        part = table[table["state"] == state]
+        if len(part):
+            text += ["", f"{head}: {len(part)} numbers"]
+        for reason, group in part.groupby("reason", sort=False):
+            text.append(f"  {len(group)}: {reason}")
+            for (paper, name), rows in group.groupby(["paper", "table"], sort=False):
+                text.append(f"      {paper} {name}: {', '.join(dict.fromkeys(rows['row_label']))}")
+    return "\n".join(text)

@@ -1,0 +1,153 @@
+"""How recipes differ from what the papers' authors ran: one row for each value.
+
+What the paper states and what its authors' code does are facts of the paper's folder. Ours is read
+from the recipe, so that no row can go out of date unnoticed.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal
+
+import pandas as pd
+import yaml
+
+from benchmark.core.documents import parse_yaml
+from benchmark.core.errors import ReferenceDataError
+from benchmark.core.options import defaults_of
+from benchmark.losses.catalogue import load_catalogue
+from benchmark.papers.paper import Effect, Fact, load_papers, read_facts
+from benchmark.study import Study
+from benchmark.study.data_files import FIDELITY, PACKAGE
+from benchmark.study.recipes import overlay, read_recipe
+
+OTHER_ITEMS = ("dataset",)  # what a fact may be about besides the values of a recipe
+WHOLE = ("evaluation.query_expansion",)  # a value, though it is a mapping
+COLUMNS = ("item", "paper", "code", "ours", "equal", "effect")  # of the printed table
+
+
+@dataclass(frozen=True)
+class Row:
+    """One value of a recipe beside the paper's and its authors'.
+
+    equal   to the authors' code where that says, else to the paper
+    """
+
+    recipe: str
+    item: str
+    paper: str
+    stated_in: str
+    code: str
+    ours: str
+    equal: Literal["yes", "no", "not stated"]
+    effect: Effect
+    reason: str
+
+    @property
+    def deviates(self) -> bool:
+        """Return whether a score may differ from the paper's for this value."""
+        return self.effect != "none"
+
+    @property
+    def large(self) -> bool:
+        """Return whether the expected effect is above 0.3 points."""
+        return self.effect in ("0.3 to 1", "above 1")
+
+    @classmethod
+    def of(cls, recipe: str, item: str, fact: Fact, value: Any) -> "Row":
+        """Return what a fact says beside the ``value`` of a recipe."""
+        stated = fact.code or fact.paper
+        equal: Literal["yes", "no", "not stated"] = "not stated"
+        if stated:
+            equal = "yes" if parse_yaml(stated)[0] == value else "no"
+        ours = "" if item in OTHER_ITEMS else yaml.safe_dump(value, default_flow_style=True)
+        ours = ours.removesuffix("...\n").strip()
+        papers = (fact.paper, fact.stated_in, fact.code)
+        return cls(recipe, item, *papers, ours, equal, fact.effect, fact.reason)
+
+
+def ledger(recipe: str, values: Mapping[str, Any], facts: Iterable[Fact]) -> list[Row]:
+    """Return a row for each value of a recipe, then those for other items, such as the data.
+
+    Of several facts about a value the last one counts. A recipe that no fact names is of no paper
+    and has no rows. Raise ReferenceDataError for values without a fact.
+    """
+    own = [each for each in facts if each.is_of(recipe)]
+    if all(each.recipe == "*" for each in own):
+        return []
+    last = {
+        item: next((each for each in reversed(own) if each.is_about(item)), None) for item in values
+    }
+    if missing := [item for item, fact in last.items() if fact is None]:
+        raise ReferenceDataError(
+            f"recipe '{recipe}': no row of any {FIDELITY} is about {', '.join(missing)}; add what "
+            "the paper and its authors' code say, or that they do not"
+        )
+    rows = [Row.of(recipe, item, fact, values[item]) for item, fact in last.items() if fact]
+    others = [each for each in own if each.item in OTHER_ITEMS]
+    return rows + [Row.of(recipe, each.item, each, None) for each in others]
+
+
+def study_ledger(study: Study) -> list[Row]:
+    """Return the ledgers of the recipes of a study; raise ReferenceDataError."""
+    papers = load_papers().values()
+    facts = [*read_facts(PACKAGE, []), *(fact for paper in papers for fact in paper.facts)]
+    names = dict.fromkeys(block.recipe_name for block in study.blocks if block.recipe_name)
+    return [row for name in names for row in ledger(name, _recipe_values(study, name), facts)]
+
+
+def _recipe_values(study: Study, recipe: str) -> dict[str, Any]:
+    """Return all values of a recipe by key, with those of the losses that it trains in a study.
+
+    What a study itself varies, such as the temperatures of a sweep, is not the recipe's.
+    """
+    file = read_recipe(recipe, study.path)
+    complete, losses = overlay(file, {}), load_catalogue()
+    values: dict[str, Any] = {}
+    for block in study.blocks:
+        if block.recipe_name != recipe:
+            continue
+        if not block.overrides:
+            complete = block.recipe
+        for loss in block.losses:
+            plain = {**defaults_of(losses[loss.name].config), **file.losses.get(loss.name, {})}
+            values |= {f"losses.{loss.name}.{name}": value for name, value in plain.items()}
+    more = {"loss_precision": file.loss_precision, "options": file.options}
+    return dict(_flat({**asdict(complete), **more})) | values
+
+
+def _flat(data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in data.items():
+        if isinstance(value, dict) and value and prefix + key not in WHOLE:
+            yield from _flat(value, f"{prefix}{key}.")
+        elif value != {}:
+            yield f"{prefix}{key}", value
+
+
+def as_table(rows: Iterable[Row]) -> pd.DataFrame:
+    """Return the ledger with one row for each value."""
+    return pd.DataFrame([asdict(row) for row in rows], columns=[item.name for item in fields(Row)])
+
+
+def as_text(rows: Iterable[Row], shown: Iterable[Row]) -> str:
+    """Return ``shown`` for a terminal, by recipe, and how many of all ``rows`` deviate."""
+    rows, lines = list(rows), []
+    for recipe, group in as_table(shown).groupby("recipe", sort=False):
+        part = group.to_dict("records")
+        widths = {
+            name: min(34, max(len(name), *(len(row[name]) for row in part))) for name in COLUMNS
+        }
+        head = "  ".join(f"{name:{widths[name]}}" for name in COLUMNS)
+        lines += [f"{recipe}", f"  {head}  reason"]
+        for row in part:
+            cells = "  ".join(f"{row[name] or '-':{widths[name]}}" for name in COLUMNS)
+            lines.append(f"  {cells}  {row['reason']}".rstrip())
+        lines.append("")
+    recipes = len({row.recipe for row in rows})
+    large = sum(row.large for row in rows)
+    equal = sum(row.equal == "yes" for row in rows)
+    stated = sum(row.equal != "not stated" for row in rows)
+    return "\n".join(lines) + (
+        f"{len(rows)} values of {recipes} recipes: {equal} of {stated} that are stated are equal; "
+        f"{sum(row.deviates for row in rows)} may move a score, {large} of these by more than 0.3 "
+        "points"
+    )

@@ -1,0 +1,214 @@
+"""Which of our runs belong to a published number, or to one arm of a claim.
+
+Data are compared, never names. A cell of a study belongs if everything that is stated holds for it,
+and if everything special about it is stated:
+
+1. Dataset, loss, backbone and batch size are equal where they are stated. The dataset is the one
+   trained on, or one that a protocol of it is named after.
+2. Each stated or implied condition is met by the settings of the runs (``vocabulary.yaml``).
+3. Every setting that an option or a variant of the study changes is one that a stated condition
+   covers. An option that is another reading of the same rows is left out of this, and the plain
+   runs go first.
+4. The protocol is the split of that name, behind the dataset's where that is not the training set.
+   A number without one means "test", or the only test split there is.
+
+What is left open does not restrict. If several cells with different settings remain, the number is
+ambiguous and is not judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+from benchmark.core.options import defaults_of
+from benchmark.core.records import Cell, RunSpec, settings_of
+from benchmark.datasets import DATASETS
+from benchmark.papers.numbers import BATCH_SIZE, PublishedNumber
+from benchmark.papers.paper import vocabulary_of
+from benchmark.papers.vocabulary import EMBEDDING_DIM, OPTIONS, SPLIT, Requirement, load_vocabulary
+from benchmark.study import Study
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A cell of a study's grid.
+
+    settings      the columns of ``runs.csv`` that its runs share, and the options by name
+    by_option     the columns that options of the recipe change
+    by_variant    the hyperparameters that the study itself sets
+    backbone      in the papers' words
+    evaluated_on  the datasets that its scores are measured on
+    recall_at     the K that are measured
+    """
+
+    cell: Cell
+    settings: Mapping[str, Any]
+    by_option: frozenset[str]
+    by_variant: frozenset[str]
+    backbone: str
+    evaluated_on: tuple[str, ...]
+    recall_at: tuple[int, ...]
+
+    @property
+    def changed(self) -> frozenset[str]:
+        """The columns in which it differs from its recipe and loss as they stand."""
+        return self.by_option | self.by_variant
+
+    @property
+    def reading(self) -> int:
+        """0 for runs that are no other reading of their rows, else the place of their reading."""
+        readings = enumerate(load_vocabulary().readings, 1)
+        return next((at for at, each in readings if each in self.cell.setting.options), 0)
+
+    @property
+    def runs(self) -> tuple[str, int, Mapping[str, Any]]:
+        """What candidates that differ in their name alone have in common."""
+        return self.cell.dataset, self.cell.batch_size, {**self.settings, OPTIONS: ()}
+
+
+Candidates = Mapping[Cell, Candidate]
+
+
+def candidates(study: Study) -> Candidates:
+    """Return the candidates of a study by their cells, in the order of the study."""
+    found: dict[Cell, Candidate] = {}
+    for block in study.blocks:
+        own = {loss.label: frozenset(f"loss.{name}" for name in loss.own) for loss in block.losses}
+        for spec in block.specs():
+            if spec.cell not in found:
+                columns = _overridden(block.overrides, spec.loss.name)
+                found[spec.cell] = _candidate(spec, columns, own[spec.loss.label])
+    return found
+
+
+def _candidate(spec: RunSpec, by_option: frozenset[str], by_variant: frozenset[str]) -> Candidate:
+    words, settings, dataset = load_vocabulary(), settings_of(spec), spec.dataset
+    backbone = words.backbone(spec.recipe.model.backbone)
+    width = words.conditions[EMBEDDING_DIM].column
+    if settings.get(width) is None:
+        settings[width] = words.widths.get(backbone)
+    also: dict[str, Any] = {}  # the other datasets that protocols of a training set are named after
+    if dataset.name in DATASETS.names():
+        also = {**defaults_of(DATASETS[dataset.name].target.Config), **dataset.params}
+    settings = {**settings, OPTIONS: spec.setting.options}
+    evaluated_on = (dataset.label, *also.get("landmarks", ()), *also.get("evaluated_on", ()))
+    k = tuple(spec.recipe.evaluation.recall_at)
+    return Candidate(spec.cell, settings, by_option, by_variant, backbone, evaluated_on, k)
+
+
+def _overridden(overrides: Mapping[str, Any], loss: str) -> frozenset[str]:
+    """Return the columns that are laid over a recipe for a loss (registry name)."""
+    found = {f"loss.{name}" for name in overrides.get("losses", {}).get(loss, {})}
+    for section, values in overrides.items():
+        if section != "losses":
+            flat = {**values, **(values.get("params") or {} if section == "sampler" else {})}
+            found |= {f"recipe.{section}.{name}" for name in flat if name != "params"}
+    return frozenset(found)
+
+
+@dataclass(frozen=True)
+class Stated:
+    """What is stated of the runs behind a number; "" and None are open.
+
+    free     settings that the number does not depend on, so that they may differ
+    """
+
+    dataset: str
+    loss: str
+    protocol: str = ""
+    backbone: str = ""
+    batch_size: int | None = None
+    requirements: tuple[Requirement, ...] = ()
+    free: tuple[str, ...] = ()
+
+    def without(self, *keys: str) -> Stated:
+        """Return what is left when some conditions are given up."""
+        kept = tuple(each for each in self.requirements if each.key not in keys)
+        return replace(self, requirements=kept)
+
+    @property
+    def text(self) -> str:
+        """The facts that the runs must share, for a reader."""
+        size = "" if self.batch_size is None else f"batch size {self.batch_size}"
+        facts = [self.backbone, size, *(each.text for each in self.requirements)]
+        return ", ".join(filter(None, facts)) or "no further fact"
+
+
+@dataclass(frozen=True)
+class Match:
+    """The candidate and split that belong to a number, or None and the reason."""
+
+    candidate: Candidate | None
+    split: str = ""
+    reason: str = ""
+
+
+def stated_by(number: PublishedNumber) -> Stated:
+    """Return what a published number states and means of its runs."""
+    words, means = vocabulary_of(number.source), dict(number.means)
+    implied_size = means.pop(BATCH_SIZE, None)
+    dim = {EMBEDDING_DIM: number.embedding_dim} if number.embedding_dim else {}
+    size = number.batch_size if number.batch_size is not None else implied_size
+    return Stated(
+        number.dataset,
+        number.loss,
+        number.protocol,
+        number.backbone,
+        None if size is None else int(size),
+        words.requirements({**dim, **number.conditions, **means}),
+        words.free(number.metric),
+    )
+
+
+def match(
+    stated: Stated,
+    candidates: Iterable[Candidate],
+    splits: Mapping[Cell, Set[str]] = MappingProxyType({}),
+) -> Match:
+    """Return the one of ``candidates`` that belongs to what is stated.
+
+    ``splits`` are those with scores, by cell.
+    """
+    here = [each for each in candidates if stated.dataset in each.evaluated_on]
+    if not here:
+        return Match(None, reason=f"no run on {stated.dataset or 'an unnamed dataset'}")
+    words = f"no run of {stated.loss} on {stated.dataset}"
+    if not any(each.cell.base_loss == stated.loss for each in here):
+        return Match(None, reason=words)
+    fitting = [each for each in here if fits(stated, each)]
+    if not fitting:
+        return Match(None, reason=f"{words} with {stated.text}")
+    reading = min(each.reading for each in fitting)
+    group = [each for each in fitting if each.reading == reading]
+    first = max(group, key=lambda each: len(each.cell.setting.options))
+    if any(each.runs != first.runs for each in group):
+        names = ", ".join(each.cell.label for each in group)
+        return Match(None, reason=f"ambiguous: only {stated.text} is stated; fitting are {names}")
+    asked = [each for each in stated.requirements if each.condition.column == SPLIT]
+    suffix = "".join(str(end) for each in asked for end in each.condition.values.get(each.word, ()))
+    if stated.dataset != first.cell.dataset:
+        named = "_".join(filter(None, (stated.dataset, stated.protocol)))
+        return Match(first, f"{named}{suffix}")
+    scored = splits.get(first.cell, frozenset())
+    only = "test" if "test" in scored or len(scored) != 1 else next(iter(scored))
+    return Match(first, f"{stated.protocol or only}{suffix}")
+
+
+def fits(stated: Stated, candidate: Candidate) -> bool:
+    """Return whether rules 1 to 3 hold."""
+    cell = candidate.cell
+    changed = candidate.by_variant if candidate.reading else candidate.changed
+    return (
+        stated.dataset in candidate.evaluated_on
+        and stated.loss == cell.base_loss
+        and stated.backbone in ("", candidate.backbone)
+        and stated.batch_size in (None, cell.batch_size)
+        and all(each.met(candidate.settings) for each in stated.requirements)
+        and all(
+            any(each.condition.covers(column) for each in stated.requirements)
+            for column in changed - set(stated.free)
+        )
+    )

@@ -1,0 +1,523 @@
+"""What papers' tables and figures show of a study.
+
+Tables: verdicts, or what else the runs measured. Figures: marks of our runs at each x, published
+values beside them, and the values of sweeps with their paired tests against the default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from benchmark.core.files import write_json
+from benchmark.core.records import CELL_COLUMNS, Cell
+from benchmark.papers.matching import Candidate, candidates, match, stated_by
+from benchmark.papers.numbers import BATCH_SIZE, Figure, Panel, PublishedNumber, TestSet
+from benchmark.papers.paper import (
+    all_figures,
+    arranged_tables,
+    paper_of,
+    sweep_figures,
+    vocabulary_of,
+)
+from benchmark.papers.quantities import COUNTS, GAP, TIMES, GapDecrease, costs_of
+from benchmark.papers.verdicts import NOT_RUN
+from benchmark.papers.vocabulary import Condition, Vocabulary, load_vocabulary
+from benchmark.runs.run_table import RunTable
+from benchmark.stats.intervals import spread, t_interval
+from benchmark.stats.paired import against_default
+from benchmark.stats.samples import NO_RUNS, Sample, Samples
+from benchmark.study import Study
+from benchmark.study.model import JOINT
+
+# Instead of a verdict: a quoted value, a time, a quantity, another training set.
+QUOTED, TIME, NO_SCORE, OTHER_DATA = "quoted", "time", "no_score", "other_data"
+
+
+@dataclass(frozen=True)
+class PrintedCell:
+    """What our runs say about one published number, in points, or the unit of the print for times.
+
+    line     of the number in the paper's ``results.csv``
+    verdict  a word of the vocabulary, or one of the four above
+    rule     by which our epoch was chosen: "last" or "one_best"
+    other    mean at the other reading, "last" or "best", with its own verdict in ``other_verdict``
+    """
+
+    source: str
+    table: str
+    line: int
+    verdict: str = NOT_RUN
+    direction: str | None = None
+    mean: float | None = None
+    sd: float | None = None
+    n: int = 0
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    rule: str = "last"
+    other: float | None = None
+    other_verdict: str | None = None
+
+    @property
+    def other_rule(self) -> str:
+        """The other reading of the epoch."""
+        return "best" if self.rule == "last" else "last"
+
+
+OURS, PUBLISHED = "ours", "published"
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One mark of a panel, in percent: a mean over ``n`` seeds with interval, or a published value.
+
+    test_set    index into those of the panel
+    loss        registry name: of the panel's loss, or of its baseline, whose marks have no x
+    batch_size  of a curve over epochs
+    """
+
+    panel: int
+    test_set: int
+    loss: str
+    side: str
+    x: float | None
+    value: float
+    low: float | None = None
+    high: float | None = None
+    n: int | None = None
+    batch_size: int | None = None
+
+
+@dataclass(frozen=True)
+class FigureMarks:
+    """The marks of one figure; ``settings``: how many x the study asks for in its fullest panel."""
+
+    figure: str
+    settings: int
+    marks: tuple[Mark, ...]
+
+
+@dataclass(frozen=True)
+class SweptValue:
+    """One value of a sweep: its score in [0, 1], and its test against the default of the sweep.
+
+    title, option  of the sweep: "SupAP's slope", "slope ρ"
+    batch_size     None where it is swept
+    claims         names of the papers' claims about the sweep
+    value          as printed; "" for the ``loss`` that is drawn beside a sweep
+    is_default     whether the others are compared with it: then it has no test
+    """
+
+    title: str
+    option: str
+    metric: str
+    batch_size: int | None
+    claims: tuple[str, ...]
+    loss: str
+    value: str
+    is_default: bool
+    score: float
+    score_sd: float | None
+    score_n: int
+    n: int | None
+    difference: float | None
+    ci_low: float | None
+    ci_high: float | None
+    p: float | None
+    d_z: float | None
+    detectable: float | None
+    note: str
+    p_holm: float | None
+    significant: bool
+
+
+_TESTED = [item.name for item in fields(SweptValue)][-10:]  # of the test
+
+
+@dataclass(frozen=True)
+class Printed:
+    """The cells of printed tables, the marks of figures, and the values of sweeps."""
+
+    cells: tuple[PrintedCell, ...] = ()
+    figures: tuple[FigureMarks, ...] = ()
+    sweeps: tuple[SweptValue, ...] = ()
+
+    def write(self, folder: Path) -> None:
+        """Write one file each below a study's results."""
+        for name, records in zip(
+            ("tables", "figures", "sweeps"), asdict(self).values(), strict=True
+        ):
+            write_json(folder / "papers" / f"{name}.json", records)
+
+
+def printed_of(
+    study: Study,
+    table: RunTable,
+    verdicts: pd.DataFrame,
+    other: pd.DataFrame,
+    gaps: Sequence[GapDecrease] = (),
+) -> Printed:
+    """Return them from runs, verdicts at both readings of the epoch, and analysed gaps."""
+    grid = Grid(study, table, verdicts, other, gaps)
+    cells = (
+        grid.cell(number)
+        for paper, name in arranged_tables(study.references.published)
+        for number in paper.table(name)
+    )
+    return Printed(tuple(cells), tuple(figure_marks(grid)), tuple(swept_values(grid)))
+
+
+class Grid:
+    """A study's runs, verdicts and gaps, as printed numbers and figures are matched with them."""
+
+    def __init__(
+        self,
+        study: Study,
+        table: RunTable,
+        verdicts: pd.DataFrame,
+        other: pd.DataFrame,
+        gaps: Sequence[GapDecrease],
+    ):
+        self.study, self.gaps = study, gaps
+        self.samples, self.costs = Samples(table), costs_of(table)
+        self.candidates = list(candidates(study).values())
+        self.collected = [each for each in self.candidates if each.cell in self.samples.statuses]
+        curves = table.test_scores("curve").groupby([*CELL_COLUMNS, "split", "metric"])
+        self.curves = {(Cell.of(key[:-2]), *key[-2:]): rows for key, rows in curves}
+        self.verdicts, self.other = (
+            {
+                (str(row["source"]), int(row["line"])): row
+                for row in frame[frame["line"].notna()].to_dict("records")
+            }
+            for frame in (verdicts, other)
+        )
+
+    def cell(self, number: PublishedNumber) -> PrintedCell:
+        """Return the cell of one published number."""
+        empty = PrintedCell(number.source, number.table, number.line)
+        if not number.reproducible:
+            return replace(empty, verdict=QUOTED)
+        place = (number.source, number.line)
+        judged = self.verdicts.get(place, {}) if number.is_score else {}
+        if judged.get("verdict", NOT_RUN) != NOT_RUN:
+            return _judged(empty, judged, self.other.get(place, {}))
+        values, word = self.measured(number)
+        if not values:
+            return empty
+        sd = spread(np.array(values)) if len(values) > 1 else None
+        return replace(empty, mean=float(np.mean(values)), sd=sd, n=len(values), verdict=word)
+
+    def measured(self, number: PublishedNumber) -> tuple[list[float], str]:
+        """Return what runs measured of a number without a verdict, and the word for that.
+
+        Of a score it is that of runs on another training set that equal the print in all else. Gaps
+        of several batch sizes are none.
+        """
+        metric = number.metric
+        if metric == GAP:
+            here = [each for each in self.gaps if each.dataset == number.dataset]
+            one = len({each.batch_size for each in here}) == 1
+            return [each.decrease for each in here] if one else [], NO_SCORE
+        stated = stated_by(number)
+        if number.is_score:
+            if "training" not in number.means:
+                return [], OTHER_DATA
+            stated = stated.without("training")
+        found = match(stated, self.collected, self.samples.splits)
+        if found.candidate is None:
+            return [], NOT_RUN
+        cell = found.candidate.cell
+        if number.is_score:
+            sample = self.samples.sample(cell, found.split, metric)
+            return list(sample.by_seed.values()), OTHER_DATA
+        costs = self.costs.get((cell, metric), {}) if metric in (*TIMES, *COUNTS) else {}
+        return list(costs.values()), TIME if metric in TIMES else NO_SCORE
+
+
+_OF_VERDICT = {  # field of a cell: column of ``verdicts.csv``
+    **{name: name for name in ("direction", "difference")},
+    **{"mean": "ours_mean", "sd": "ours_sd", "low": "ci_low", "high": "ci_high"},
+}
+
+
+def _judged(empty: PrintedCell, row: Mapping[Any, Any], other: Mapping[Any, Any]) -> PrintedCell:
+    def known(row: Mapping[Any, Any], key: str) -> Any:
+        """Return a value, or None for a missing one."""
+        value = row.get(key)
+        return None if value is None or value == "" or value != value else value
+
+    words = (known(other, key) for key in ("verdict", "direction"))
+    return replace(
+        empty,
+        verdict=str(row["verdict"]),
+        n=int(row["ours_n"]),
+        rule=str(row["selection"]),
+        other=known(other, "ours_mean"),
+        other_verdict=" ".join(str(word) for word in words if word) or None,
+        **{name: known(row, column) for name, column in _OF_VERDICT.items()},
+    )
+
+
+class Line:
+    """One line of a panel: a loss on a test set, and what the x axis varies."""
+
+    def __init__(self, grid: Grid, panel: Panel, test_set: TestSet, words: Vocabulary):
+        self.grid, self.panel, self.test_set = grid, panel, test_set
+        x = panel.parameter or panel.x
+        names = [] if x in ("", BATCH_SIZE) else x.split(" - ")
+        stated = words.requirements(dict.fromkeys(names, ""))
+        self.varied = tuple(each.condition for each in stated)
+
+    @cached_property
+    def cells(self) -> list[Candidate]:
+        """The cells of the panel's loss, those that vary something first."""
+        return sorted(self.of(self.panel.loss, self.varied), key=lambda each: not each.changed)
+
+    def of(self, loss: str, varied: tuple[Condition, ...] = ()) -> list[Candidate]:
+        """Return the cells of a loss that differ from recipe and loss in ``varied`` alone."""
+        return [
+            each
+            for each in self.grid.candidates
+            if each.cell.base_loss == loss
+            and each.cell.dataset == self.test_set.dataset
+            and self.panel.batch_size in (None, each.cell.batch_size)
+            and self.panel.backbone == each.backbone
+            and all(any(one.covers(column) for one in varied) for column in each.changed)
+        ]
+
+    def scores(self, candidate: Candidate) -> Sample:
+        """Return the headline scores of a cell, or ``NO_RUNS``."""
+        split = self._split(self.grid.samples.splits.get(candidate.cell, set()))
+        return self.grid.samples.sample(candidate.cell, split, self.panel.metric)
+
+    def curve(self, candidate: Candidate) -> pd.DataFrame | None:
+        """Return the scores in [0, 1] after each evaluated epoch, one row a run and epoch."""
+        curves = self.grid.curves
+        split = self._split({str(key[1]) for key in curves if key[0] == candidate.cell})
+        return curves.get((candidate.cell, split, self.panel.metric))
+
+    def _split(self, splits: Collection[str]) -> str:
+        only = "test" if "test" in splits or not splits else sorted(splits)[0]
+        return self.test_set.split or only
+
+    def by_x(self) -> dict[float, Sample]:
+        """Return the scores of the first cell at each x that has any, in order of x."""
+        found: dict[float, Sample] = {}
+        for candidate in self.cells:
+            x, sample = self.x(candidate), self.scores(candidate)
+            if x is not None and sample.n:
+                found.setdefault(x, sample)
+        return {x: found[x] for x in sorted(found)}
+
+    def baseline(self) -> Sample:
+        """Return the scores of the panel's baseline at its batch size, or ``NO_RUNS``."""
+        plain = self.of(self.panel.baseline)
+        return self.scores(plain[0]) if plain else NO_RUNS
+
+    def word(self, candidate: Candidate) -> str:
+        """Return the word for what a cell has of the one condition that is varied."""
+        condition = self.varied[0]
+        return condition.word(candidate.settings.get(condition.column))
+
+    def x(self, candidate: Candidate) -> float | None:
+        """Return the x of a cell, or None for one that has none."""
+        if not self.varied:
+            return candidate.cell.batch_size
+        if self.panel.words:
+            word = self.word(candidate)
+            return list(self.panel.words).index(word) if word in self.panel.words else None
+        values = [candidate.settings.get(each.column) for each in self.varied]
+        numbers = [each for each in values if isinstance(each, int | float)]
+        return round(numbers[0] - sum(numbers[1:]), 10) if len(numbers) == len(values) else None
+
+    def text(self, x: float) -> str:
+        """Return an x as it is printed: "0.05", "random classes"."""
+        return list(self.panel.words.values())[int(x)] if self.panel.words else f"{x:g}"
+
+    def default(self) -> float | None:
+        """Return the x to compare with: the panel's default, else that of the plain cell."""
+        if self.panel.default is None:
+            return next((self.x(each) for each in self.cells if not each.changed), None)
+        if self.panel.words:
+            return list(self.panel.words).index(self.panel.default)
+        return float(self.panel.default)
+
+
+def figure_marks(grid: Grid) -> list[FigureMarks]:
+    """Return the figures of a study: by its name, or because its grid asks for their runs."""
+    name, found = grid.study.name.partition(JOINT)[0], []
+    for figure in all_figures():
+        words = vocabulary_of(figure.source)
+        panels = [
+            [Line(grid, panel, test_set, words) for test_set in panel.test_sets]
+            for panel in figure.panels
+        ]
+        settings = max(
+            len({line.word(each) for line in lines for each in line.cells})
+            if figure.kind == "effect"
+            else len({line.x(each) for line in lines for each in line.cells} - {None})
+            for lines in panels
+        )
+        if name in figure.studies or (settings > 1 and figure.source):
+            marks = [
+                mark
+                for number, lines in enumerate(panels)
+                for test_set, line in enumerate(lines)
+                for mark in _marks(figure, line, number, test_set)
+            ]
+            found.append(FigureMarks(figure.name, settings, tuple(marks)))
+    return found
+
+
+def _marks(figure: Figure, line: Line, number: int, test_set: int) -> Iterator[Mark]:
+    kinds = {"sweep": _sweep, "gain": _gain, "convergence": _convergence, "effect": _effect}
+    panel = line.panel
+    mark = Mark(number, test_set, panel.loss, OURS, None, np.nan)
+    yield from kinds[figure.kind](line, mark)
+    for loss in filter(None, (panel.loss, panel.baseline)):
+        for x, value in published(figure.source, panel, line.test_set, loss):
+            x_here = x if loss == panel.loss else None
+            yield replace(mark, loss=loss, side=PUBLISHED, x=x_here, value=value)
+
+
+def _over_seeds(line: Line, mark: Mark, values: Iterable[float], **facts: Any) -> Mark:
+    found = t_interval(list(values), 1 - line.grid.study.comparison.alpha)
+    low, high = (None if np.isnan(end) else end for end in (found.low, found.high))
+    return replace(mark, value=found.mean, low=low, high=high, n=found.n, **facts)
+
+
+def _sweep(line: Line, mark: Mark) -> Iterator[Mark]:
+    for x, sample in line.by_x().items():
+        yield _over_seeds(line, mark, sample.by_seed.values(), x=x)
+    if (beside := line.baseline()).n:
+        yield _over_seeds(line, mark, beside.by_seed.values(), loss=line.panel.baseline)
+
+
+def _gain(line: Line, mark: Mark) -> Iterator[Mark]:
+    """Yield the gain of one loss over another in percent of the latter, by batch size."""
+    ours, theirs = (
+        {
+            (each.cell.setting, each.cell.batch_size): line.scores(each).by_seed
+            for each in line.of(loss)
+        }
+        for loss in (line.panel.loss, line.panel.loss_against)
+    )
+    for key in sorted(ours.keys() & theirs.keys(), key=lambda key: key[1]):
+        first, second = ours[key], theirs[key]
+        seeds = sorted(seed for seed in first.keys() & second.keys() if second[seed] > 0)
+        if seeds:
+            gains = [100 * (first[seed] - second[seed]) / second[seed] for seed in seeds]
+            yield _over_seeds(line, mark, gains, x=key[1])
+
+
+def _convergence(line: Line, mark: Mark) -> Iterator[Mark]:
+    """Yield the score after each epoch by batch size, with a band of one standard deviation."""
+    by_size = {each.cell.batch_size: each for each in line.of(line.panel.loss)}
+    for size, candidate in sorted(by_size.items()):
+        if (curve := line.curve(candidate)) is None:
+            continue
+        epochs = 100 * curve.groupby("epoch")["value"].agg(["mean", "std"]).fillna(0.0)
+        counts = curve.groupby("epoch").size()
+        for epoch, mean, sd in epochs.itertuples():
+            ends = {"low": mean - sd, "high": mean + sd, "n": int(counts[epoch])}
+            yield replace(mark, x=epoch, value=mean, batch_size=size, **ends)
+
+
+def _effect(line: Line, mark: Mark) -> Iterator[Mark]:
+    sides: dict[str, Mapping[int, float]] = {}
+    for candidate in line.cells:
+        sides.setdefault(line.word(candidate), line.scores(candidate).by_seed)
+    first, second = (sides.get(word, {}) for word in (line.panel.first, line.panel.second))
+    if seeds := sorted(first.keys() & second.keys()):
+        gaps = [first[seed] - second[seed] for seed in seeds]
+        yield _over_seeds(line, mark, gaps, x=mark.test_set)
+
+
+def published(
+    source: str, panel: Panel, test_set: TestSet, loss: str
+) -> Iterator[tuple[float, float]]:
+    """Yield the x and the value of the printed numbers that stand beside a line."""
+    paper = paper_of(source)
+    if panel.published is None or paper is None:
+        return
+    rows = [
+        each
+        for each in paper.table(panel.published.table)
+        if each.dataset == (test_set.printed or test_set.dataset)
+        and (each.loss, each.protocol) == (loss, test_set.protocol)
+        and each.backbone in ("", panel.backbone)
+    ]
+    if any(each.is_score for each in rows):
+        rows = [each for each in rows if each.metric == panel.metric]
+    at = panel.published.at
+    for each in rows:
+        value = each.points if each.is_score else float(each.value)
+        if at is None and each.batch_size is not None:
+            yield each.batch_size, value
+        elif at is not None and each.batch_size == panel.batch_size:
+            yield at, value
+
+
+def swept_values(grid: Grid) -> list[SweptValue]:
+    """Return the values of the sweeps that belong to a study, in the order of its figures.
+
+    A sweep with a single value that has runs is left out. One sweep is a family of Holm's.
+    """
+    name = grid.study.name.partition(JOINT)[0]
+    sweeps = [
+        _swept(Line(grid, panel, test_set, load_vocabulary()))
+        for figure in sweep_figures()
+        if figure.kind == "sweep" and name in figure.studies
+        for panel in figure.panels
+        for test_set in panel.test_sets
+    ]
+    return [value for sweep in sweeps if len(sweep) > 1 for value in sweep]
+
+
+def _swept(line: Line) -> list[SweptValue]:
+    panel, samples, default = line.panel, line.by_x(), line.default()
+    entries = [(panel.loss, line.text(x), x == default, sample) for x, sample in samples.items()]
+    if (beside := line.baseline()).n:
+        entries.append((panel.baseline, "", False, beside))
+    if not entries:
+        return []
+    plain = NO_RUNS if default is None else samples.get(default, NO_RUNS)
+    tests = _tests([entry[-1] for entry in entries], plain, line.grid.study.comparison.alpha)
+    values = []
+    for (loss, value, is_default, sample), test in zip(entries, tests, strict=True):
+        summary = t_interval([score / 100 for score in sample.by_seed.values()])
+        values.append(
+            SweptValue(
+                **{name: getattr(panel, name) for name in ("title", "metric", "claims")},
+                option=panel.label or panel.x.replace("_", " "),
+                batch_size=panel.batch_size,
+                loss=loss,
+                value=value,
+                is_default=is_default,
+                score=summary.mean,
+                score_sd=None if np.isnan(summary.sd) else summary.sd,
+                score_n=summary.n,
+                **test,
+            )
+        )
+    return values
+
+
+def _tests(samples: Sequence[Sample], default: Sample, alpha: float) -> list[dict[str, Any]]:
+    scores, against = (
+        [{seed: value / 100 for seed, value in each.by_seed.items()} for each in group]
+        for group in (samples, [default])
+    )
+    tests = against_default(scores, against[0], alpha)[_TESTED]
+    rows = tests.astype({"n": "Int64"}).astype(object).to_dict("records")
+    return [
+        {str(name): None if pd.isna(value) else value for name, value in row.items()}
+        for row in rows
+    ]

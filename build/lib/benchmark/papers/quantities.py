@@ -1,0 +1,127 @@
+"""Printed quantities that are no scores: what training cost, and the decomposability gap."""
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmark.core.files import guess_csv
+from benchmark.core.records import CELL_COLUMNS, Cell
+from benchmark.runs.run_table import RunTable
+
+BACKBONE_TIME = "backbone_time"
+TIMES = ("loss_time", BACKBONE_TIME, "minutes_per_epoch", "training_time")  # that papers print
+COUNTS = ("n_forwards", "n_backwards", "n_updates")  # that papers print
+Costs = Mapping[tuple[Cell, str], Mapping[int, float]]  # by cell and quantity: seed -> value
+# What the analysis of the decomposability gap leaves, and the losses that it compares.
+GAP = "gap_decrease"
+GAP_FILES = "analyses/decomposability_gap*/summary.json"
+PLAIN, CALIBRATED = "sup_ap", "roadmap"
+
+
+def convergence_of(table: RunTable) -> Costs:
+    """Return how close a run is to its last R@1 while it trains, on average.
+
+    In percent of the last R@1: the mean over the evaluated epochs before the last one, and over the
+    test splits. The sooner a curve rises, the nearer to 100.
+    """
+    curves = table.test_scores("curve", ["recall_at_1"])
+    found: dict[tuple[Cell, str], dict[int, float]] = {}
+    for (*columns, seed), run in curves.groupby([*CELL_COLUMNS, "seed"]):
+        epochs = run.pivot(index="epoch", columns="split", values="value").sort_index()
+        last = epochs.iloc[-1]
+        if len(epochs) > 1 and (last > 0).all():
+            share = 100 * float((epochs.iloc[:-1] / last).mean().mean())
+            found.setdefault((Cell.of(columns), "convergence"), {})[int(str(seed))] = share
+    return found
+
+
+def costs_of(table: RunTable) -> Costs:
+    """Return the costs of finished runs, printed times in the unit of the print.
+
+    ``backbone_time`` is the mean time of a step less that of its loss: both passes of the network,
+    and with them the update and whatever a step waits for its images. Papers print the passes
+    alone: ours is a bound.
+    """
+    costs = table.costs()
+    last = table.test_scores("last").groupby("run_id")["epoch"].max()
+    epochs = costs["run_id"].map(last).astype(float)  # text where no run has finished
+    rate = costs["images_per_second"].where(costs["images_per_second"] > 0)
+    per_epoch = costs["train_seconds"] / epochs
+    quantities = {
+        "train_seconds": costs["train_seconds"],
+        "seconds_per_epoch": per_epoch,
+        "loss_ms": costs["loss_ms"],
+        "peak_gpu_mb": costs["peak_gpu_mb"].where(costs["peak_gpu_mb"] > 0),
+        "loss_time": costs["loss_ms"],
+        BACKBONE_TIME: 1000.0 * costs["batch_size"] / rate - costs["loss_ms"],
+        "minutes_per_epoch": per_epoch / 60.0,
+        "training_time": costs["train_seconds"] / 86400.0,
+        "n_forwards": costs["images_forward"] / 1000.0,
+        "n_backwards": costs["images_backward"] / 1000.0,
+        "n_updates": costs["updates"],
+    }
+    cells = [Cell.of(row) for row in costs[list(CELL_COLUMNS)].itertuples(index=False)]
+    found: dict[tuple[Cell, str], dict[int, float]] = {}
+    for name, values in quantities.items():
+        for cell, seed, value in zip(cells, costs["seed"], values, strict=True):
+            if math.isfinite(value):
+                found.setdefault((cell, name), {})[int(seed)] = float(value)
+    return found
+
+
+@dataclass(frozen=True)
+class GapDecrease:
+    """1 - gap of ROADMAP / gap of SupAP in percent, trained and measured at one batch size."""
+
+    dataset: str
+    batch_size: int
+    seed: int
+    decrease: float
+    setting: str = ""
+
+
+def gap_decreases(folder: Path) -> list[GapDecrease]:
+    """Return the decreases below a study's results folder, one a dataset, batch size and seed.
+
+    Quick trials, analyses of another study, files of another schema and files that cannot be read
+    are left out.
+    """
+    found: dict[tuple[str, int, int], GapDecrease] = {}
+    # a dataset that was asked for ("decomposability_gap-cub") goes before the study's first
+    for summary in sorted(folder.glob(GAP_FILES)):
+        try:
+            found |= {(each.dataset, each.batch_size, each.seed): each for each in _read(summary)}
+        except (OSError, ValueError, LookupError, TypeError, AttributeError):
+            continue
+    return list(found.values())
+
+
+def _read(summary: Path) -> Iterator[GapDecrease]:
+    facts, study = json.loads(summary.read_bytes()), summary.parents[2].name
+    if facts["schema"] != 1 or facts["quick"] or facts.get("study", study) != study:
+        return
+    ((dataset, setting),) = {tuple(run["run_id"].split("/")[:2]) for run in facts["runs"]}
+    means = guess_csv(summary.parent / "figure.csv")
+    means = means[(means["kind"] == "gap") & (means["trained_at"] == means["measured_at"])]
+    gaps = means.pivot(index=["trained_at", "seed"], columns="loss", values="gap")
+    decrease = 100 * (1 - gaps[CALIBRATED] / gaps[PLAIN])
+    for batch_size, seed, value in decrease.rename("value").reset_index().itertuples(index=False):
+        yield GapDecrease(dataset, int(batch_size), int(seed), float(value), setting)
+
+
+def relative_gaps(gaps: Iterable[GapDecrease], cells: Iterable[Cell]) -> Costs:
+    """Return the gap of a loss by seed, as a multiple of SupAP's, for the cells it is known of."""
+    found: dict[tuple[Cell, str], dict[int, float]] = {}
+    by_place: dict[tuple[str, str, int], dict[int, float]] = {}
+    for each in gaps:
+        place = by_place.setdefault((each.dataset, each.setting, each.batch_size), {})
+        place[each.seed] = max(1 - each.decrease / 100, 0.001)  # ratios are compared as logarithms
+    for cell in cells:
+        ratios = by_place.get((cell.dataset, cell.setting.label, cell.batch_size), {})
+        if cell.loss == CALIBRATED:
+            found[cell, "decomposability_gap"] = ratios
+        elif cell.loss == PLAIN:
+            found[cell, "decomposability_gap"] = dict.fromkeys(ratios, 1.0)
+    return found

@@ -1,0 +1,160 @@
+"""The words of papers, those of ``vocabulary.yaml`` and their own, and the metrics' margins."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from benchmark.metrics.metric import METRICS, display_name, metric_of
+from benchmark.papers.reading import Closed, read_own
+
+FOLDER = Path(__file__).parent
+# Columns of conditions that are no settings of a run.
+OPTIONS, SPLIT = "options", "split"
+EMBEDDING_DIM = "embedding_dim"
+
+
+@dataclass(frozen=True)
+class Method(Closed):
+    """The loss behind a paper's method, and what the method says of a run besides."""
+
+    loss: str
+    means: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Condition(Closed):
+    """The data behind a stated condition; ``vocabulary.yaml`` describes the fields."""
+
+    column: str
+    values: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    otherwise: str = ""
+    together_with: tuple[str, ...] = ()
+
+    def word(self, value: Any) -> str:
+        """Return the paper's word for a value of the column."""
+        for word, values in self.values.items():
+            if value in values:
+                return word
+        return self.otherwise or ("" if value is None else str(value))
+
+    def covers(self, column: str) -> bool:
+        """Return whether the condition accounts for a change of ``column``."""
+        parts = (self.column, *self.together_with)
+        return any(column == part or column.startswith(f"{part}.") for part in parts)
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """One condition that the runs of a published number, or of an arm of a claim, have to meet."""
+
+    key: str
+    word: str
+    condition: Condition
+
+    def met(self, settings: Mapping[str, Any]) -> bool:
+        """Return whether runs with ``settings`` meet it; numbers are compared by value."""
+        value = settings.get(self.condition.column)
+        if self.condition.column == OPTIONS:
+            return self.word in (value or ())
+        if self.condition.column == SPLIT:
+            return self.word in self.condition.values
+        ours = self.condition.word(value)
+        try:
+            return float(ours) == float(self.word)
+        except ValueError:
+            return ours == self.word
+
+    @property
+    def text(self) -> str:
+        """The condition for a reader: "tau=0.1"."""
+        if self.key == EMBEDDING_DIM:
+            return f"embedding dimension {self.word}"
+        return f"{self.key}={self.word}"
+
+
+@dataclass(frozen=True)
+class Quantity(Closed):
+    """A printed quantity that is no score: what measures it, and columns that do not matter."""
+
+    source: str
+    free: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Vocabulary(Closed):
+    """All words; ``vocabulary.yaml`` describes the fields."""
+
+    methods: Mapping[str, Method]
+    datasets: Mapping[str, str]
+    backbones: Mapping[str, str]
+    widths: Mapping[str, int]
+    conditions: Mapping[str, Condition]
+    readings: tuple[str, ...]
+    quantities: Mapping[str, Quantity]
+    names: Mapping[str, Mapping[str, str]]
+
+    def extended(
+        self,
+        methods: Mapping[str, Method],
+        conditions: Mapping[str, Condition],
+        names: Mapping[str, Mapping[str, str]],
+    ) -> Vocabulary:
+        """Return the vocabulary with a paper's own words, which go first."""
+        columns = {**self.names, **names}
+        return replace(
+            self,
+            methods={**self.methods, **methods},
+            conditions={**self.conditions, **conditions},
+            names={key: {**self.names.get(key, {}), **names.get(key, {})} for key in columns},
+        )
+
+    def requirements(self, stated: Mapping[str, Any]) -> tuple[Requirement, ...]:
+        """Return what {condition: word} asks of runs; an unknown key is a hyperparameter."""
+        return tuple(
+            Requirement(key, str(word), self.conditions.get(key) or Condition(f"loss.{key}"))
+            for key, word in stated.items()
+        )
+
+    def free(self, metric: str) -> tuple[str, ...]:
+        """Return the columns that a quantity does not depend on; none for a score."""
+        quantity = self.quantities.get(metric)
+        return quantity.free if quantity else ()
+
+    def backbone(self, model: str) -> str:
+        """Return the papers' word for a timm model, whose weights are named behind a dot."""
+        architecture = model.partition(".")[0]
+        return self.backbones.get(architecture, architecture)
+
+    def name(self, column: str, value: str) -> str:
+        """Return a value of a printed column for people: "Stanford Online Products"."""
+        named = self.names.get(column, {}).get(value)
+        return named or (display_name(value) if column == "metric" else value)
+
+
+@functools.cache
+def load_vocabulary() -> Vocabulary:
+    """Return the shared vocabulary."""
+    found: Vocabulary = read_own(FOLDER / "vocabulary.yaml", Vocabulary)
+    return found
+
+
+def load_margins() -> Mapping[str, Mapping[float, float]]:
+    """Return {metric, "*" for any K: {score from which on: margin}}."""
+    return {metric.at("*"): dict(metric.margin) for metric in METRICS.values()}
+
+
+def margin_of(metric: str, score: float = math.nan) -> float | None:
+    """Return the margin of ``metric`` for a reference of ``score`` percent (NaN: as for 0).
+
+    None for a metric without one.
+    """
+    found = metric_of(metric)
+    steps = load_margins().get(found.at("*")) if found else None
+    if steps is None:
+        return None
+    return steps[max((height for height in steps if height <= score), default=0.0)]

@@ -1,0 +1,493 @@
+"""What a reader sees first: the answer in a few sentences, counts, and reasons for caution.
+
+No sentence claims more than its test. A condition is one dataset, setting and split at one batch
+size. A ``single`` study, of one dataset, setting and split, names its batch sizes; another counts
+conditions. Nothing is pooled over conditions: each keeps its own test.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from benchmark.papers.paper import THIS_SUITE
+from benchmark.papers.printed import SweptValue
+from benchmark.papers.verdicts import CLAIM_VERDICTS, NOT_ASKED, NOT_RUN, VERDICTS
+from benchmark.report.inputs import CONDITION, DIVERGENCE_CELL, WHERE, Inputs, records
+from benchmark.report.labels import (
+    DASH,
+    count,
+    dataset_label,
+    dataset_name,
+    interval,
+    is_true,
+    listed,
+    loss_label,
+    loss_order,
+    mean_sd,
+    metric_label,
+    percent,
+    points,
+    words_of,
+)
+from benchmark.report.table import TONES, NothingToShow
+from benchmark.study import Study
+
+SENTENCES = 4
+NAMED = 8  # sweeps that the sentence on them names
+NAMED_LOSSES = 3  # losses that a sentence on many conditions names
+SHOWN = 12  # changes of the analysis that are named
+STATUSES = ("ok", "diverged", "failed", "stale", "missing")
+UNFINISHED = ("missing", "failed", "stale")
+
+
+def answer(inputs: Inputs) -> list[str]:
+    """Return at most four sentences on the headline metric: best loss, baseline and ablation.
+
+    Counts of judged numbers and claims come first; those of claims on other data come last, but in
+    a study of sweeps, which begins with claims and sweeps.
+    """
+    try:
+        metric, last = inputs.headline, inputs.last
+    except NothingToShow:
+        return ["There is no answer yet: no run of this study has finished with a score."]
+    if inputs.budgets:
+        try:
+            return budget_answer(inputs)
+        except NothingToShow as reason:
+            return [f"There is no answer yet: {reason}."]
+    study, means = inputs.study, last[last["metric"] == metric]
+    cells = means[[*DIVERGENCE_CELL]].itertuples(index=False, name=None)
+    lost = inputs.diverging  # a loss that diverges is not the best, whatever its other runs score
+    means = means.loc[[cell not in lost for cell in cells]]
+    single = len(means.drop_duplicates(WHERE)) == 1
+    noise = noise_shares(inputs.noise, metric, study)
+    compared = len(means) and (not noise or means["loss"].nunique() > 1)
+
+    def tests(kind: str) -> pd.DataFrame:
+        try:
+            found = inputs.tests(kind)
+        except NothingToShow:
+            return pd.DataFrame()
+        return found[found["metric"] == metric]
+
+    own = [
+        *noise,
+        *([best_losses(means, study, single)] if compared else []),
+        *baseline_differences(tests("baseline"), study, single),
+        *last_step(tests("ablation"), study, single),
+    ]
+    numbers, claims = _published(inputs.verdicts), _claims(inputs.claims)
+    said = [*numbers, *claims]
+    if len(said) == 2:
+        said = [f"{said[0].removesuffix('.')}; {said[1][:1].lower()}{said[1][1:]}"]
+    if swept := _sweeps(inputs.printed.sweeps):
+        return [*said, *swept, *own][:SENTENCES]
+    as_published = len(inputs.claims) > 0 and claims_reading(inputs.claims) == "published"
+    return ([*said, *own] if as_published or numbers else [*own, *said])[:SENTENCES]
+
+
+def judged(table: pd.DataFrame) -> bool:
+    """Return whether a verdict of a table, of numbers or claims, says anything."""
+    return not table.empty and not table["verdict"].isin([NOT_RUN, NOT_ASKED]).all()
+
+
+def claims_reading(claims: pd.DataFrame) -> str:
+    """Return the reading that counts: "here" where no claim could be tested as published."""
+    published = claims.loc[claims["reading"] == "published", "verdict"]
+    return "here" if (published == NOT_RUN).all() else "published"
+
+
+def _by_verdict(table: pd.DataFrame, words: Iterable[str]) -> str:
+    found = table["verdict"].value_counts()
+    return ", ".join(f"{found[word]} {words_of(word)}" for word in words if word in found)
+
+
+def _published(verdicts: pd.DataFrame) -> list[str]:
+    """Return one sentence that counts the verdicts on published numbers, if any was judged."""
+    rows = verdicts if verdicts.empty else verdicts[verdicts["source"] != "frozen"]
+    if not judged(rows):
+        return []
+    return [f"Of {count(len(rows), 'published number')}: {_by_verdict(rows, VERDICTS)}."]
+
+
+def _claims(claims: pd.DataFrame) -> list[str]:
+    """Return one sentence that counts the verdicts on the papers' claims, if any was judged."""
+    reading = "" if claims.empty else claims_reading(claims)
+    rows = claims if claims.empty else claims[claims["reading"] == reading]
+    if not judged(rows):
+        return []
+    where, never = " tested on what was run here", ""
+    if reading == "published":
+        outside = int(rows["outside"].fillna("").ne("").sum()) if "outside" in rows else 0
+        where, never = "", f" ({outside} of them outside of every study)" if outside else ""
+    return [f"Of {count(len(rows), 'claim')}{where}: {_by_verdict(rows, CLAIM_VERDICTS)}{never}."]
+
+
+def _sweeps(swept: Sequence[SweptValue]) -> list[str]:
+    """Return one sentence: the sweeps with a significant difference, and the furthest of each."""
+    titles = {each.title for each in swept}
+    tested = [each for each in swept if each.p_holm is not None]
+    asked = list(dict.fromkeys(each.title for each in tested))
+    if not tested:
+        needed = "at least two common seeds of a setting and its default"
+        return [f"No sweep could be tested: that takes {needed}."] * bool(titles)
+    number = count(len(asked), "sweep")
+    number += " that could be tested" if len(asked) < len(titles) else ""
+    furthest: dict[str, SweptValue] = {}
+    for each in sorted(tested, key=lambda each: abs(each.difference or 0.0)):
+        if each.significant:
+            furthest[each.title] = each
+    if not furthest:
+        return [
+            f"In none of {number} does a setting differ significantly from the default after "
+            "Holm's correction."
+        ]
+    parts = [
+        f"{title} {best.value} ({points(best.difference)} points of {metric_label(best.metric)})"
+        for title in asked
+        if (best := furthest.get(title))
+    ]
+    named = [*parts[:NAMED], *[f"and {len(parts) - NAMED} more"] * (len(parts) > NAMED)]
+    return [
+        f"In {len(parts)} of {number} a setting differs significantly from the default after "
+        f"Holm's correction; the furthest of each: {', '.join(named)}."
+    ]
+
+
+def standing(ranks: pd.DataFrame, loss: str) -> list[str]:
+    """Return where a loss stands under each rule set: score, rank with its interval, time."""
+    sentences = []
+    for row in records(ranks[ranks["loss"] == loss]):
+        field = ranks[(ranks["trials"] == row.trials) & (ranks["dataset"] == row.dataset)]
+        rules = f"best of {count(row.trials, 'trial')}" if row.trials else "as published"
+        others = field.loc[field["loss"] != loss, "run_seconds"].median()
+        sentences.append(
+            f"{row.dataset}, {rules}: {percent(row.mean)} "
+            f"{interval(row.ci_low, row.ci_high, percent)}, rank {row.rank:.0f} of {len(field)} "
+            f"[{row.rank_low:.0f} to {row.rank_high:.0f}]; {row.run_seconds:.1f} s a run, "
+            f"the field's median is {others:.1f} s"
+        )
+    return sentences
+
+
+def budget_answer(inputs: Inputs) -> list[str]:
+    """Return the answer of a study at equal budgets: the order under both rule sets, the gains."""
+    ranks, gaps = inputs.some("budget_ranks"), inputs.some("budget_gaps")
+    most, metric = ranks["trials"].max(), metric_label(inputs.headline)
+    sentences = []
+    for dataset, part in ranks.groupby("dataset", sort=False):
+        where = f"On {dataset_name(str(dataset))} "
+        for budget, rules in ((most, f"after {count(int(most), 'trial')}"), (0, "as published")):
+            here = part[part["trials"] == budget].sort_values("rank")
+            first = here.iloc[0]
+            level = here[here["rank_low"] <= 1.0]["loss"].iloc[1:]
+            also = f"; {count(len(level), 'other')} may be first as well" if len(level) else ""
+            name = loss_label(first["loss"], inputs.study)
+            sentences.append(
+                f"{where}{name} is first of {len(here)} {rules}: {metric} {percent(first['mean'])} "
+                f"[{percent(first['ci_low'])}, {percent(first['ci_high'])}]{also}."
+            )
+        both = part.pivot(index="loss", columns="trials", values="mean")
+        tau = both[0].corr(both[most], method="kendall")
+        tests = gaps[(gaps["dataset"] == dataset) & (gaps["trials"] == most)]
+        sure = tests[tests["significant"].map(is_true)]
+        sentences.append(
+            f"Trials change the score of a loss by {points(tests['difference'].median())} points "
+            f"in the median, significantly up for {(sure['difference'] > 0).sum()} and down for "
+            f"{(sure['difference'] < 0).sum()} of {len(tests)}; Kendall's tau between the two "
+            f"orders is {tau:.2f}."
+        )
+    return sentences
+
+
+def best_losses(means: pd.DataFrame, study: Study, single: bool) -> str:
+    """Return which losses have the highest mean of one metric (rows of ``summary.csv``)."""
+    metric = metric_label(means["metric"].iloc[0])
+    if not single:
+        return _most_often_best(means, metric, study)
+    parts = []
+    for batch_size, group in means.groupby("batch_size"):
+        first, *rest = records(group.sort_values("mean", ascending=False))
+        second = (
+            f"; second {loss_label(rest[0].loss, study)} with {_score(rest[0])}" if rest else ""
+        )
+        name = loss_label(first.loss, study)
+        parts.append(f"{name} at batch size {batch_size} ({_score(first)}{second})")
+    where = dataset_label(*means[WHERE].iloc[0])
+    return f"On {where} the highest mean {metric} was reached by {listed(parts)}."
+
+
+def _score(row: Any) -> str:
+    """Return the score of one row of means: "82.08 ± 0.51%, n=3"."""
+    return f"{mean_sd(row.mean, row.sd)}%, n={row.n}"
+
+
+def _most_often_best(means: pd.DataFrame, metric: str, study: Study) -> str:
+    """Return which losses are best in how many of the conditions where at least two were run.
+
+    Where all are batch sizes of one setting, scores compare, and the highest stands with its value.
+    """
+    compared = means[means.groupby(CONDITION)["loss"].transform("size") > 1]
+    places = len(compared.drop_duplicates(WHERE))
+    if not places:
+        places = len(means.drop_duplicates(WHERE))
+        return f"In none of the conditions of {count(places, 'setting')} have two losses finished."
+    first = compared.loc[compared.groupby(CONDITION)["mean"].idxmax()]
+    winners = first["loss"].value_counts()
+    ranked: list[tuple[Any, int]] = sorted(winners.items(), key=lambda item: (-item[1], item[0]))
+    named = ", ".join(
+        f"{loss_label(loss, study)} in {number}" for loss, number in ranked[:NAMED_LOSSES]
+    )
+    rest = len(ranked) - NAMED_LOSSES
+    others = f" and {count(rest, 'other loss')} in the rest" if rest > 0 else ""
+    kind = "batch sizes" if places == 1 else f"batch sizes of {places} datasets and settings"
+    text = (
+        f"The highest mean {metric} was reached by {named}{others} of "
+        f"{count(len(first), 'condition')} ({kind})"
+    )
+    if places == 1:
+        top = next(records(first.nlargest(1, "mean")))
+        name = loss_label(top.loss, study)
+        text += f"; the highest of all by {name} at batch size {top.batch_size} ({_score(top)})"
+    return f"{text}."
+
+
+def noise_shares(noise: pd.DataFrame, metric: str, study: Study) -> list[str]:
+    """Return for each loss of a square which share of the variance each source makes."""
+    sentences = []
+    own = noise if noise.empty else noise[noise["metric"] == metric]
+    for _, group in own.groupby([*CONDITION, "loss"], sort=False) if len(own) else ():
+        first, *_ = rows = list(records(group))
+        parts = [
+            f"{row.source} {100 * row.share:.0f}% [{100 * row.low:.0f}, {100 * row.high:.0f}]"
+            for row in rows
+        ]
+        where = dataset_label(first.dataset, first.setting, first.split)
+        loss, runs = loss_label(first.loss, study), count(int(first.runs), "run")
+        sentences.append(
+            f"Shares of the variance of {metric_label(metric)} over {runs} of {loss} "
+            f"({where}, batch size {first.batch_size}): "
+            f"{listed(parts)}. Interaction is what sources do only together."
+        )
+    return sentences
+
+
+def baseline_differences(tests: pd.DataFrame, study: Study, single: bool) -> list[str]:
+    """Return one sentence: which losses differ significantly from the baseline, and where."""
+    if tests.empty:
+        return []
+    baseline = loss_label(tests["against"].iloc[0], study)
+    metric = metric_label(tests["metric"].iloc[0])
+    tests = tests[tests["p_holm"].notna()]
+    if tests.empty:
+        text = f"Nothing could be tested against {baseline}: that takes at least two common seeds."
+        return [text] * single
+    sure = tests[tests["significant"].map(is_true)]
+    conditions = count(len(tests.drop_duplicates(CONDITION)), "condition")
+    number, left = count(len(tests), "comparison"), len(tests) - len(sure)
+    over = f"{number} in {conditions}"
+    if sure.empty:
+        return [
+            f"Against {baseline}, after Holm's correction, no loss differs significantly in "
+            f"{metric} ({over})."
+        ]
+    if not single:
+        more = f"; no significant difference in the other {left} of {over}"
+        return [
+            f"Significant differences to {baseline} in {metric} after Holm's correction, by "
+            f"condition: {_by_loss(sure, tests['loss'].value_counts(), study)}"
+            f"{more if left else f', in all {over}'}."
+        ]
+    sizes = sorted(tests["batch_size"].unique())
+    groups = {"higher": sure[sure["difference"] > 0], "lower": sure[sure["difference"] < 0]}
+    ways = [
+        f"{word} for {_by_batch_size(group, sizes, study)}"
+        for word, group in groups.items()
+        if len(group)
+    ]
+    rest = f"; {left} of {number} show no significant difference"
+    return [
+        f"Against {baseline}, after Holm's correction, {metric} is significantly "
+        f"{' and '.join(ways)}{rest if left else ''}."
+    ]
+
+
+def _by_loss(sure: pd.DataFrame, total: pd.Series, study: Study) -> str:
+    """Return "SupAP (higher in 3, lower in 1 of 6), FastAP (lower)", most conditions first."""
+    ways = {
+        str(loss): ((part["difference"] > 0).sum(), (part["difference"] < 0).sum())
+        for loss, part in sure.groupby("loss")
+    }
+    ranked = sorted(ways, key=lambda loss: (-sum(ways[loss]), -ways[loss][0], loss))
+    parts = []
+    for loss in ranked[: 2 * NAMED_LOSSES]:
+        words = [(word, n) for word, n in zip(("higher", "lower"), ways[loss], strict=True) if n]
+        text = ", ".join(f"{word} in {n}" for word, n in words) + f" of {total[loss]}"
+        parts.append(f"{loss_label(loss, study)} ({words[0][0] if total[loss] == 1 else text})")
+    rest = len(ranked) - len(parts)
+    return ", ".join([*parts, *[count(rest, "further setting")] * (rest > 0)])
+
+
+def _by_batch_size(group: pd.DataFrame, sizes: list[int], study: Study) -> str:
+    """Return "SupAP and ROADMAP (at every batch size), FastAP (at 32)"."""
+    together: dict[tuple[int, ...], list[str]] = defaultdict(list)
+    for loss in loss_order(group["loss"], study):
+        at = sorted(group.loc[group["loss"] == loss, "batch_size"])
+        together[tuple(at)].append(loss_label(loss, study))
+    if len(sizes) == 1:
+        return listed([name for names in together.values() for name in names])
+    return ", ".join(
+        f"{listed(names)} (at "
+        + ("every batch size)" if [*at] == sizes else f"{listed([*map(str, at)])})")
+        for at, names in together.items()
+    )
+
+
+def last_step(steps: pd.DataFrame, study: Study, single: bool) -> list[str]:
+    """Return one sentence on the last step of the ablation: each test, or their range over many."""
+    if steps.empty or len(study.comparison.ablation) < 2:
+        return []
+    before, after = study.comparison.ablation[-2:]
+    last = steps[steps["loss"].eq(after) & steps["against"].eq(before)]
+    if last.empty:
+        return []
+    text = (
+        f"The step from {loss_label(before, study)} to {loss_label(after, study)} changes "
+        f"{metric_label(last['metric'].iloc[0])} by "
+    )
+    if single or len(last) == 1:
+        parts = []
+        for row in records(last.sort_values("batch_size")):
+            verdict = "significant" if is_true(row.significant) else "not significant"
+            verdict = "no test" if pd.isna(row.p_holm) else verdict
+            span = f" {interval(row.ci_low, row.ci_high)}".removesuffix(f" {DASH}")
+            change = f"{points(row.difference)} points{span}"
+            parts.append(f"{change} at batch size {row.batch_size} ({verdict})")
+        return [f"{text}{listed(parts)}."]
+    sure = last[last["significant"].map(is_true)]
+    up, down = (sure["difference"] > 0).sum(), (sure["difference"] < 0).sum()
+    ways = [f"{word} in {number}" for word, number in (("up", up), ("down", down)) if number]
+    span = f"{points(last['difference'].min())} to {points(last['difference'].max())} points"
+    where = ", ".join(ways) or "in none"
+    return [f"{text}{span} over {len(last)} conditions, significantly {where}."]
+
+
+class Count(NamedTuple):
+    """How often a word occurs, and what it means."""
+
+    name: str
+    number: int
+    tone: str
+    meaning: str = ""
+
+
+def counts(inputs: Inputs) -> list[tuple[str, str, list[Count]]]:
+    """Return (heading, label, counts) of runs by status, and of judged numbers and claims."""
+    found = inputs.runs["status"].value_counts()
+    runs = []
+    for status in STATUSES:
+        if status in found or status == "ok":
+            number = int(found.get(status, 0))
+            name = "finished" if status == "ok" else status
+            runs.append(Count(f"{name} {'run' if number == 1 else 'runs'}", number, TONES[status]))
+    shown, claims = [("Runs", "Runs by status", runs)], inputs.claims
+    if not inputs.verdicts.empty:
+        numbers = _counts(inputs.verdicts, VERDICTS)
+        shown.append(("Published and frozen numbers", "Verdicts on reference numbers", numbers))
+    if judged(claims):
+        reading, suite = claims_reading(claims), claims["paper"].str.startswith(THIS_SUITE).any()
+        here = "under their own conditions" if reading == "published" else ""
+        whose = f"Claims of the papers{' and of this study' if suite else ''}"
+        heading = f"{whose}, {here or 'tested on what was run here'}"
+        rows = claims[claims["reading"] == reading]
+        shown.append((heading, heading, _counts(rows, CLAIM_VERDICTS)))
+    return shown
+
+
+def _counts(table: pd.DataFrame, meanings: Mapping[str, str]) -> list[Count]:
+    found = table["verdict"].value_counts()
+    return [
+        Count(words_of(word), int(found.get(word, 0)), TONES[word], meaning)
+        for word, meaning in meanings.items()
+    ]
+
+
+def notices(inputs: Inputs) -> list[str]:
+    """Return every reason for caution, the gravest first; none for a complete, uniform study."""
+    finished = inputs.runs[inputs.runs["status"] == "ok"]
+    found = [*_unfinished(inputs), *_without_metric(inputs, finished)]
+    seeds = finished.groupby(["dataset", "setting", "loss", "batch_size"])["seed"].nunique()
+    if len(seeds) and seeds.max() == 1:
+        found.append(
+            "One seed only: there is no spread, no interval and no test, so no difference can be "
+            "judged."
+        )
+    recorded = [*inputs.provenance.get("errors", []), *inputs.provenance.get("warnings", [])]
+    found += [f"{text[:1].upper()}{text[1:]}." for text in recorded]
+    if not recorded:
+        for column, what in (("code_version", "code versions"), ("platform", "platforms")):
+            versions = sorted({str(value) for value in finished[column] if value})
+            if len(versions) > 1:
+                found.append(f"Runs of different {what}: {', '.join(versions)}.")
+    return [*found, *_of_references(inputs)]
+
+
+def _unfinished(inputs: Inputs) -> Iterator[str]:
+    runs = inputs.runs
+    if runs.empty:
+        yield "No run is recorded for this study: its grid is empty, or nothing was collected yet."
+        return
+    if unfinished := int(runs["status"].isin(UNFINISHED).sum()):
+        yield (
+            f"Partial results: {unfinished} of {count(len(runs), 'run')} have no usable result. "
+            "Means, tests and figures use the finished runs only and can change."
+        )
+    if diverged := int((runs["status"] == "diverged").sum()):
+        number = count(diverged, "run")
+        yield f"{number} diverged. They are results, listed below, and enter no mean."
+    if diverging := sorted(inputs.diverging):
+        names = [
+            f"{loss_label(loss, inputs.study)} ({dataset_name(dataset)}, batch size {size})"
+            for dataset, _, size, loss in diverging
+        ]
+        yield (
+            f"Losses that diverge in significantly more than one run of ten: {listed(names)}. They "
+            "lose their comparisons, whatever their other runs score."
+        )
+
+
+def _without_metric(inputs: Inputs, finished: pd.DataFrame) -> Iterator[str]:
+    """Yield a line for each metric that some runs lack; a whole dataset and setting may lack it."""
+    cell = ["dataset", "setting"]
+    runs = finished.groupby(cell)["run_id"].nunique()
+    for metric in inputs.study.metrics if len(finished) else ():
+        scores = inputs.scores[inputs.scores["metric"] == metric]
+        having = scores.groupby(cell)["run_id"].nunique()
+        if having.empty:
+            yield f"No finished run has {metric_label(metric)}, which the study needs."
+        elif lacking := int((runs.reindex(having.index) - having).sum()):
+            yield (
+                f"{count(lacking, 'finished run')} without a value of {metric_label(metric)}: its "
+                "means, tests and figures are those of the others."
+            )
+
+
+def _of_references(inputs: Inputs) -> Iterator[str]:
+    """Yield notes where no number was measured as published, and on looks and changes."""
+    verdicts, state = inputs.verdicts, inputs.registered
+    published = verdicts if verdicts.empty else verdicts[verdicts["source"] != "frozen"]
+    if len(published) and (published["verdict"] == NOT_RUN).all():
+        datasets = [dataset_name(label) for label in sorted(inputs.runs["dataset"].unique())]
+        yield (
+            "Stand-in data: none of the published numbers was measured here, because their "
+            f"datasets were not run. What {listed(datasets) if datasets else 'this study'} shows "
+            "answers the same questions on other data and is no reproduction."
+        )
+    if number := 0 if verdicts.empty else int(verdicts["interim"].sum()):
+        words = "Interim: not all seeds of this look have ended, so nothing is final for"
+        yield f"{words} {count(number, 'reference number')}."
+    if state and state.changes:
+        shown = [*state.changes[:SHOWN], *["and more"] * (len(state.changes) > SHOWN)]
+        yield f"{state.words} {'; '.join(shown)}."

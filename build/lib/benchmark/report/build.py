@@ -1,0 +1,189 @@
+"""From ``runs.csv`` and ``scores.csv`` to the report page, in one pass over frames in memory.
+
+Files are outputs only. Verdicts and claims come first. What fails behind them is named on the page
+and in ``report/failed.txt``, and costs none of the others.
+"""
+
+import contextlib
+import json
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+import pandas as pd
+
+from benchmark.core.files import begin_folder, write_csv, write_text
+from benchmark.core.paths import public, without_paths
+from benchmark.papers.claim_verdicts import judge_study_claims
+from benchmark.papers.judging import judge_study
+from benchmark.papers.printed import Printed, printed_of
+from benchmark.papers.quantities import gap_decreases
+from benchmark.papers.registration import registration_state
+from benchmark.papers.verdicts import table_of
+from benchmark.report.artefacts import Artefact, Kind, Part
+from benchmark.report.drawing import inline_svg, save
+from benchmark.report.figures import FIGURES
+from benchmark.report.figures.printed_figures import paper_figures
+from benchmark.report.gallery import Choice, Gallery, write_gallery
+from benchmark.report.inputs import Inputs
+from benchmark.report.page import Built, build_page, load_analysis
+from benchmark.report.render import to_csv, to_html, to_latex, to_markdown, to_page
+from benchmark.report.table import NothingToShow
+from benchmark.report.tables import TABLES
+from benchmark.report.tables.printed_tables import paper_tables
+from benchmark.runs.run_table import RunTable
+from benchmark.stats.budgets import analyse_budgets
+from benchmark.stats.planning import at_level
+from benchmark.stats.queries import Draws
+from benchmark.stats.study_tables import analyse
+from benchmark.study import Study
+from benchmark.study.workflow import FAILED, PAGE
+
+
+@dataclass(frozen=True)
+class Attempts:
+    """What could not be made, and why, by what it is: one that fails leaves the others alone."""
+
+    failed: dict[str, str] = field(default_factory=dict)
+
+    @contextlib.contextmanager
+    def at(self, name: str) -> Iterator[None]:
+        """Keep an error of the block, whatever it is; its traceback is printed."""
+        try:
+            yield
+        except Exception as error:
+            traceback.print_exc()
+            self.failed[name] = without_paths(f"{type(error).__name__}: {error}")
+
+
+def build(study: Study, results: Path, choice: Choice | None = None) -> Built:
+    """Make all behind a study's two tables; raise RunError without them or ConfigError."""
+    choice, attempts = choice or Choice(), Attempts()
+    choice.check(study.losses)
+    folder, compared = study.folder(results), at_level(study)
+    table = RunTable.read(folder)
+    verdicts, other = write_verdicts(study, table, folder)
+    frames = {"verdicts": verdicts, "claims": write_claims(study, table, folder)}
+    printed = Printed()
+    with attempts.at("statistics"):
+        frames |= write_statistics(compared, table, results)
+    with attempts.at("printed numbers"):
+        printed = printed_of(compared, table, verdicts, other, gap_decreases(folder))
+        printed.write(folder)
+    provenance = public(json.loads((folder / "provenance.json").read_text("utf-8")))
+    registered = registration_state(study, results)
+    inputs = Inputs.of(compared, table, frames, printed, provenance, registered)
+    built = Built(
+        [
+            *write_artefacts("table", inputs, folder / "tables", attempts),
+            *write_artefacts("figure", inputs, folder / "figures", attempts),
+        ],
+        Gallery(study.name, [], "it could not be made"),
+        failed=attempts.failed,
+    )
+    with attempts.at("gallery"):
+        built = replace(built, gallery=write_gallery(inputs, results, choice))
+    for summary in sorted(folder.glob("analyses/*/summary.json")):
+        with attempts.at(f"analysis {summary.parent.name}"):
+            built.analyses.append(load_analysis(summary.parent))
+    page = f"<!doctype html><title>{study.name}</title>The page could not be made: see its log.\n"
+    with attempts.at("page"):
+        page = build_page(inputs, built)
+    write_text(folder / PAGE, page)
+    lines = [f"{name}: {reason}\n" for name, reason in attempts.failed.items()]
+    write_text(folder / FAILED, "".join(lines))
+    return built
+
+
+def write_verdicts(
+    study: Study, table: RunTable, folder: Path
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Write and return the verdicts at both readings of the epoch: see docs/statistics.md."""
+    paper, other = (
+        write_csv(folder / file, table_of(judge_study(study, table, selection)))
+        for file, selection in (("verdicts.csv", "paper"), ("verdicts_other.csv", "other"))
+    )
+    return paper, other
+
+
+def write_claims(study: Study, table: RunTable, folder: Path) -> pd.DataFrame:
+    """Write the verdicts on claims, and on their parts; return the former."""
+    claims, parts = judge_study_claims(study, table, gap_decreases(folder))
+    write_csv(folder / "claims_parts.csv", parts)
+    return write_csv(folder / "claims.csv", claims)
+
+
+def write_statistics(study: Study, table: RunTable, results: Path) -> dict[str, pd.DataFrame]:
+    """Write and return intervals, tests, the ablation, ranks and rates by name."""
+    comparison = study.comparison
+    draws = Draws.read(table, results, study.metrics, 1 - comparison.alpha)
+    tables = analyse(table, comparison, study.metrics, draws)
+    if study.references.trials:
+        trials = RunTable.read(results / study.references.trials)
+        tables |= analyse_budgets(trials, table, study.metrics[0], comparison.alpha)
+    begin_folder(folder := study.folder(results) / "stats")
+    return {name: write_csv(folder / f"{name}.csv", each) for name, each in tables.items()}
+
+
+def parts(kind: Kind, inputs: Inputs) -> Iterator[Part]:
+    """Yield the study's own tables or figures, then those of its papers, then its sweeps."""
+    study = inputs.study
+    registry, wanted = (TABLES, study.tables) if kind == "table" else (FIGURES, study.figures)
+    for name in registry.names() if wanted is None else wanted:
+        entry = registry[name]
+        if wanted or study.references.trials or not entry.facts["of_trials"]:
+            yield Part(name, entry.display, "study", partial(entry.target, inputs))
+    yield from (paper_tables if kind == "table" else paper_figures)(inputs)
+
+
+def write_artefacts(kind: Kind, inputs: Inputs, folder: Path, attempts: Attempts) -> list[Artefact]:
+    """Write the tables or figures of a study into ``folder`` from scratch.
+
+    A table without data leaves a Markdown file with the reason.
+    """
+    begin_folder(folder)
+    made = []
+    for part in parts(kind, inputs):
+        found = Artefact(kind, part.name, part.title, part.group, "it could not be made")
+        with attempts.at(f"{kind} {part.name}"):
+            try:
+                found = (_write_table if kind == "table" else _write_figure)(part, folder)
+            except NothingToShow as reason:
+                found = replace(found, reason=str(reason))
+        if kind == "table" and found.reason:
+            write_text(folder / f"{part.name}.md", f"### {part.title}\n\n{found.reason}\n")
+        made.append(found)
+    return made
+
+
+def _write_table(part: Part, folder: Path) -> Artefact:
+    name, table = part.name, part.make()
+    files = {
+        "csv": to_csv(table),
+        "md": to_markdown(table),
+        "tex": to_latex(table, name),
+        "html": to_page(table, name),
+    }
+    for kind, text in files.items():
+        write_text(folder / f"{name}.{kind}", text)
+    cells = (cell for section in table.sections for row in section.rows for cell in row)
+    return Artefact(
+        "table",
+        name,
+        table.title,
+        part.group,
+        rows=table.rows,
+        element=to_html(table, name),
+        measured=any(cell.numbers and cell.numbers[0] is not None for cell in cells),
+        files=files,
+    )
+
+
+def _write_figure(part: Part, folder: Path) -> Artefact:
+    drawing = part.make()
+    files = save(drawing, folder, part.name)
+    element = inline_svg(files["svg"], f"figure-{part.name}", drawing.alt)
+    facts = {"caption": drawing.caption, "element": element, "files": files}
+    return Artefact("figure", part.name, drawing.title, part.group, rows=len(drawing.data), **facts)

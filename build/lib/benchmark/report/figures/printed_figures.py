@@ -1,0 +1,312 @@
+"""The papers' figures and the sweeps, panel by panel: our marks, and published ones beside."""
+
+import math
+import re
+import textwrap
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import pandas as pd
+
+from benchmark.papers.numbers import BATCH_SIZE, Figure, Panel, TestSet
+from benchmark.papers.paper import all_figures, cite, cite_statement
+from benchmark.papers.printed import OURS, PUBLISHED, FigureMarks, Mark
+from benchmark.papers.verdicts import CLAIM_VERDICTS
+from benchmark.papers.vocabulary import load_vocabulary
+from benchmark.report.artefacts import Group, Part
+from benchmark.report.drawing import (
+    DOUBLE,
+    FAINT,
+    INK,
+    SERIES,
+    SINGLE,
+    Drawing,
+    legend_below,
+    line,
+    new_figure,
+    plain,
+    rows_of,
+    styled,
+)
+from benchmark.report.inputs import Inputs, records
+from benchmark.report.labels import confidence, count, loss_label, metric_label, words_of
+from benchmark.report.table import NothingToShow
+from benchmark.study import Study
+
+Claims = Mapping[str, tuple[str, str]]
+MARKS = ["panel", "series", "side", "x", "value", "low", "high", "n"]
+TITLE = 30  # characters of a line above a panel
+_WORDS = {
+    "sweep": "test score at the last epoch, {mean}",
+    "gain": "gain in percent of the score without the added term, {mean}",
+    "convergence": "test score after each evaluated epoch, mean over seeds, "
+    "band of one standard deviation",
+    "effect": "difference in percentage points, paired by seed, {mean}",
+}
+_LEVELS = "viridis"  # ordered colours for ordered batch sizes; its yellow end is left out
+_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+Axes = Any
+
+
+def paper_figures(inputs: Inputs) -> Iterator[Part]:
+    """Yield the papers' figures that the study has, then its sweeps on the embedded data."""
+    # {name of a claim: (where the paper says it, whether it holds here)}
+    verdicts = {
+        row.claim: (cite_statement(row.paper, row.stated_in), row.verdict)
+        for row in records(inputs.claims)
+        if row.reading == "here"
+    }
+    marks = {each.figure: each for each in inputs.printed.figures}
+    for figure in all_figures():
+        if figure.name in marks:
+            make = partial(draw, figure, marks[figure.name], inputs.study, verdicts)
+            group: Group = "paper" if figure.source else "sweep"
+            yield Part(figure.name, title_of(figure), group, make)
+
+
+def title_of(figure: Figure) -> str:
+    """Return the title of a paper's figure: "ROADMAP, figure 4: ROADMAP's hyperparameters"."""
+    if not figure.source:
+        return figure.title
+    place = cite(figure.source, figure.name.removeprefix(f"{figure.source}_"))
+    return f"{place}: {figure.title}"
+
+
+def draw(figure: Figure, marks: FigureMarks, study: Study, verdicts: Claims) -> Drawing:
+    """Return the figure; a panel without runs says so, and NothingToShow is raised if all are.
+
+    ``verdicts`` are those of the claims that a panel names, which stand above it.
+    """
+    data = pd.DataFrame(
+        [vars(mark) | {"series": series_of(mark, figure, study)} for mark in marks.marks],
+        columns=[*MARKS, "test_set", "loss", "batch_size"],
+    )
+    ours = data[data["side"] == OURS]
+    if ours.empty:
+        raise NothingToShow(_reason(figure, marks.settings, study))
+    columns = min(3, len(figure.panels))
+    rows = -(-len(figure.panels) // columns)
+    with styled():
+        width = DOUBLE if columns > 1 else SINGLE + 1.2
+        drawing, grid = new_figure(width, 2.4 * rows + 0.6, rows, columns)
+        for number, (axes, panel) in enumerate(zip(grid.flat, figure.panels, strict=False)):
+            here = rows_of(data, panel=number)
+            DRAWERS[figure.kind](axes, panel, here, study)
+            axes.set_title("\n".join([panel.title, *_judged(panel, verdicts)]))
+            if not (here["side"] == OURS).any():
+                where = {"transform": axes.transAxes, "ha": "center", "va": "center"}
+                axes.text(0.5, 0.5, "not run", color=FAINT, **where)
+        for axes in grid.flat[len(figure.panels) :]:
+            axes.remove()
+        # Published values end the legend in no colour of their own: they stand beside every series.
+        legend_below(drawing, columns=4 if columns > 1 else 2, last=(PUBLISHED, published_key()))
+    titles = dict(enumerate(panel.title for panel in figure.panels))
+    data = data[MARKS].assign(panel=data["panel"].map(titles))
+    title, ours = title_of(figure), data[data["side"] == OURS]
+    listed = "; ".join(
+        f"{series} in panel '{panel}' from {part['value'].min():.1f} to {part['value'].max():.1f}"
+        for (panel, series), part in list(ours.groupby(["panel", "series"], sort=False))[:6]
+    )
+    alt = f"{title}. {metric_label(figure.panels[0].metric)}: {listed}."
+    return Drawing(title, _caption(figure, data, study), alt, drawing, data)
+
+
+def series_of(mark: Mark, figure: Figure, study: Study) -> str:
+    """Return the name of the line that a mark belongs to, for a legend."""
+    panel = figure.panels[mark.panel]
+    loss = loss_label(panel.loss, study)
+    if mark.batch_size is not None:
+        return f"batch size {mark.batch_size}"
+    if mark.loss != panel.loss:
+        return loss_label(mark.loss, study)
+    if panel.loss_against:
+        return f"{loss} over {loss_label(panel.loss_against, study)}"
+    alone = len(panel.test_sets) == 1 and not panel.parameter
+    return loss if alone else name_of_test_set(panel.test_sets[mark.test_set])
+
+
+def name_of_test_set(test_set: TestSet) -> str:
+    """Return a test set for a legend: "Revisited Oxford, medium"."""
+    words = load_vocabulary()
+    dataset, _, level = test_set.split.rpartition("_")
+    if dataset:
+        return f"{words.name('dataset', dataset)}, {level}"
+    name = words.name("dataset", test_set.dataset)
+    return f"{name}, {test_set.split}" if test_set.split else name
+
+
+def _judged(panel: Panel, verdicts: Claims) -> list[str]:
+    """Return lines such as "ROADMAP, figure 4b: 1 supported, 1 inconclusive", one per place."""
+    found: dict[str, list[str]] = {}
+    for name in panel.claims:
+        if name in verdicts:
+            where, verdict = verdicts[name]
+            found.setdefault(where, []).append(verdict)
+    lines = []
+    for where, words in found.items():
+        counted = [(words_of(word), words.count(word)) for word in CLAIM_VERDICTS if word in words]
+        text = ", ".join(f"{number} {word}" if len(words) > 1 else word for word, number in counted)
+        lines += textwrap.wrap(f"{where}: {text}", TITLE)
+    return lines
+
+
+def _reason(figure: Figure, settings: int, study: Study) -> str:
+    loss = loss_label(figure.panels[0].loss, study)
+    names = [each.dataset for panel in figure.panels for each in panel.test_sets]
+    where = ", ".join(dict.fromkeys(names))
+    if settings < 2:
+        return f"the study has no runs of {loss} that vary what this figure shows on {where}"
+    needed = count(settings, "setting")
+    return f"no run of {loss} on {where} has finished yet, of {needed} that the figure needs"
+
+
+def _caption(figure: Figure, data: pd.DataFrame, study: Study) -> str:
+    mean = f"mean over seeds with its {confidence(study)} t interval"
+    words = _WORDS[figure.kind].format(mean=mean)
+    text = f"{words[0].upper()}{words[1:]}."
+    if (data["side"] == PUBLISHED).any():
+        text += " Open marks and dotted lines are published values."
+    if any(panel.claims for panel in figure.panels):
+        text += " Above each panel: what papers say about it, and whether that is so here."
+    facts = {(panel.backbone, panel.batch_size) for panel in figure.panels}
+    if len(facts) == 1:
+        backbone, size = facts.pop()
+        text += f" Backbone {backbone}" + (f", batch size {size}." if size else ".")
+    return text
+
+
+def sweep(axes: Axes, panel: Panel, marks: pd.DataFrame, study: Study) -> None:
+    """Draw the score against a hyperparameter or the batch size, one line per test set."""
+    alone, log = len(panel.test_sets) == 1, panel.x == BATCH_SIZE or panel.scale == "log"
+    middle, positions = (len(panel.test_sets) - 1) / 2, set()
+    for number, (_, each) in enumerate(zip(panel.test_sets, SERIES, strict=False)):
+        style = line(panel.loss if alone else each)
+        style |= {"linestyle": "none"} if panel.words else {}
+        ours, printed = _lines(marks, panel.loss, number)
+        # factors keep the series apart on a logarithmic axis
+        _errorbar(axes, ours, style, 1.04 ** (number - middle) if log else 1.0)
+        _published(axes, printed, style)
+        positions |= {*ours["x"], *printed["x"]}
+        if panel.baseline:
+            own, named = line(panel.baseline), loss_label(panel.baseline, study)
+            ours, printed = _lines(marks, panel.baseline, number)
+            for value in ours["value"]:
+                level = {"color": own["color"], "linestyle": own["linestyle"]}
+                axes.axhline(value, **level, label=f"{named} alone")
+            for value in printed["value"]:
+                level = {"color": own["color"], "linestyle": ":", "linewidth": 0.8}
+                axes.axhline(value, **level, label=f"{named} alone, published")
+    if panel.words:
+        _named_ticks(axes, [words.replace(" ", "\n", 1) for words in panel.words.values()])
+    elif log:
+        _log_axis(axes, positions)
+    axes.set_xlabel("batch size (images)" if panel.x == BATCH_SIZE else panel.label)
+    axes.set_ylabel(f"{metric_label(panel.metric)} (%)")
+
+
+def gain(axes: Axes, panel: Panel, marks: pd.DataFrame, study: Study) -> None:
+    """Draw the gain of one loss over another in percent of the latter, against batch size."""
+    axes.axhline(0, color=INK, linewidth=0.7)
+    style = line(panel.loss)
+    ours, printed = _lines(marks, panel.loss)
+    _errorbar(axes, ours, style)
+    _published(axes, printed, style)
+    _log_axis(axes, {*ours["x"], *printed["x"]})
+    axes.set_xlabel("batch size (images)")
+    axes.set_ylabel(f"gain in {metric_label(panel.metric)} (%)")
+
+
+def convergence(axes: Axes, panel: Panel, marks: pd.DataFrame, study: Study) -> None:
+    """Draw the test score against the epoch, one curve per batch size."""
+    from matplotlib import colormaps
+
+    sizes = sorted(marks["batch_size"].dropna().unique())
+    for number, size in enumerate(sizes):
+        curve = rows_of(marks, batch_size=size)
+        colour = colormaps[_LEVELS](0.85 * number / max(1, len(sizes) - 1))
+        band = {"color": colour, "alpha": 0.15, "linewidth": 0}
+        axes.fill_between(curve["x"], curve["low"], curve["high"], **band)
+        style = {"color": colour, "marker": "osD^vP<>"[number % 8]}
+        every, label = max(1, len(curve) // 8), curve["series"].iloc[0]
+        axes.plot(curve["x"], curve["value"], markevery=every, label=label, **style)
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.set_xlabel("epoch")
+    axes.set_ylabel(f"{metric_label(panel.metric)} (%)")
+
+
+def effect(axes: Axes, panel: Panel, marks: pd.DataFrame, study: Study) -> None:
+    """Draw the paired difference of two settings, one mark per test set."""
+    axes.axhline(0, color=INK, linewidth=0.7)
+    style = line(panel.loss) | {"linestyle": "none"}
+    _errorbar(axes, marks.assign(series=None), style)
+    _named_ticks(axes, [name_of_test_set(each).replace(", ", "\n") for each in panel.test_sets])
+    axes.set_ylabel(f"difference in {metric_label(panel.metric)} (points)")
+
+
+DRAWERS = {"sweep": sweep, "gain": gain, "convergence": convergence, "effect": effect}
+
+
+def _lines(marks: pd.DataFrame, loss: str, test_set: int = 0) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return our marks and the published ones of a loss on a test set."""
+    ours, printed = (
+        rows_of(marks, test_set=test_set, loss=loss, side=side) for side in (OURS, PUBLISHED)
+    )
+    return ours, printed
+
+
+def _errorbar(axes: Axes, marks: pd.DataFrame, style: dict[str, Any], factor: float = 1.0) -> None:
+    """Draw marks with their intervals, if there are any, at ``factor`` times their x."""
+    if len(marks):
+        low, high = marks["value"] - marks["low"], marks["high"] - marks["value"]
+        bars = [low.astype(float).fillna(0), high.astype(float).fillna(0)]
+        label = marks["series"].iloc[0]
+        axes.errorbar(marks["x"] * factor, marks["value"], yerr=bars, label=label, **style)
+
+
+def _published(axes: Axes, printed: pd.DataFrame, style: dict[str, Any]) -> None:
+    open_mark = {"linestyle": "none", "markersize": 6.5, "markerfacecolor": "none"}
+    open_mark |= {"color": style["color"], "marker": style["marker"], "markeredgewidth": 0.9}
+    if len(printed):
+        axes.plot(printed["x"], printed["value"], **open_mark, label=PUBLISHED)
+
+
+def published_key() -> Any:
+    """Return the legend's key of published values: an open mark in the colour of the text."""
+    from matplotlib.lines import Line2D
+
+    return Line2D(
+        [], [], color=INK, marker="o", linestyle="none", markersize=6.5, markerfacecolor="none"
+    )
+
+
+def _named_ticks(axes: Axes, names: list[str]) -> None:
+    axes.set_xticks(range(len(names)), [*map(plain, names)])
+    axes.set_xlim(-0.5, len(names) - 0.5)
+
+
+def _log_axis(axes: Any, found: set[float]) -> None:
+    """Give an axis a logarithmic scale, 0 one step left, and ticks where labels have room."""
+    values = sorted(value for value in found if value > 0)
+    if not values:
+        return
+    zero = 0 in found
+    axes.set_xscale("symlog", linthresh=values[0]) if zero else axes.set_xscale("log")
+    width = max(math.log(values[-1] / values[0]), 0.1)
+    shown: list[float] = []
+    for value in values:
+        # A character takes 4% of the axis, so half of two labels side by side is 2% a character;
+        # 2% more keep them apart.
+        room = 0.02 * len(_tick(value) + _tick(shown[-1])) + 0.02 if shown else 0
+        if not shown or math.log(value / shown[-1]) >= width * room:
+            shown.append(value)
+    axes.set_xticks([0] * zero + shown, ["0"] * zero + [_tick(value) for value in shown])
+    axes.minorticks_off()
+    margin = (values[-1] / values[0]) ** 0.08 if len(values) > 1 else 1.5
+    axes.set_xlim(-0.3 * values[0] if zero else values[0] / margin, values[-1] * margin)
+
+
+def _tick(value: float) -> str:
+    """Return a number; powers of ten from 1000 on are 10 with an exponent, to save room."""
+    text = f"{value:g}"
+    return f"10{str(len(text) - 1).translate(_RAISED)}" if re.fullmatch(r"10{3,}", text) else text

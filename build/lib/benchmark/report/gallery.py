@@ -1,0 +1,315 @@
+"""The retrieval gallery: a picture of what each of two losses ranks first for chosen queries.
+
+The rules that choose runs and queries were fixed before anybody had seen the pictures.
+"""
+
+import io
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from PIL import Image, ImageDraw
+
+from benchmark.core.errors import ConfigError, RunError, unknown_name
+from benchmark.core.files import begin_folder, replacing, write_json, write_text
+from benchmark.core.paths import without_paths
+from benchmark.core.records import NEIGHBOURS, SPEC_DIGEST
+from benchmark.core.seeding import derive
+from benchmark.report.inputs import CONDITION, Inputs
+from benchmark.report.labels import loss_label
+from benchmark.report.render import as_text
+from benchmark.report.table import NothingToShow
+
+GALLERY, TABLE, SIDES = "gallery", "queries.csv", ("first", "second")
+GAIN, LOSS, RANDOM, CATEGORY = "largest gain", "largest loss", "random", "category"
+REASONS = {
+    GAIN: "the queries that the second loss improves most",
+    LOSS: "the queries that it worsens most",
+    RANDOM: "drawn at random, the same in every gallery of the dataset",
+    CATEGORY: "the first query of each of the largest categories not shown yet",
+}
+EACH = 3  # queries per reason
+DATASETS = 4  # that a gallery goes through
+SIDE, FRAME = 64, 4  # pixels of a thumbnail and of what is around it
+CELL = SIDE + 2 * FRAME
+GAP, AFTER_QUERY, NUMBER = 6, 16, 26  # to the next picture, and room for the number of the row
+BAND = 16  # below each picture, for its mark
+DASH = 8
+MATCH, MISMATCH, QUERY = (18, 144, 108, 255), (208, 71, 42, 255), (123, 129, 144, 255)
+TICK, CROSS = ((-6, 0, -2, 4), (-2, 4, 6, -5)), ((-5, -5, 5, 5), (-5, 5, 5, -5))
+Facts = dict[str, Any]  # of gallery.json
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """The gallery of a study, as in gallery.json; ``reason`` says why there is none.
+
+    ``pairs``: two runs that differ in their loss alone ("pair"), counts of the queries, the chosen
+    ones, and each side's picture. ``files``: contents by name, as far as the page needs them.
+    """
+
+    study: str
+    pairs: list[Facts]
+    reason: str = ""
+    files: Mapping[str, bytes] = field(default_factory=dict)
+
+
+def choose(
+    first: np.ndarray, second: np.ndarray, categories: np.ndarray, each: int = EACH
+) -> dict[int, str]:
+    """Return {row to show: the reason}, in the order of ``REASONS``; rows without an AP never.
+
+    ``first`` and ``second`` are the AP (Q,) of each query under the two losses.
+    """
+    change = second - first
+    usable = np.flatnonzero(np.isfinite(change))
+    by_change = usable[np.argsort(change[usable], kind="stable")]
+    chosen: dict[int, str] = {}
+
+    def add(rows: Iterable[int], reason: str) -> None:
+        new = [int(row) for row in rows if int(row) not in chosen]
+        chosen.update(dict.fromkeys(new[:each], reason))
+
+    add((row for row in by_change[::-1][:each] if change[row] > 0), GAIN)
+    add((row for row in by_change[:each] if change[row] < 0), LOSS)
+    order = np.random.default_rng(derive(0, "gallery", len(first))).permutation(len(first))
+    add((row for row in order if np.isfinite(change[row])), RANDOM)
+    shown = {int(categories[row]) for row in chosen}
+    sizes = dict(zip(*np.unique(categories[usable], return_counts=True), strict=True))
+    names = [name for name in sizes if name >= 0 and int(name) not in shown]
+    names.sort(key=lambda name: (-sizes[name], name))
+    add((usable[categories[usable] == name][0] for name in names), CATEGORY)
+    return chosen
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the user chose; None leaves it to the results."""
+
+    first: str | None = None
+    second: str | None = None
+    batch_size: int | None = None
+    seed: int | None = None
+
+    def check(self, losses: Collection[str]) -> None:
+        """Raise ConfigError for a loss that the study does not have."""
+        problems = [
+            f"--{side}  {unknown_name('loss', name, losses)}"
+            for side, name in (("first", self.first), ("second", self.second))
+            if name is not None and name not in losses
+        ]
+        if problems:
+            raise ConfigError("gallery", problems)
+
+
+def run_pairs(inputs: Inputs, choice: Choice) -> list[Facts]:
+    """Return one pair per dataset: the baseline, and the loss with the best mean where both ran.
+
+    It is taken at the setting and batch size of that mean, at the first common seed.
+    """
+    metric, first = inputs.headline, choice.first or inputs.study.comparison.baseline
+    scores = inputs.scores[inputs.scores["metric"] == metric].drop_duplicates("run_id")
+    for column, wanted in (("batch_size", choice.batch_size), ("seed", choice.seed)):
+        scores = scores[scores[column] == wanted] if wanted is not None else scores
+    others = scores[scores["loss"] != first]
+    if choice.second:
+        others = others[others["loss"] == choice.second]
+    means = inputs.last[[*CONDITION, "metric", "loss", "mean"]]
+    columns = [*CONDITION, "seed", "metric", "run_id", "value", "loss"]
+    pairs = others[columns].merge(means, on=[*CONDITION, "metric", "loss"])
+    pairs = pairs.merge(
+        scores.loc[scores["loss"] == first, columns],
+        on=[*CONDITION, "seed", "metric"],
+        suffixes=("_second", "_first"),
+    )
+    if pairs.empty:
+        raise NothingToShow(
+            f"no seed has finished both for {first} and for {choice.second or 'any other loss'} "
+            "under one setting and batch size"
+        )
+    best = pairs.sort_values(["mean", "seed"], ascending=[False, True], kind="stable")
+    best = best.drop_duplicates("dataset").loc[lambda rows: sorted(rows.index)].head(DATASETS)
+    found = []
+    for row in best.to_dict("records"):
+        pair = {name: row[name] for name in ("dataset", "setting", "batch_size", "seed", "metric")}
+        for which in SIDES:
+            loss, run_id, score = (row[f"{key}_{which}"] for key in ("loss", "run_id", "value"))
+            display = loss_label(loss, inputs.study)
+            pair[which] = {"loss": loss, "display": display, "run_id": run_id, "score": score}
+        found.append(pair)
+    return found
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """Of Q queries, the K nearest items each, best first; ``images`` are thumbnails, uint8.
+
+    ``ranks``: of all positives of a query, ascending; ``precisions``: AP, NaN without a positive.
+    """
+
+    queries: np.ndarray
+    names: np.ndarray
+    matches: np.ndarray
+    images: np.ndarray
+    neighbour_images: np.ndarray
+    ranks: list[np.ndarray]
+    categories: np.ndarray
+    precisions: np.ndarray
+
+
+def average_precision(ranks: np.ndarray) -> float:
+    """Return the mean of i / r_i over the ascending ranks r_i of the positives; NaN without any."""
+    return float(np.mean(np.arange(1, len(ranks) + 1) / ranks)) if len(ranks) else float("nan")
+
+
+def load_neighbours(path: Path, digest: str) -> Neighbours:
+    """Return ``neighbours.npz`` of a run with this digest; raise RunError if it has none."""
+    if not path.is_file() or not path.stat().st_size:
+        raise RunError(f"{path} does not exist or is empty; train the run again, which writes it")
+    with np.load(path) as stored:
+        arrays = dict(stored)
+    if (own := str(arrays[SPEC_DIGEST])) != digest:
+        cure = "delete the run's result.json and train it again"
+        raise RunError(f"{path} is of specification {own}, the run of {digest}; {cure}")
+    images = arrays["neighbour_images"]
+    ranks = np.split(arrays["positive_ranks"], np.cumsum(arrays["positives"])[:-1])
+    return Neighbours(
+        queries=arrays["queries"],
+        names=arrays["query_names"],
+        matches=arrays["matches"],
+        images=arrays["query_images"],
+        neighbour_images=images.reshape(*arrays["matches"].shape, *images.shape[1:]),
+        ranks=ranks,
+        categories=arrays["query_categories"],
+        precisions=np.array([average_precision(each) for each in ranks]),
+    )
+
+
+def draw(neighbours: Neighbours, rows: Iterable[int]) -> bytes:
+    """Return the PNG of these queries, one a row: its number, the query and its neighbours.
+
+    A match has a solid frame and a tick, anything else a dashed frame and a cross.
+    """
+    rows, across = list(rows), neighbours.matches.shape[1]
+    size = (NUMBER + CELL + AFTER_QUERY + across * (CELL + GAP), len(rows) * (CELL + BAND))
+    canvas = Image.new("RGBA", size, (0, 0, 0, 0))
+    pen = ImageDraw.Draw(canvas)
+    for line, row in enumerate(rows):
+        top = line * (CELL + BAND)
+        place = (NUMBER // 2, top + CELL // 2)
+        pen.text(place, str(line + 1), fill=QUERY, font_size=16, anchor="mm")
+        _framed(canvas, neighbours.images[row], NUMBER, top, QUERY)
+        for number, match in enumerate(neighbours.matches[row]):
+            left = NUMBER + CELL + AFTER_QUERY + number * (CELL + GAP)
+            colour = MATCH if match else MISMATCH
+            _framed(canvas, neighbours.neighbour_images[row, number], left, top, colour)
+            x, y = left + CELL // 2, top + CELL + BAND // 2
+            for x0, y0, x1, y1 in TICK if match else CROSS:
+                pen.line((x + x0, y + y0, x + x1, y + y1), fill=colour, width=3)
+    stream = io.BytesIO()
+    palette = canvas.quantize(256, method=Image.Quantize.FASTOCTREE)  # a third of the bytes
+    palette.save(stream, format="PNG", optimize=True)
+    return stream.getvalue()
+
+
+def _framed(
+    canvas: Image.Image, pixels: np.ndarray, left: int, top: int, colour: tuple[int, ...]
+) -> None:
+    pen, right, bottom = ImageDraw.Draw(canvas), left + CELL - 1, top + CELL - 1
+    pen.rectangle((left, top, right, bottom), outline=colour, width=FRAME - 1)
+    for start in range(DASH, CELL, 2 * DASH) if colour == MISMATCH else ():
+        stop = start + DASH - 1
+        pen.rectangle((left + start, top, left + stop, bottom), fill=(0, 0, 0, 0))
+        pen.rectangle((left, top + start, right, top + stop), fill=(0, 0, 0, 0))
+    thumbnail = Image.fromarray(pixels).resize((SIDE, SIDE))
+    canvas.paste(thumbnail, (left + FRAME, top + FRAME))
+
+
+def write_gallery(inputs: Inputs, results: Path, choice: Choice | None = None) -> Gallery:
+    """Write ``results/<study>/gallery`` from scratch and return its record."""
+    folder = inputs.study.folder(results) / GALLERY
+    begin_folder(folder)
+    shown: list[Facts] = []
+    tables: list[pd.DataFrame] = []
+    reasons: list[str] = []
+    contents: dict[str, bytes] = {}
+    digests = dict(zip(inputs.runs["run_id"], inputs.runs["spec_digest"], strict=True))
+    try:
+        for pair in run_pairs(inputs, choice or Choice()):
+            runs = [pair[which]["run_id"] for which in SIDES]
+            try:
+                own = (digests[run] for run in runs)
+                files = (results / "runs" / run / NEIGHBOURS for run in runs)
+                sides = [load_neighbours(*each) for each in zip(files, own, strict=True)]
+                if not np.array_equal(sides[0].queries, sides[1].queries):
+                    words = "recorded different queries; train both again"
+                    raise RunError(f"{' and '.join(runs)} {words}")
+            except RunError as error:
+                reasons.append(without_paths(str(error)))
+                continue
+            tables.append(_changes(pair, *sides))
+            shown.append(_show(pair, sides, tables[-1], contents))
+    except NothingToShow as reason:
+        reasons.append(str(reason))
+    for file, content in contents.items():
+        with replacing(folder / file) as temporary:
+            temporary.write_bytes(content)
+    if tables:
+        text = pd.concat(tables).to_csv(index=False, float_format="%.6g", lineterminator="\n")
+        write_text(folder / TABLE, text)
+        contents[TABLE] = text.encode()
+    why = "" if shown else "; ".join(reasons)
+    facts = {"study": inputs.study.name, "pairs": shown, "reason": why, "schema": 3}
+    write_json(folder / "gallery.json", facts)
+    return Gallery(inputs.study.name, shown, why, contents)
+
+
+def _changes(pair: Facts, first: Neighbours, second: Neighbours) -> pd.DataFrame:
+    """Return all recorded queries with their AP under both losses."""
+    return pd.DataFrame(
+        {
+            "dataset": pair["dataset"],
+            "query": first.queries,
+            "name": [as_text(without_paths(str(name))) for name in first.names],
+            "category": first.categories,
+            pair["first"]["loss"]: first.precisions,
+            pair["second"]["loss"]: second.precisions,
+            "change": second.precisions - first.precisions,
+        }
+    )
+
+
+def _show(
+    pair: Facts, sides: list[Neighbours], table: pd.DataFrame, contents: dict[str, bytes]
+) -> Facts:
+    """Return what is shown of two runs; ``contents`` gains its pictures by their file names."""
+    first, second = sides
+    chosen = choose(first.precisions, second.precisions, first.categories)
+    queries = [
+        {"name": without_paths(str(first.names[row])), "reason": reason}
+        | {"positives": len(first.ranks[row])}
+        | {
+            which: {
+                "average_precision": float(side.precisions[row]),
+                "matches": int(side.matches[row].sum()),
+                "retrieved": len(side.matches[row]),
+            }
+            for which, side in zip(SIDES, sides, strict=True)
+        }
+        for row, reason in chosen.items()
+    ]
+    facts: Facts = {"pair": pair, "recorded": len(table), "queries": queries}
+    facts["improved"] = int((table["change"] > 0).sum())
+    facts["worsened"] = int((table["change"] < 0).sum())
+    for which, side in zip(SIDES, sides, strict=True):
+        file = f"{pair['dataset']}-{which}.png"
+        contents[file] = draw(side, chosen)
+        alt = f"{pair[which]['display']}, the nearest to each query."
+        for number, row in enumerate(chosen, start=1):
+            ranks = ", ".join(str(rank + 1) for rank in np.flatnonzero(side.matches[row]))
+            alt += f" Query {number}: right at rank {ranks or 'none'}."
+        facts[which] = {"file": file, "alt": alt}
+    return facts

@@ -1,0 +1,160 @@
+"""All that tables, figures and the page are made of: a study, its runs, and what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+from benchmark.core.paths import without_paths
+from benchmark.papers.printed import Printed
+from benchmark.papers.registration import RegistrationState
+from benchmark.report.labels import is_true
+from benchmark.report.table import NothingToShow
+from benchmark.runs.run_table import RunTable
+from benchmark.study import Study
+
+# The statistics (files of stats/), and what was judged.
+FRAMES = (
+    "summary", "paired", "ablation", "gain", "curves", "best_epoch", "differences", "costs",
+    "divergence", "noise", "ranks", "rank_tests", "profiles", "verdicts", "claims",
+)  # fmt: skip
+BUDGET = "budget_"  # begins the names of statistics on trials
+TIMING = "timing"  # option of runs that were made to be timed: their scores are not compared
+WHERE = ["dataset", "setting", "split"]
+CONDITION = [*WHERE, "batch_size"]
+DIVERGENCE_CELL = ("dataset", "setting", "batch_size", "loss")
+_UNMEASURED = "no finished run has a value of the study's metrics yet"
+_UNCHOSEN = "no setting was chosen by trials: the study has no 'rules'"
+_NONE = pd.DataFrame()
+_FEW = "ranks need three datasets on which the same losses have finished"
+# Why there is nothing to show of a table that has no rows.
+_REASONS = {
+    "best_epoch": _UNMEASURED,
+    "curves": _UNMEASURED,
+    "costs": "no finished run has recorded its cost yet",
+    "gain": "the last two losses of the ablation have no seed in common yet",
+    "noise": "no source of noise was varied apart: that needs a block with 'noise_square' whose "
+    "runs have all finished",
+    "profiles": _FEW,
+    "ranks": _FEW,
+    "verdicts": "there are no verdicts: the study names no references, or none have been judged "
+    "yet",
+}
+_COMPARED = ("summary", "curves", "best_epoch", "differences", "divergence")
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The results of one study; a frame is empty where nothing was measured.
+
+    ``scores`` has a row per finished run, test split and metric after the last epoch; frames have
+    the names of files in stats/, ``budgets`` those of a study whose settings trials chose.
+    """
+
+    study: Study
+    runs: pd.DataFrame
+    scores: pd.DataFrame
+    summary: pd.DataFrame
+    paired: pd.DataFrame
+    ablation: pd.DataFrame
+    gain: pd.DataFrame
+    curves: pd.DataFrame
+    best_epoch: pd.DataFrame
+    differences: pd.DataFrame
+    costs: pd.DataFrame
+    divergence: pd.DataFrame
+    noise: pd.DataFrame
+    ranks: pd.DataFrame
+    rank_tests: pd.DataFrame
+    profiles: pd.DataFrame
+    verdicts: pd.DataFrame
+    claims: pd.DataFrame
+    printed: Printed = field(default_factory=Printed)
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    budgets: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    registered: RegistrationState | None = None
+
+    @classmethod
+    def of(
+        cls,
+        study: Study,
+        table: RunTable,
+        tables: Mapping[str, pd.DataFrame],
+        printed: Printed,
+        provenance: Mapping[str, Any],
+        registered: RegistrationState | None = None,
+    ) -> Inputs:
+        """Return the inputs from the table of runs and the other tables by name."""
+        runs = table.runs.assign(reason=table.runs["reason"].map(without_paths))
+        timed = {run.setting for run in records(runs) if TIMING in run.options}
+        found = {name: tables.get(name, pd.DataFrame()) for name in FRAMES}
+        found["scores"] = table.test_scores("last", study.metrics)
+        for name in ("scores", *_COMPARED):
+            if not found[name].empty:
+                found[name] = found[name][~found[name]["setting"].isin(timed)]
+        return cls(
+            study,
+            runs,
+            **found,
+            printed=printed,
+            provenance=provenance,
+            budgets={key: tables[key] for key in sorted(tables) if key.startswith(BUDGET)},
+            registered=registered,
+        )
+
+    @property
+    def base_losses(self) -> dict[str, str]:
+        """Return the registry name of each loss label."""
+        return dict(zip(self.runs["loss"], self.runs["base_loss"], strict=True))
+
+    @property
+    def diverging(self) -> set[tuple[str, str, int, str]]:
+        """Return the dataset, setting, batch size and loss of the cells that diverge."""
+        rates = self.divergence
+        if rates.empty:
+            return set()
+        rows = rates.loc[rates["diverges"].map(is_true), [*DIVERGENCE_CELL]]
+        return set(rows.itertuples(index=False, name=None))
+
+    @property
+    def headline(self) -> str:
+        """Return the metric of the headline numbers: the study's first that has values."""
+        measured = set(self.scores["metric"])
+        found = next((metric for metric in self.study.metrics if metric in measured), None)
+        if found is None:
+            raise NothingToShow(_UNMEASURED)
+        return found
+
+    @property
+    def last(self) -> pd.DataFrame:
+        """Return the rows of ``summary`` after the last epoch; raise NothingToShow if none."""
+        if self.summary.empty or not (self.summary["selection"] == "last").any():
+            raise NothingToShow(_UNMEASURED)
+        return self.summary[self.summary["selection"] == "last"]
+
+    def some(self, name: str) -> pd.DataFrame:
+        """Return a frame, or a table of ``budgets``; raise NothingToShow where it has no rows."""
+        table: pd.DataFrame = self.budgets.get(name, getattr(self, name, _NONE))
+        if table.empty:
+            raise NothingToShow(_REASONS.get(name, _UNCHOSEN))
+        return table
+
+    def tests(self, kind: str) -> pd.DataFrame:
+        """Return the tests of a kind: "baseline", "pairs" or "ablation"; NothingToShow if none."""
+        name = "ablation" if kind == "ablation" else "paired"
+        table: pd.DataFrame = getattr(self, name)
+        found = table if table.empty else table[table["kind"] == kind]
+        if found.empty:
+            raise NothingToShow(
+                "no paired test yet: it needs two losses that finished with a common seed "
+                f"(stats/{name}.csv)"
+            )
+        return found
+
+
+def records(table: pd.DataFrame) -> Iterator[Any]:
+    """Yield the rows of a table; columns are attributes, of the types that the table holds."""
+    return iter(table.itertuples())

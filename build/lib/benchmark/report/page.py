@@ -1,0 +1,319 @@
+"""The report: one self-contained HTML page per study, with style, script, figures and downloads."""
+
+import base64
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmark import __version__
+from benchmark.metrics.metric import metric_of
+from benchmark.papers.fidelity import study_ledger
+from benchmark.papers.verdicts import NOT_RUN, VERDICTS, rule
+from benchmark.report.answer import answer, counts, judged, notices
+from benchmark.report.artefacts import AnalysisSummary, Artefact
+from benchmark.report.drawing import inline_svg, size_rules
+from benchmark.report.gallery import GALLERY, REASONS, SIDES, TABLE, Gallery
+from benchmark.report.inputs import Inputs
+from benchmark.report.labels import (
+    DASH,
+    confidence,
+    count,
+    dataset_label,
+    duration,
+    loss_label,
+    metric_label,
+)
+from benchmark.report.render import TEMPLATES, to_html
+from benchmark.report.table import TONES, Table, TableCell, filled, words
+from benchmark.study import Study
+
+EMBEDDED = 300_000  # bytes of one embedded file; a larger one is linked beside the page
+LIMIT = 2_500_000  # bytes of the gallery's pictures in one page
+ANALYSES = "analyses"
+FILES = {"figure.csv": "Numbers of the figure (CSV)", "table.csv": "Table (CSV)"}
+KINDS = {"table": {"CSV": "csv", "LaTeX": "tex"}, "figure": {"Numbers (CSV)": "csv"}}
+FOLDED = ("all_pairs", "best_epoch", "uncertainty")  # tables for a second reading start closed
+LONG = 60  # rows from which the flat list of reference numbers starts closed as well
+# What papers say comes first where there is something to compare with it, else after the ablation.
+OF_PAPERS = ("claims", "verdicts")
+# {anchor: (title, tables and figures in reading order)}; all others come in a section of their own.
+# "table/paper" stands for all tables that papers print, and so on.
+SECTIONS = {
+    "claims": ("Claims of the papers", "table:claims"),
+    "verdicts": (
+        "Published numbers and verdicts",
+        "figure:verdicts table:published table:outside",
+    ),
+    "papers": ("The papers' tables and figures", "table/paper figure/paper"),
+    "sweeps": ("Sweeps", "figure/sweep table/sweep"),
+    "budgets": (
+        "Equal budgets",
+        "figure:score_by_budget table:budgets figure:expected_best table:budget_order "
+        "table:budget_options",
+    ),
+    "results": (
+        "Results",
+        "table:comparison figure:metric_by_batch_size figure:whole_set table:uncertainty "
+        "table:best_epoch",
+    ),
+    "tests": ("Tests", "table:paired figure:seed_differences table:all_pairs"),
+    "datasets": (
+        "Over datasets",
+        "figure:critical_difference table:ranks figure:performance_profiles",
+    ),
+    "noise": ("Sources of noise", "figure:noise_sources table:noise"),
+    "ablation": ("Ablation", "table:ablation figure:calibration_gain"),
+    GALLERY: ("Retrieval gallery", ""),
+    "curves": ("Learning curves", "figure:learning_curves"),
+    ANALYSES: ("Analyses", ""),
+    "cost": ("Cost", "table:cost figure:loss_cost"),
+    "missing": ("Runs without a result", "table:missing"),
+}
+
+
+class Download(NamedTuple):
+    """A link: what it says, the name to save under, and the address."""
+
+    label: str
+    name: str
+    address: str
+
+
+def download(label: str, file: str, content: bytes, name: str = "") -> Download:
+    """Return the link to ``file`` of a study's folder, saved as ``name`` (default: its own)."""
+    address = f"../{file}"
+    if len(content) <= EMBEDDED:
+        kind = "text/csv" if file.endswith(".csv") else "text/plain"
+        address = f"data:{kind};charset=utf-8;base64,{base64.b64encode(content).decode()}"
+    return Download(label, name or file.rpartition("/")[2], address)
+
+
+class AnalysisItem(NamedTuple):
+    """One analysis on the page; the figure is an ``svg`` element, the table a ``figure`` or ""."""
+
+    name: str
+    summary: AnalysisSummary
+    figure: str
+    table: str
+    note: str
+    downloads: list[Download]
+
+
+def load_analysis(folder: Path) -> AnalysisItem:
+    """Return what an analysis has left in a folder of its own."""
+    name, summary = folder.name, AnalysisSummary.read(folder)
+    svg, table = (folder / "figure.svg").read_text("utf-8"), folder / "table.html"
+    downloads = [
+        download(label, f"{ANALYSES}/{name}/{file}", (folder / file).read_bytes(), f"{name}_{file}")
+        for file, label in FILES.items()
+        if (folder / file).is_file()
+    ]
+    seeds = ", ".join(map(str, summary.seeds))
+    note = f"Networks trained for it: {len(summary.runs)}, with seeds {seeds}"
+    note += f"; code {summary.code_version}."
+    if summary.quick:
+        note = "A quick trial on tiny data: its numbers mean nothing."
+    elif not summary.runs:
+        note = "Nothing was trained for it."
+    element = inline_svg(svg, f"analysis-{name}", summary.alt)
+    html = table.read_text("utf-8") if table.is_file() else ""
+    return AnalysisItem(name, summary, element, html, note, downloads)
+
+
+@dataclass(frozen=True)
+class Built:
+    """What the page is made of besides numbers; ``failed``: what could not be made, and why."""
+
+    artefacts: list[Artefact]
+    gallery: Gallery
+    analyses: list[AnalysisItem] = field(default_factory=list)
+    failed: Mapping[str, str] = field(default_factory=dict)
+
+
+def build_page(inputs: Inputs, built: Built) -> str:
+    """Return the whole page; equal parts give equal bytes."""
+    verdicts, study = inputs.verdicts, inputs.study
+    elements = [
+        *[each.element for each in built.artefacts],
+        *[each.figure for each in built.analyses],
+    ]
+    assert TEMPLATES.loader is not None
+    style, script = (
+        f"\n{TEMPLATES.loader.get_source(TEMPLATES, name)[0]}{rules}\n"
+        for name, rules in (("style.css", size_rules(elements)), ("sort.js", ""))
+    )
+    failures = [f"Not made: {name} ({reason})." for name, reason in built.failed.items()]
+    queries = built.gallery.files.get(TABLE)
+    extra = [GALLERY, *[ANALYSES] * bool(built.analyses)]
+    return TEMPLATES.get_template("page.html.j2").render(
+        study=study,
+        answer=answer(inputs),
+        notices=[*failures, *notices(inputs)],
+        counts=counts(inputs),
+        sections=_sections(built.artefacts, inputs, extra),
+        folded=_folded,
+        downloads_of=_downloads,
+        gallery=gallery_section(built.gallery),
+        gallery_files=[download("Every recorded query (CSV)", f"{GALLERY}/{TABLE}", queries)]
+        if queries is not None
+        else [],
+        analyses=built.analyses,
+        tones=TONES,
+        record=inputs.provenance,
+        sources=[*recipe_tables(study)],
+        budgets=bool(inputs.budgets),
+        registered=inputs.registered,
+        meanings=VERDICTS,
+        rule="" if verdicts.empty else rule(verdicts["level"].min()),
+        margins=[] if verdicts.empty else sorted(verdicts["margin"].dropna().unique()),
+        metric_of=metric_of,
+        metric_label=metric_label,
+        loss_label=loss_label,
+        confidence=confidence,
+        count=count,
+        duration=duration,
+        version=__version__,
+        style=style,
+        script=script,
+        style_digest=_digest(style),
+        script_digest=_digest(script),
+    )
+
+
+def _digest(text: str) -> str:
+    """Return the digest by which a content security policy allows one element."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+def gallery_section(gallery: Gallery, limit: int = LIMIT) -> dict[str, Any]:
+    """Return what the page shows of a gallery, with at most ``limit`` bytes of pictures."""
+    left_out, pairs = 0, []
+    for record in gallery.pairs:
+        pictures: dict[str, str] = {}
+        for which in SIDES:
+            content = base64.b64encode(gallery.files[record[which]["file"]])
+            if len(content) > limit:
+                left_out += 1
+            else:
+                limit -= len(content)
+                pictures[which] = f"data:image/png;base64,{content.decode()}"
+        pair = record["pair"]
+        where = dataset_label(pair["dataset"], pair["setting"])
+        title = f"{where} · batch size {pair['batch_size']} · seed {pair['seed']}"
+        pairs.append({"title": title, "record": record, "pictures": pictures})
+    return {"pairs": pairs, "reason": gallery.reason, "left_out": left_out, "reasons": REASONS}
+
+
+def recipe_tables(study: Study) -> Iterator[str]:
+    """Yield the tables of where recipes differ from the authors', and of where values come from."""
+    if rows := study_ledger(study):
+        yield to_html(deviations(study, rows), "recipe_deviations")
+    if any(block.sources for block in study.blocks if block.recipe_name):
+        yield to_html(sources(study), "recipe_sources")
+
+
+def sources(study: Study) -> Table:
+    """Return one section per recipe with the source of each of its parts."""
+    recipes = {block.recipe_name: block.sources for block in study.blocks if block.recipe_name}
+    silent = ", ".join(sorted(name for name, parts in recipes.items() if not parts))
+    return filled(
+        "Sources of the recipes",
+        "What each part of a recipe follows, as its file says. The values themselves stand in the "
+        "specification of every run.",
+        [
+            words("Part of the recipe", lambda row: row[0]),
+            words("Where its values come from", lambda row: row[1]),
+        ],
+        ((name, row) for name, parts in sorted(recipes.items()) for row in parts.items()),
+        [f"No sources are given in: {silent}."] * bool(silent),
+    )
+
+
+def deviations(study: Study, rows: Sequence[Any]) -> Table:
+    """Return one section per recipe with its values that may move a score."""
+    stated = [row for row in rows if row.equal != "not stated"]
+    equal = sum(row.equal == "yes" for row in stated)
+    return filled(
+        "Where our recipes and the authors' differ",
+        "Values of the recipes that may move a score: what the paper states, what the authors' "
+        "code does, ours, and the expected effect in points, which is judged and not measured.",
+        [
+            words("Value", lambda row: row.item or DASH),
+            words("Paper", lambda row: row.paper or DASH),
+            words("Code", lambda row: row.code or DASH),
+            words("Ours", lambda row: row.ours or DASH),
+            words("Effect", lambda row: TableCell(row.effect, tone="bad" if row.large else "")),
+            words("Reason", lambda row: row.reason),
+        ],
+        ((row.recipe, row) for row in rows if row.deviates),
+        [
+            f"Of {len(rows)} values, {len(stated)} are stated by the paper or its code, and "
+            f"{equal} "
+            f"of these are equal; 'python -m benchmark fidelity {study.name}' prints all of them."
+        ],
+    )
+
+
+def _folded(record: Artefact) -> bool:
+    """Return whether a table starts closed."""
+    long = record.name == "published" and record.rows > LONG
+    unmeasured = record.group == "paper" and not record.measured
+    return record.name in FOLDED or long or unmeasured
+
+
+def _downloads(record: Artefact) -> list[Download]:
+    return [
+        download(label, f"{record.kind}s/{record.name}.{kind}", record.files[kind].encode())
+        for label, kind in KINDS[record.kind].items()
+        if record.files
+    ]
+
+
+class Section(NamedTuple):
+    """A section of the page."""
+
+    anchor: str
+    title: str
+    records: list[Artefact]
+
+    @property
+    def reasons(self) -> list[str]:
+        """Return each reason for an empty section once; none when something can be shown."""
+        reasons = [each.reason for each in self.records]
+        return list(dict.fromkeys(reasons)) if all(reasons) else []
+
+
+def _sections(records: list[Artefact], inputs: Inputs, extra: Sequence[str]) -> list[Section]:
+    """Return the sections that the page has; those of ``extra`` bring their own content."""
+    left = {f"{each.kind}:{each.name}": each for each in records}
+    grouped = defaultdict(list)
+    for key, each in left.items():
+        grouped[f"{each.kind}/{each.group}"].append(key)
+    claims = inputs.claims
+    # where the study is about no paper and has no runs that a claim speaks of
+    unclaimed = (
+        not inputs.study.references.published
+        and len(claims)
+        and ((claims["verdict"] == NOT_RUN).all())
+    )
+    found = []
+    for anchor in _order(inputs):
+        title, entries = SECTIONS[anchor]
+        keys = [key for entry in entries.split() for key in grouped.get(entry, [entry])]
+        here = [left.pop(key) for key in keys if key in left]
+        if (here or anchor in extra) and not (anchor == "claims" and unclaimed):
+            found.append(Section(anchor, title, here))
+    return [*found, *[Section("more", "More", list(left.values()))] * bool(left)]
+
+
+def _order(inputs: Inputs) -> list[str]:
+    """Return the anchors in order: papers come later where neither number nor claim was judged."""
+    references = inputs.study.references
+    if references.published or references.frozen or judged(inputs.claims):
+        return list(SECTIONS)
+    rest = [anchor for anchor in SECTIONS if anchor not in OF_PAPERS]
+    after = rest.index("ablation") + 1
+    return [*rest[:after], *OF_PAPERS, *rest[after:]]

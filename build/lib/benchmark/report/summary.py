@@ -1,0 +1,69 @@
+"""The last words of a workflow: runs by status, verdicts, and where the report lies."""
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmark.core.errors import BenchmarkError
+from benchmark.core.files import guess_csv
+from benchmark.core.records import STATE, STATUSES
+from benchmark.papers.verdicts import summary_text
+from benchmark.runs.folders import end_of_log, status_of
+from benchmark.runs.plan import plan
+from benchmark.study import Study
+from benchmark.study.grid import expand
+from benchmark.study.workflow import FAILED, PAGE
+
+FINISHED = ("ok", "diverged")
+LINES = 30  # of the log of the import
+
+
+def last_words(reported: Callable[[], Study], results: Path, log: Path, finished: bool) -> str:
+    """Return ``closing_words`` of a study, or its error, and what the import into MLflow logged."""
+    try:
+        lines = [closing_words(reported(), results, finished=finished)]
+    except BenchmarkError as error:
+        lines = [str(error)]
+    lines += end_of_log(log)[-LINES:]
+    return "\n".join(lines).rstrip()
+
+
+def closing_words(study: Study, results: Path, *, finished: bool) -> str:
+    """Return what a person wants to read at the end; ``finished`` is False after a failure."""
+    found = plan(study, results)
+    total: Counter[str] = Counter()
+    for row in found.rows:
+        total.update(row.statuses)
+    words = ", ".join(f"{total[status]} {status}" for status in STATUSES if total[status])
+    lines = ["", f"study {study.name}: {found.runs} runs: {words}"]
+    lines += [f"  {status} {run_id}: {reason}" for run_id, status, reason in found.problems[:10]]
+    verdicts = study.folder(results) / "verdicts.csv"
+    if verdicts.is_file():
+        lines += ["", summary_text(guess_csv(verdicts)), ""]
+    report = study.folder(results) / PAGE
+    if report.is_file():
+        state = "report" if finished else "report (with what there is)"
+        lines.append(f"{state}: {report.resolve()}")
+    lines += [f"not made: {line}" for line in failed(study.folder(results))]
+    if not finished:
+        lines.append(
+            "the study did not finish; the same command continues it, finished runs are kept"
+        )
+    return "\n".join(lines)
+
+
+def failed(folder: Path) -> list[str]:
+    """Return what could not be made of what lies in a study's folder, a line each."""
+    path = folder / FAILED
+    return path.read_text("utf-8").splitlines() if path.is_file() else []
+
+
+def words_after_interrupt(study: Study, results: Path) -> str:
+    """Return what Ctrl-C leaves: finished runs, runs with a saved state, and how to go on."""
+    runs = expand(study).values()
+    unfinished = [run for run in runs if status_of(run, results).status not in FINISHED]
+    saved = sum((results / run.spec.folder / STATE).is_dir() for run in unfinished)
+    return (
+        f"stopped: {len(runs) - len(unfinished)} of {len(runs)} runs are finished, "
+        f"{saved} more have saved their state\nnothing is lost; the same command continues"
+    )

@@ -1,0 +1,169 @@
+"""What a table is before it becomes CSV, Markdown, LaTeX or HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from benchmark.report.labels import finite
+
+TONES = {
+    **dict.fromkeys(("reproduced", "supported", "ok"), "good"),
+    **dict.fromkeys(("drifted", "contradicted", "diverged", "failed"), "bad"),
+    **dict.fromkeys(("inconclusive", "stale"), "unsure"),
+    **dict.fromkeys(("not_run", "not_asked", "missing"), "muted"),
+}
+
+
+class NothingToShow(Exception):  # noqa: N818 (a reason, not an error)
+    """A table or figure has no data; the message is the reason, for the page to repeat."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A further line below the text of a cell, in smaller type; ``tone`` as in TableCell."""
+
+    text: str
+    tone: str = ""
+
+
+@dataclass(frozen=True)
+class TableCell:
+    """One cell of a table: plain Unicode for people, and the full-precision numbers behind it.
+
+    mark   "best" (bold), "second" (underlined) or ""
+    note   a short remark in smaller type: "n=4"
+    tone   "good", "bad", "unsure" or "muted": a colour on the page, always beside a word
+    lines  what stands below the text: the published value, the verdict
+    words  the texts that the CSV has beside the numbers, one per entry of the column's ``words``
+    """
+
+    text: str
+    mark: str = ""
+    note: str = ""
+    numbers: tuple[float | None, ...] = ()
+    tone: str = ""
+    lines: tuple[Line, ...] = ()
+    words: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: header from top to bottom, parts in the CSV, and what makes its cell of a row."""
+
+    header: tuple[str, ...]
+    parts: tuple[str, ...] = ()
+    numeric: bool = True
+    words: tuple[str, ...] = ()
+    cell: Callable[[Any], TableCell] = TableCell
+
+
+@dataclass(frozen=True)
+class Section:
+    """Rows under one heading; a table without headings has one section with an empty title."""
+
+    title: str
+    rows: list[list[TableCell]]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table ready to be rendered; all rows have one cell per column."""
+
+    title: str
+    caption: str
+    columns: list[Column]
+    sections: list[Section]
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def rows(self) -> int:
+        """Return the number of rows over all sections."""
+        return sum(len(section.rows) for section in self.sections)
+
+    def header_rows(self) -> list[list[tuple[str, int]]]:
+        """Return (text, span) of each header row; equal neighbours merge, but not in the last."""
+        levels = max(len(column.header) for column in self.columns)
+        padded = [("",) * (levels - len(c.header)) + c.header for c in self.columns]
+        rows = []
+        for level in range(levels):
+            row: list[tuple[str, int]] = []
+            for before, names in zip([None, *padded], padded, strict=False):
+                above = level < levels - 1
+                if above and before is not None and before[: level + 1] == names[: level + 1]:
+                    row[-1] = (row[-1][0], row[-1][1] + 1)
+                else:
+                    row.append((names[level], 1))
+            rows.append(row)
+        return rows
+
+    def first_rows(self, limit: int) -> Table:
+        """Return the table with at most ``limit`` rows."""
+        left, sections = limit, []
+        for section in self.sections:
+            if left > 0:
+                sections.append(Section(section.title, section.rows[:left]))
+            left -= len(section.rows)
+        return replace(self, sections=sections)
+
+
+def text_column(*header: str) -> Column:
+    """Return a left-aligned column of words."""
+    return Column(header, numeric=False)
+
+
+def words(header: str, cell: Callable[[Any], str | TableCell]) -> Column:
+    """Return a left-aligned column of words with what makes a cell, or its text, of a row."""
+
+    def made(row: Any) -> TableCell:
+        found = cell(row)
+        return TableCell(found) if isinstance(found, str) else found
+
+    return Column((header,), numeric=False, cell=made)
+
+
+def numbers(header: str, form: Callable[..., str], *attribute: str, **parts: str) -> Column:
+    """Return a column of numbers with the text ``form`` of the row's attributes.
+
+    ``parts`` are {name of a column in the CSV: attribute}; a lone ``attribute`` adds no name.
+    """
+    attributes = (*attribute, *parts.values())
+    return Column(
+        (header,),
+        (*[""] * len(attribute), *parts),
+        cell=lambda row: number_cell(form, *(getattr(row, name) for name in attributes)),
+    )
+
+
+def number_cell(form: Callable[..., str], *values: Any, **options: Any) -> TableCell:
+    """Return a cell with the text ``form(*values)`` that keeps the values behind it."""
+    return TableCell(form(*values), numbers=tuple(map(finite, values)), **options)
+
+
+def filled(
+    title: str,
+    caption: str,
+    columns: Sequence[Column],
+    rows: Iterable[tuple[str, Any]],
+    notes: Iterable[str] = (),
+) -> Table:
+    """Return the table of (title of the section, row) pairs, whose cells the columns make."""
+    cells = ((section, [column.cell(row) for column in columns]) for section, row in rows)
+    return Table(title, caption, [*columns], grouped(cells), [*notes])
+
+
+def grouped(rows: Iterable[tuple[str, list[TableCell]]]) -> list[Section]:
+    """Return one section per title from (title, row) pairs, in the order of the first of each."""
+    sections: dict[str, list[list[TableCell]]] = {}
+    for title, row in rows:
+        sections.setdefault(title, []).append(row)
+    return [Section(title, lines) for title, lines in sections.items()]
+
+
+def marks(values: Sequence[float | None]) -> list[str]:
+    """Return "best", "second" or "" per value; equal values share a mark, a lone value has none."""
+    present = [value for value in values if value is not None]
+    ranked = sorted(set(present), reverse=True) if len(present) > 1 else []
+    names = dict(zip(ranked[:2], ("best", "second"), strict=False))
+    return ["" if value is None else names.get(value, "") for value in values]

@@ -1,0 +1,307 @@
+"""The papers' printed tables beside ours, and the sweeps as one table.
+
+A printed cell has our value, below it the published one, the difference and the verdict. A value
+of a sweep stands beside its default, with the papers' claims.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from benchmark.papers.numbers import PublishedNumber
+from benchmark.papers.paper import Footnote, Paper, arranged_tables, cite, footnotes
+from benchmark.papers.printed import NO_SCORE, OTHER_DATA, QUOTED, TIME, PrintedCell, SweptValue
+from benchmark.papers.quantities import BACKBONE_TIME, COUNTS, GAP, TIMES
+from benchmark.papers.verdicts import DRIFTED, EPOCHS
+from benchmark.report.artefacts import Part
+from benchmark.report.inputs import Inputs, records
+from benchmark.report.labels import (
+    DASH,
+    confidence,
+    count,
+    interval,
+    loss_label,
+    mean_sd,
+    metric_label,
+    signed,
+    words_of,
+)
+from benchmark.report.table import (
+    TONES,
+    Column,
+    Line,
+    Section,
+    Table,
+    TableCell,
+    filled,
+    marks,
+    words,
+)
+from benchmark.report.tables.paired import test_columns
+from benchmark.study import Study
+
+PARTS = (
+    "ours", "ours sd", "ours n", "published", "published sd", "published n",
+    "difference", "low", "high", "other epoch",
+)  # fmt: skip
+WORDS = ("verdict", "verdict at the other epoch", "footnote")
+UNJUDGED = {
+    QUOTED: "",
+    TIME: "no verdict on times",
+    NO_SCORE: "no score, no verdict",
+    OTHER_DATA: "other training set, no verdict",
+}
+_FACTS = ("backbone", "embedding_dim", "batch_size", "dataset", "metric")
+Key = tuple[str, ...]
+Cells = Mapping[tuple[str, str, int], PrintedCell]
+SWEEPS, SWEEPS_TITLE = "sweeps", "The sweeps in numbers"
+
+
+class Entry(NamedTuple):
+    """One published number with our side of it, its footnote and the letter of that."""
+
+    number: PublishedNumber
+    ours: PrintedCell
+    note: Footnote | None
+    letter: str
+
+
+def paper_tables(inputs: Inputs) -> Iterator[Part]:
+    """Yield the printed tables that the study references, then that of its finished sweeps."""
+    study, sweeps = inputs.study, inputs.printed.sweeps
+    cells = {(each.source, each.table, each.line): each for each in inputs.printed.cells}
+    for paper, name in arranged_tables(study.references.published):
+        title = f"{cite(paper.source, name)}: {paper.tables[name].title}"
+        make = partial(paper_table, paper, name, cells, study)
+        yield Part(f"{paper.source}_{name}", title, "paper", make)
+    if sweeps:
+        make = partial(sweep_table, sweeps, inputs.claims, study)
+        yield Part(SWEEPS, SWEEPS_TITLE, "sweep", make)
+
+
+def paper_table(paper: Paper, name: str, cells: Cells, study: Study) -> Table:
+    """Return a printed table in the paper's arrangement; a number without a cell was not run."""
+    table, notes = paper.tables[name], footnotes(paper, name)
+    distinct = dict.fromkeys(note.text for note in notes.values())
+    letters = {text: f"[{chr(ord('a') + number)}]" for number, text in enumerate(distinct)}
+    entries: dict[tuple[Key, ...], Entry] = {}
+    for number in paper.table(name):
+        note, key = notes.get(number.line), (number.source, name, number.line)
+        parts = (table.sections, table.rows, table.columns)
+        place = tuple(tuple(table.read(number, field) for field in part) for part in parts)
+        ours, letter = cells.get(key, PrintedCell(*key)), letters[note.text] if note else ""
+        entries[place] = Entry(number, ours, note, letter)
+    # Equal upper levels of the head stand together, in the order of the print.
+    seen = [key[2] for key in entries]
+    levels = [list(dict.fromkeys(level)) for level in zip(*seen, strict=True)]
+    heads = sorted(
+        {*seen},
+        key=lambda head: [level.index(value) for level, value in zip(levels, head, strict=True)],
+    )
+    named = paper.vocabulary.name
+    columns = [Column((named("field", field),), numeric=False) for field in table.rows]
+    for head in heads:
+        names = [named(*each) for each in zip(table.columns, head, strict=True) if each[1]]
+        above = [""] * (len(head) - len(names))
+        columns.append(Column((*above, *names), PARTS, words=WORDS))
+    sections = []
+    for section in dict.fromkeys(key[0] for key in entries):
+        labels = list(dict.fromkeys(key[1] for key in entries if key[0] == section))
+        body = [[entries.get((section, label, head)) for label in labels] for head in heads]
+        marked = [_marks(column) for column in body]
+        lines = []
+        for at, label in enumerate(labels):
+            row = [column[at] for column in body]
+            values = zip(table.rows, label, strict=True)
+            texts = [TableCell(named(*each) or DASH) for each in values]
+            if not any(each.number.reproducible for each in row if each):
+                texts[0] = replace(texts[0], note="quoted")
+            shown = (_cell(each, mark[at]) for each, mark in zip(row, marked, strict=True))
+            lines.append([*texts, *shown])
+        title = (_valued(paper, *each) for each in zip(table.sections, section, strict=True))
+        sections.append(Section(" · ".join(title), lines))
+    remarks = [f"{letter} {text}" for text, letter in letters.items()]
+    return Table(
+        f"{cite(paper.source, name)}: {table.title}",
+        _caption(paper, name, list(entries.values()), study),
+        columns,
+        sections,
+        [*remarks, *paper.about.deviations],
+    )
+
+
+def _valued(paper: Paper, field: str, value: str) -> str:
+    """Return a value that explains itself: "batch size 64", "ResNet-50"."""
+    words = {"batch_size": "batch size {}", "embedding_dim": "{}-d embedding"}
+    return words.get(field, "{}").format(paper.vocabulary.name(field, value))
+
+
+def _marks(entries: Sequence[Entry | None]) -> list[str]:
+    """Return the best and second of our values in one column; times have no best."""
+    return marks(
+        [
+            round(entry.ours.mean, 2)
+            if entry and entry.number.is_score and entry.ours.mean is not None
+            else None
+            for entry in entries
+        ]
+    )
+
+
+def _cell(entry: Entry | None, mark: str) -> TableCell:
+    if entry is None:
+        nothing = (None,) * len(PARTS)
+        return TableCell(DASH, numbers=nothing, words=("",) * len(WORDS), tone="muted")
+    number, ours, note, letter = entry
+    value = number.points if number.is_score else float(number.value)
+    spread = number.sd_points if number.is_score else number.std
+    runs = None if number.n_runs is None else float(number.n_runs)
+    both = (ours.mean, ours.sd, ours.n or None, value, spread, runs)
+    numbers = (*both, ours.difference, ours.low, ours.high, ours.other)
+    said = number.text + ("" if spread is None else f" ± {spread:.2f}")
+    said += f" (n={runs:.0f})" if runs else ""
+    said += f" / {note.value} {letter}" if note else ""
+    verdict = f"{ours.verdict} {ours.direction or ''}".strip()
+    words = (verdict, ours.other_verdict or "", note.text if note else "")
+    if ours.verdict == QUOTED:
+        return TableCell(said, numbers=numbers, words=words, tone="muted")
+    small = ""
+    if ours.mean is not None:
+        text = f"{ours.mean:.2f}" + ("" if ours.sd is None else f" ± {ours.sd:.2f}")
+        small = f"n={ours.n}"
+    elif ours.verdict == DRIFTED:
+        text = "diverged"
+    else:
+        measurable = number.is_score or number.metric in (*TIMES, *COUNTS, GAP)
+        text = "not run" if measurable else "not measured"
+    lines = (Line(f"published {said}"), *_outcome(ours))
+    return TableCell(text, mark, small, numbers, "" if ours.n else "muted", lines, words)
+
+
+def _outcome(ours: PrintedCell) -> Iterator[Line]:
+    if ours.verdict in UNJUDGED:
+        yield Line(UNJUDGED[ours.verdict], "muted")
+    elif ours.mean is not None:
+        if ours.difference is not None:
+            span = "" if ours.low is None else f" {interval(ours.low, ours.high, signed)}"
+            yield Line(f"{signed(ours.difference)}{span}")
+        verdict = f"{words_of(ours.verdict)} {ours.direction or ''}".strip()
+        yield Line(verdict, TONES[ours.verdict])
+        if ours.other is not None:
+            gain = ours.mean - ours.other
+            by = signed(gain if ours.other_rule == "last" else -gain)
+            word = words_of(ours.other_verdict or "")
+            yield Line(f"{ours.other_rule} {ours.other:.2f} ({by}): {word}", "muted")
+
+
+def _other_reading(paper: Paper) -> str:
+    """Return what a table says of the epoch that its numbers are of."""
+    if paper.about.epoch is None:
+        return (
+            "The paper does not say which epoch its numbers are of. “best”: mean and verdict at "
+            "the best test epoch of each metric, and in brackets the points that this choice adds."
+        )
+    why = paper.about.epoch.why.rstrip(".")
+    if paper.selection == "last":
+        return f"That is the paper's rule ({why}). “best”: the best test epoch of each metric."
+    return (
+        f"That is the paper's rule ({why}). “last”: mean and verdict at the last epoch, and in "
+        "brackets the points that choosing the epoch on the test set adds."
+    )
+
+
+def _caption(paper: Paper, name: str, entries: list[Entry], study: Study) -> str:
+    own = [entry.number for entry in entries if entry.number.reproducible]
+    ours, metrics = [entry.ours for entry in entries], {number.metric for number in own}
+    table, facts = paper.tables[name], []
+    for field in _FACTS:
+        values = {number.field(field) for number in own}
+        values -= {""} if field == "batch_size" else set()
+        arranged = (*table.sections, *table.rows, *table.columns)
+        if field not in arranged and len(values) == 1 and values != {""}:
+            facts.append(_valued(paper, field, values.pop()))
+    named = f": {', '.join(facts)}" if facts else ""
+    parts = [f"Arranged as in {paper.about.citation}{named}."]
+    if any(each.n for each in ours):
+        parts.append(
+            f"Each cell: ours {EPOCHS[paper.selection]}, mean ± sd; published; ours − published in "
+            "points with its interval; the verdict."
+        )
+        parts.append(_other_reading(paper))
+    else:
+        parts.append("None of these numbers was run here; each cell gives the published value.")
+    if any(each.verdict == QUOTED for each in ours):
+        parts.append("Quoted rows are literature values as the paper prints them.")
+    if metrics & set(TIMES):
+        parts.append("Times belong to the machine that took them and get no verdict.")
+    if BACKBONE_TIME in metrics:
+        parts.append(
+            "Our time of the backbone is that of a whole step less the loss: it counts the update "
+            "and any wait for images as well."
+        )
+    if GAP in metrics:
+        parts.append(
+            "Our values come from 'analyse decomposability_gap' on each dataset, once it has been "
+            "made."
+        )
+    return " ".join(parts)
+
+
+def sweep_table(values: Sequence[SweptValue], claims: pd.DataFrame, study: Study) -> Table:
+    """Return a section a sweep, with the test of each value against the default."""
+    verdicts = {row.claim: row.verdict for row in records(claims) if row.reading == "here"}
+    most = max(each.score_n for each in values)
+    told: dict[SweptValue, str] = {}
+    rows: list[tuple[str, SweptValue]] = []
+    for title, group in groupby(values, key=lambda each: each.title):
+        part = list(group)
+        first = part[0]
+        heading = [title if first.option in title else f"{title} ({first.option})"]
+        heading += [metric_label(first.metric)]
+        heading += [] if first.batch_size is None else [f"batch size {first.batch_size}"]
+        rows += [(" · ".join(heading), each) for each in part]
+        told[first] = "; ".join(
+            f"{name}: {words_of(verdicts[name])}" for name in first.claims if name in verdicts
+        )
+
+    def value(row: Any) -> TableCell:
+        return TableCell(row.value or f"{loss_label(row.loss, study)} alone", words=(row.option,))
+
+    def score(row: Any) -> TableCell:
+        note = "" if row.score_n == most else f"n={row.score_n}"
+        behind = (row.score, row.score_sd, row.score_n)
+        return TableCell(mean_sd(row.score, row.score_sd), note=note, numbers=behind)
+
+    def of_test(column: Column, default: TableCell) -> Column:
+        return replace(column, cell=lambda row: default if row.is_default else column.cell(row))
+
+    difference, span, outcome, _, p_holm, _, detectable, _ = test_columns(study)
+    noted = replace(difference, cell=lambda row: replace(difference.cell(row), note=row.note))
+    one, two = (TableCell(DASH, numbers=(None,) * parts) for parts in (1, 2))
+    columns = [
+        Column(("Value",), numeric=False, words=("of option",), cell=value),
+        Column(("Score",), parts=("mean", "sd", "n"), cell=score),
+        of_test(noted, TableCell("default", tone="muted")),
+        of_test(span, two),
+        of_test(outcome, TableCell(DASH)),
+        of_test(p_holm, one),
+        words("Claims, and what this study says of them", lambda row: told.get(row, "")),
+        of_test(detectable, one),
+    ]
+    caption = (
+        f"Test scores in percent at the last epoch, mean ± standard deviation over n = {most} "
+        "seeds (other n is noted). Differences are to the default setting of the sweep, paired by "
+        f"seed, in percentage points with their {confidence(study)} interval; p is that of the "
+        "two-sided paired t-test after Holm's correction. Detectable: the smallest true difference "
+        "that this many seeds would have shown with probability 0.8."
+    )
+    number = sum(each.p_holm is not None for each in values)
+    note = (
+        f"Holm families at level {study.comparison.alpha:g}: the settings of one sweep each, "
+        f"{count(len(told), 'sweep')} with {count(number, 'test')}."
+    )
+    return filled(SWEEPS_TITLE, caption, columns, rows, [note])

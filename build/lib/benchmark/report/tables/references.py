@@ -1,0 +1,347 @@
+"""What papers print and claim, beside ours; runs without a result; what networks saw before."""
+
+import csv
+from collections import Counter
+from collections.abc import Callable
+from operator import itemgetter
+from typing import Any
+
+from benchmark.core.recipe import ModelConfig
+from benchmark.papers.claim_verdicts import luck
+from benchmark.papers.paper import cite, countable_numbers, paper_name
+from benchmark.papers.verdicts import rule
+from benchmark.report.inputs import Inputs, records
+from benchmark.report.labels import (
+    DASH,
+    count,
+    dataset_label,
+    finite,
+    interval,
+    loss_label,
+    metric_label,
+    p_value,
+    plain,
+    signed,
+    whole,
+    words_of,
+)
+from benchmark.report.table import (
+    TONES,
+    Column,
+    Line,
+    NothingToShow,
+    Table,
+    TableCell,
+    filled,
+    number_cell,
+    numbers,
+    words,
+)
+from benchmark.report.tables import TABLES
+from benchmark.study.data_files import PACKAGE, PRETRAINING
+
+PUBLISHED_TITLE = "Published and frozen numbers beside ours"
+# Short words for the marks of ``benchmark.stats.reproduction``.
+MARK_WORDS = {
+    "spread": "published spread ×2",
+    "best_of_3": "best of 3",
+    "tails": "heavy tails",
+    "laboratory": "laboratories differ",
+}
+QUOTED = ("copied", "quoted")  # provenances of numbers that another paper printed first
+OUTSIDE = "Published numbers outside of every study"
+CLAIMS = "Claims of the papers"
+PUBLISHED, HERE = "published", "here"
+READINGS = {PUBLISHED: "As published", HERE: "As far as it was run here"}
+MISSING = "Runs without a result"
+_MEANING = {  # the gravest first
+    "failed": "the job ended with an error",
+    "diverged": "the loss became infinite or not a number: a result, shown as such",
+    "stale": "made from another specification than that of the study now",
+    "missing": "not run yet",
+}
+SEEN = "What networks were pretrained on"
+PACKAGED = "in1k"  # of the weights that come as a Python package
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+@TABLES.register("published", display=PUBLISHED_TITLE)
+def published(inputs: Inputs) -> Table:
+    """Return one row per reference number; tables with something measured come first."""
+    verdicts, study = inputs.some("verdicts"), inputs.study
+
+    def named(value: Any, form: Callable[[str], str] = str) -> str:
+        return form(value) if _text(value) else DASH
+
+    def verdict(row: Any) -> TableCell:
+        text = f"{words_of(row.verdict)} {_text(row.direction)}".strip()
+        return TableCell(text, tone=TONES[row.verdict], note="interim" if row.interim else "")
+
+    def stands(row: Any) -> TableCell:
+        if finite(row.stands) is None:
+            return TableCell(DASH)
+        if marks := ", ".join(MARK_WORDS[name] for name in _text(row.changes_under).split()):
+            return TableCell(f"not under {marks}", tone="unsure")
+        return TableCell("yes", tone="good")
+
+    def side(header: str, name: str) -> Column:
+        def cell(row: Any) -> TableCell:
+            mean, sd, n = (getattr(row, f"{name}_{part}") for part in ("mean", "sd", "n"))
+            measured = finite(mean) is not None
+            spread = f" ± {sd:.2f}" if measured and finite(sd) is not None else ""
+            note = f"n={n:.0f}" if measured and finite(n) is not None else ""
+            return number_cell(lambda mean, *_: plain(mean) + spread, mean, sd, n, note=note)
+
+        return Column((header,), ("mean", "sd", "n"), cell=cell)
+
+    columns = [
+        words(
+            "Row as printed",
+            lambda row: TableCell(
+                named(row.row_label), note="quoted" if row.provenance in QUOTED else ""
+            ),
+        ),
+        words("Verdict", verdict),
+        words("Stands", stands),
+        words("Loss", lambda row: named(row.loss, lambda loss: loss_label(loss, study))),
+        words("Dataset", lambda row: named(row.dataset, dataset_label)),
+        Column(("Batch size",), cell=lambda row: number_cell(whole, row.batch_size)),
+        words("Metric", lambda row: named(row.metric, metric_label)),
+        side("Reference", "reference"),
+        side("Ours", "ours"),
+        numbers("Difference", signed, points="difference"),
+        numbers(
+            "Interval", lambda low, high: interval(low, high, signed), low="ci_low", high="ci_high"
+        ),
+        numbers(
+            "Margin",
+            lambda value: DASH if finite(value) is None else f"±{value:g}",
+            points="margin",
+        ),
+        numbers("p of drift (Holm)", p_value, value="p_holm"),
+        words("Reason", lambda row: named(row.reason)),
+    ]
+    not_run = (verdicts["verdict"] == "not_run").groupby(
+        [verdicts["source"], verdicts["table"]], sort=False
+    )
+    first = not_run.transform("mean").sort_values(kind="stable").index
+    frozen = "Frozen runs of this study"
+    rows = (
+        (frozen if row.source == "frozen" else f"{row.source} · {row.table}", row)
+        for row in records(verdicts.loc[first])
+    )
+    text = rule(verdicts["level"].min())
+    caption = (
+        "Percentage points throughout; difference is ours minus the reference. Rows marked "
+        "“quoted” repeat another paper's number. The interval counts the uncertainty of both "
+        f"sides. {text[:1].upper()}{text[1:]}. “Stands” says whether the verdict is the same "
+        "when an assumption fails: the published spread is twice ours, the published value is the "
+        "best of three runs, scores have heavy tails, or laboratories differ by half a point."
+    )
+    return filled(PUBLISHED_TITLE, caption, columns, rows)
+
+
+@TABLES.register("outside", display=OUTSIDE)
+def outside(inputs: Inputs) -> Table:
+    """Return one row per printed table and reason; only for papers that the study covers whole."""
+    asked = inputs.study.references.published
+    printed = [each for each in countable_numbers() if each.source in asked]
+    if not printed:
+        raise NothingToShow(
+            "the study covers no paper as a whole, so none of its numbers can be left out"
+        )
+    found = Counter((each.source, each.table, each.outside) for each in printed if each.outside)
+    if not found:
+        raise NothingToShow("every number that its authors trained belongs to a run of some study")
+    columns = [
+        words("Printed in", lambda row: cite(row[0], row[1])),
+        Column(("Numbers",), ("count",), cell=lambda row: number_cell(str, found[row])),
+        words("Reason", lambda row: row[2]),
+    ]
+    caption = (
+        f"{found.total()} of the {len(printed)} numbers that the authors of these papers trained "
+        "themselves have no run here."
+    )
+    return filled(OUTSIDE, caption, columns, (("", row) for row in found))
+
+
+@TABLES.register("claims", display=CLAIMS)
+def claims(inputs: Inputs) -> Table:
+    """Return one row per claim that some run of the study bears on; a note counts the others."""
+    name = inputs.study.name
+    if inputs.claims.empty:
+        raise NothingToShow(f"no claim has been tested: run 'python -m benchmark claims {name}'")
+    pairs: dict[str, dict[str, Any]] = {}
+    for row in records(inputs.claims):
+        pairs.setdefault(row.claim, {})[row.reading] = row
+    tested = [
+        pair for pair in pairs.values() if any(row.verdict != "not_run" for row in pair.values())
+    ]
+    if not tested:
+        raise NothingToShow(f"no run of this study bears on any of {count(len(pairs), 'claim')}")
+    # Where no claim could be tested as published, its columns would say nothing but that.
+    published = any(pair[PUBLISHED].verdict != "not_run" for pair in tested)
+    readings = [PUBLISHED, HERE] if published else [HERE]
+
+    def sentence(pair: Any) -> TableCell:
+        row = pair[HERE]
+        return TableCell(
+            row.sentence, note=row.stated_in, lines=(Line(row.claim),), words=(row.claim,)
+        )
+
+    def rests_on(pair: Any) -> TableCell:
+        first = pair[HERE if pair[PUBLISHED].verdict == "not_run" else PUBLISHED]
+        why = _text(getattr(pair[PUBLISHED], "outside", ""))
+        return TableCell(f"{first.reason}; not run as published: {why}" if why else first.reason)
+
+    columns = [
+        Column(("What the paper says",), numeric=False, words=("name",), cell=sentence),
+        words("Its condition", lambda pair: pair[PUBLISHED].condition),
+        *(column for reading in readings for column in _reading(reading)),
+        words("Rests on (as published, else here)" if published else "Rests on", rests_on),
+    ]
+    caption = (
+        "“As published” needs all of the paper's datasets, its backbone and its batch sizes; “as "
+        "far as it was run here” needs one of the datasets and the backbone. Other runs, such as "
+        "those on other data, cannot answer: the claim is not tested on them, and the numbers show "
+        "the same comparison there without any verdict. A claim is supported when every part of it "
+        "holds in a one-sided paired test, contradicted when some part shows the opposite after "
+        "Holm, and after a control of false discoveries over all claims. The numbers are those of "
+        "the part that decides, with the interval that its test uses. 'python -m benchmark explain "
+        f"NAME --study {name}' prints every part of a claim, by the name below it."
+    )
+    notes = []
+    if not published:
+        notes.append(
+            "No run is under the conditions of a paper, so nothing is tested as published."
+        )
+    if rest := len(pairs) - len(tested):
+        notes.append(
+            f"{count(rest, 'further claim')} cannot be tested with the runs of this study."
+        )
+    for reading in readings:
+        judged = inputs.claims["p_contradicted"].notna() & (inputs.claims["reading"] == reading)
+        if number := int(judged.sum()):
+            notes.append(f"{READINGS[reading]}: {luck(number)}.")
+    papers = {name.partition("/")[0] for name in inputs.study.references.published}
+    reasons = (
+        _text(getattr(pair[PUBLISHED], "outside", ""))
+        for pair in pairs.values()
+        if pair[PUBLISHED].paper in papers
+    )
+    notes += [
+        f"No run of the suite can decide {count(number, 'claim')} of its papers as published. "
+        f"{reason}."
+        for reason, number in Counter(filter(None, reasons)).items()
+    ]
+    rows = ((paper_name(pair[HERE].paper), pair) for pair in tested)
+    return filled(CLAIMS, caption, columns, rows, notes)
+
+
+def _reading(reading: str) -> list[Column]:
+    def verdict(pair: Any) -> TableCell:
+        row = pair[reading]
+        return TableCell(words_of(row.verdict), tone=TONES[row.verdict])
+
+    def deciding(pair: Any) -> TableCell:
+        row = pair[reading]
+        text = f"{plain(row.estimate)} {row.unit}" if finite(row.estimate) is not None else DASH
+        span = interval(row.ci_low, row.ci_high, plain).replace(DASH, "")
+        behind = tuple(map(finite, (row.estimate, row.ci_low, row.ci_high)))
+        return TableCell(text, note=span, numbers=behind)
+
+    def held(pair: Any) -> TableCell:
+        row = pair[reading]
+        if not finite(row.parts_run):
+            return TableCell(DASH, numbers=(None, None))
+        return number_cell(
+            lambda holding, parts: f"{holding:.0f} of {parts:.0f}", row.parts_holding, row.parts
+        )
+
+    group = READINGS[reading]
+    return [
+        Column((group, "Verdict"), numeric=False, cell=verdict),
+        Column((group, "Deciding part"), ("estimate", "low", "high"), cell=deciding),
+        Column((group, "p"), ("value",), cell=lambda pair: number_cell(p_value, pair[reading].p)),
+        Column((group, "Parts held"), ("held", "parts"), cell=held),
+    ]
+
+
+@TABLES.register("missing", display=MISSING)
+def missing(inputs: Inputs) -> Table:
+    """Return failed, diverged, stale and missing runs; NothingToShow when every run finished."""
+    runs, study = inputs.runs, inputs.study
+    lost = runs[runs["status"] != "ok"]
+    if lost.empty:
+        raise NothingToShow(
+            f"nothing is missing: all {count(len(runs), 'run')} finished"
+            if len(runs)
+            else "no run is recorded for this study"
+        )
+    lost = lost.assign(order=lost["status"].map([*_MEANING].index))
+    lost = lost.sort_values(["order", "dataset", "setting", "loss", "batch_size", "seed"])
+    columns = [
+        words("Status", lambda run: TableCell(run.status, tone=TONES[run.status])),
+        words("Dataset · setting", lambda run: dataset_label(run.dataset, run.setting)),
+        words("Loss", lambda run: loss_label(run.loss, study)),
+        Column(("Batch size",), cell=lambda run: number_cell(str, run.batch_size)),
+        Column(("Seed",), cell=lambda run: number_cell(str, run.seed)),
+        words("Reason", lambda run: run.reason or _MEANING[run.status]),
+    ]
+    counts = lost["status"].value_counts()
+    parts = "; ".join(
+        f"{counts[status]} {status} ({meaning})"
+        for status, meaning in _MEANING.items()
+        if status in counts
+    )
+    caption = f"{len(lost)} of {count(len(runs), 'run')} gave no usable number: {parts}."
+    return filled(MISSING, caption, columns, (("", run) for run in records(lost)))
+
+
+# One row for each kind of weights: ``tags`` are words of timm's weight tags, a column named like a
+# dataset says whether they saw its test images, ``others`` the same of all other datasets.
+FACTS = PACKAGE / PRETRAINING
+
+
+@TABLES.register("pretraining", display=SEEN)
+def pretraining(inputs: Inputs) -> Table:
+    """Return a row for each pretrained network and dataset, and whether it may hold test images."""
+    with open(FACTS, encoding="utf-8", newline="") as stream:
+        facts = {tag: row for row in csv.DictReader(stream) for tag in row["tags"].split("|")}
+    rows: dict[tuple[str, str], tuple[str, ...]] = {}
+    for block in inputs.study.blocks:
+        model = block.recipe.model
+        if not model.pretrained:
+            continue
+        known = next((facts[word] for word in _weight_words(model) if word in facts), {})
+        for dataset in block.datasets:
+            name = dataset.params.get("of", dataset.name)
+            seen = known.get(name, known.get("others", "not known"))
+            rows[model.backbone, dataset.label] = (
+                model.backbone,
+                dataset_label(dataset.label, block.setting.label),
+                known.get("pretrained_on", "not known"),
+                "no: drawn by this suite" if "glyphs" in name else seen,
+                known.get("source", "none"),
+            )
+    if not rows:
+        raise NothingToShow("no network of this study is pretrained")
+    heads = ("Network", "Dataset · setting", "Pretrained on", "May hold test images", "Source")
+    columns = [words(head, itemgetter(at)) for at, head in enumerate(heads)]
+    caption = (
+        "What each network saw before this study. Where that may contain test images or classes, "
+        "its scores say less about unseen classes than those of a network that saw none."
+    )
+    return filled(SEEN, caption, columns, (("", row) for row in rows.values()))
+
+
+def _weight_words(model: ModelConfig) -> list[str]:
+    """Return the words of the weight tag that may say what a network was pretrained on."""
+    if model.checkpoint is not None:
+        return [PACKAGED] if model.checkpoint.startswith("package:") else []
+    tag = model.backbone.partition(".")[2]
+    # what was pretrained on first comes before what it was tuned on: fb_in22k_ft_in1k
+    return [tag, *tag.split("_")]

@@ -1,0 +1,1 @@
+"""Run folders: specifications, status, collection into the long table, tracking."""

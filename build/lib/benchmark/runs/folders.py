@@ -1,0 +1,174 @@
+"""A run's folder: its specification is written, old results are kept, and what became of it."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmark.core.errors import RunError
+from benchmark.core.files import copy_file
+from benchmark.core.records import (
+    LOG,
+    METRICS,
+    NEIGHBOURS,
+    PROVENANCE,
+    QUERIES,
+    RESULT,
+    SPEC,
+    RunSpec,
+    digest_of,
+)
+from benchmark.core.results import Provenance, Result, StaleError, read_own_result
+from benchmark.study.grid import Run
+
+PREVIOUS = "previous"
+OUTDATED = {SPEC: "spec.outdated.json", RESULT: "result.outdated.json"}
+KEPT = (METRICS, PROVENANCE, NEIGHBOURS, QUERIES, LOG)
+LOG_END = 1_000_000  # bytes of a log that are looked at
+# Log lines that follow the reason of a failure without being it.
+_TRAILING = ("Traceback", "  ", "During handling", "The above exception")
+
+
+def write_spec(run: Run, results: Path, log: Path | None = None) -> str:
+    """Write the specification of ``run``, and a line into ``log``; return its digest.
+
+    A finished result that belongs to another specification is copied to ``previous/<digest>/``
+    first, because the training that follows takes its place.
+    """
+    folder = Path(results) / run.spec.folder
+    _keep_previous(folder, run.digest)
+    run.spec.write(folder / SPEC)
+    for name in OUTDATED.values():
+        (folder / name).unlink(missing_ok=True)
+    if log:
+        log.write_text(f"specification {run.digest} written\n")
+    return run.digest
+
+
+def write_specs(runs: Mapping[str, Run], results: Path) -> int:
+    """Write every specification whose file is missing or different; return their number."""
+    places = {run_id: Path(results) / run.spec.folder / SPEC for run_id, run in runs.items()}
+    changed = [run for run_id, run in runs.items() if digest_of(places[run_id]) != run.digest]
+    for run in changed:
+        write_spec(run, results)
+    return len(changed)
+
+
+def settle(runs: Mapping[str, Run], results: Path, *, dry_run: bool = False) -> int:
+    """Put away what is outdated, so that it is made anew; return of how many runs.
+
+    Snakemake compares dates and remembers parameters; what decides is content. A specification that
+    is not the study's, or whose result is damaged or of another one, gets another name with its
+    result. They get their own back when the study asks for them again.
+    """
+    outdated = 0
+    for run in runs.values():
+        folder = Path(results) / run.spec.folder
+        now = {folder / name: folder / aside for name, aside in OUTDATED.items()}
+        fits = [digest == run.digest for digest in map(_digest, now) if digest is not None]
+        outdated += not all(fits)
+        if dry_run:
+            continue
+        if not all(fits):
+            for path, aside in now.items():
+                if path.exists():
+                    path.replace(aside)
+        elif not fits and all(_digest(aside) == run.digest for aside in now.values()):
+            for path, aside in now.items():
+                aside.replace(path)
+    return outdated
+
+
+def _keep_previous(folder: Path, digest: str) -> None:
+    aside = not (folder / RESULT).exists()
+    names = {name: OUTDATED[name] if aside else name for name in (RESULT, SPEC)}
+    old = _digest(folder / names[RESULT])
+    if not old or old == digest:
+        return
+    if _digest(folder / names[SPEC]) != old:
+        del names[SPEC]
+    for name, here in (names | {name: name for name in KEPT}).items():
+        if (folder / here).exists():
+            copy_file(folder / here, folder / PREVIOUS / old / name)
+
+
+def _digest(path: Path) -> str | None:
+    """Return the digest of a specification, or of that of a result; "" for a torn file, None for
+    none."""
+    if not path.exists():
+        return None
+    if path.name in (SPEC, OUTDATED[SPEC]):
+        return digest_of(path) or ""
+    try:
+        digest: str = json.loads(path.read_bytes())["spec_digest"]
+    except (OSError, ValueError, LookupError, TypeError):
+        return ""
+    return digest
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """Status (one of ``benchmark.core.records.STATUSES``) and reason of a run.
+
+    ``result`` is there when the status is ok or diverged, ``provenance`` when the run has one, too.
+    ``code_version`` is that of the result, of a stale one as well.
+    """
+
+    status: str
+    reason: str = ""
+    result: Result | None = None
+    provenance: Provenance | None = None
+    code_version: str = ""
+
+
+def status_of(run: Run, results: Path) -> RunStatus:
+    """Return the status of ``run`` below ``results``; a damaged file is a failure, no error."""
+    return status_in(Path(results) / run.spec.folder, run.spec)
+
+
+def status_in(folder: Path, spec: RunSpec) -> RunStatus:
+    """Return the status of the run with this specification from its folder, as ``status_of``."""
+    try:
+        found = [folder / name for name in (RESULT, OUTDATED[RESULT])]
+        there = next((path for path in found if path.exists()), None)
+        if there is None:
+            reason = failure_in(end_of_log(folder / LOG))
+            if reason is None:
+                words = "started, but neither finished nor failed: still running, or stopped"
+                return RunStatus("missing", words if (folder / LOG).exists() else "not run yet")
+            return RunStatus("failed", f"{reason} (see {folder / LOG})")
+        result = read_own_result(there, spec.digest)
+        path = folder / PROVENANCE
+        provenance = Provenance.read(path) if path.exists() else None
+    except StaleError as error:
+        reason = (
+            f"the result is of specification {error.result.spec_digest}, the study has "
+            f"{spec.digest}; run the study again"
+        )
+        return RunStatus("stale", reason, code_version=error.result.code_version)
+    except RunError as error:
+        return RunStatus("failed", str(error))
+    return RunStatus(result.status, result.reason, result, provenance, result.code_version)
+
+
+def end_of_log(path: Path) -> list[str]:
+    """Return the last lines of a log, whatever is in it; none where there is no log."""
+    try:
+        with path.open("rb") as stream:
+            stream.seek(max(0, path.stat().st_size - LOG_END))
+            return stream.read().decode(errors="replace").splitlines()
+    except OSError:
+        return []
+
+
+def failure_in(lines: list[str]) -> str | None:
+    """Return the reason in the last lines of a log; None when it does not end with an error."""
+    full = [line.rstrip() for line in lines if line.strip()]
+    start = next((n for n in range(len(full) - 1, -1, -1) if full[n].startswith("error: ")), None)
+    if start is not None:
+        return " ".join(line.strip() for line in full[start:]).removeprefix("error: ")
+    if any(line.startswith("Traceback") for line in full):
+        return next((line for line in reversed(full) if not line.startswith(_TRAILING)), full[-1])
+    if full and any(word in full[-1].lower() for word in ("error", "killed", "aborted", "fault")):
+        return full[-1]
+    return None

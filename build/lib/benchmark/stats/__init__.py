@@ -1,0 +1,1 @@
+"""All statistics of a study, computed from its collected runs alone; no torch here."""

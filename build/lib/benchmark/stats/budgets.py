@@ -1,0 +1,306 @@
+"""Losses at equal budgets: what trials choose, what a budget buys, and how sure the order is.
+
+These are the tables ``budget_*.csv`` in the folder of statistics.
+
+Scores are in [0, 1]; of two rule sets, "authors" is the published setting and "equal" the best of a
+number of trials. Every table has dataset, setting (of the blocks as written), batch_size.
+
+| file | one row per | further columns |
+|---|---|---|
+| budget_ranks | rule set and budget, loss | rules, trials (0 for authors), n, mean, ci_low, ci_high
+(t, over seeds), rank, rank_low, rank_high (trials and seeds drawn again), seconds (of all runs
+that led to the choice, and of one final run: run_seconds) |
+| budget_curves | loss, trials | mean, ci_low, ci_high: expected best score on held-out training
+classes, with a bootstrap band over trials and folds |
+| budget_gaps | loss, budget | against "authors": the columns of a paired test over seeds, on the
+test classes |
+| budget_options | loss, option | share, p, rho: what the option explains of the scores of trials |
+| budget_order | rule set and budget, what is drawn again ("seeds", "trials", "both") | kendall,
+flipped, best_kept |
+"""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import special, stats
+
+from benchmark.core.errors import RunError
+from benchmark.core.records import CELL_COLUMNS
+from benchmark.core.seeding import derive
+from benchmark.runs.run_table import RunTable
+from benchmark.stats.intervals import Floats, mean_sd, t_half_widths
+from benchmark.stats.paired import corrected, paired_tests, shared_variances
+from benchmark.study.model import Study
+from benchmark.study.trials import AUTHORS, EQUAL, FOLD, TRIAL, Choice, trial_setting
+
+DRAWS = 2000
+WHERE = ["dataset", "setting", "batch_size"]
+PLACE = [*WHERE, "loss"]
+# What labels of runs say: that of a trial, x.fold1 and y~trial02; of a final run, x and y~equal16.
+TRIALS = rf"(?P<dataset>.+){FOLD}(?P<fold>\d+)/(?P<setting>.+)~{TRIAL}(?P<trial>\d\d)"
+FINALS = rf"(?P<dataset>.+)/(?P<setting>.+)~(?:{AUTHORS}|{EQUAL}(?P<trials>\d\d?))"
+SPLITS = ["held_out", "test"]  # of a trial and of a final run
+ORDER = ["rules", "trials", "source", "kendall", "flipped", "best_kept"]
+
+
+def analyse_budgets(
+    trials: RunTable, final: RunTable, metric: str, alpha: float = 0.05
+) -> dict[str, pd.DataFrame]:
+    """Return the tables of the list above by name, from the tables of trials and final runs."""
+    scores, finals = trial_scores(trials, metric), _finals(_scores(final, metric))
+    tables: dict[str, list[pd.DataFrame]] = {
+        f"budget_{name}": [] for name in ("ranks", "curves", "gaps", "options", "order")
+    }
+    for where, part in scores.groupby(level=WHERE, sort=False):
+        here = finals[(finals[WHERE] == list(where)).all(axis=1)]
+        by_seed = here.pivot(index=["trials", "loss"], columns="seed", values="value")
+        # a trial without a score has 0, the worst there is
+        folds = {
+            str(loss): each.fillna(0.0).to_numpy()
+            for loss, each in part.groupby(level="loss", sort=False)
+        }
+        budgets = sorted(set(here["trials"]))
+        by_budget = {each: by_seed.xs(each).reindex([*folds]).to_numpy() for each in budgets}
+        for name, table in _place_tables(where, folds, by_budget, alpha):
+            columns = pd.DataFrame([where] * len(table), columns=WHERE)
+            tables[f"budget_{name}"].append(columns.join(table))
+    found = {
+        name: pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+        for name, parts in tables.items()
+    }
+    ranks = _with_seconds(found["budget_ranks"], trials, final)
+    return found | {"budget_ranks": ranks, "budget_options": _options(trials, scores)}
+
+
+def _place_tables(
+    where: tuple[Any, ...], trials: dict[str, Floats], finals: dict[int, Floats], alpha: float
+) -> list[tuple[str, pd.DataFrame]]:
+    """Return the parts of the tables by name for one dataset, setting and batch size.
+
+    trials     {loss: (T + 1, F)}: scores on held-out classes, the published setting first
+    finals     {trials: (L, S)}: scores on the test classes by seed, NaN without one
+    """
+    parts, redrawn, losses = [], {}, [*trials]
+    for loss, folds in trials.items():
+        redrawn[loss] = resampled(
+            folds[1:], DRAWS, np.random.default_rng(derive(0, "budgets", "trials", *where, loss))
+        )
+        mean = expected_best(folds[1:].mean(axis=1))
+        bounds = [alpha / 2, 1 - alpha / 2]
+        low, high = np.quantile(expected_best(redrawn[loss]), bounds, axis=0)
+        columns = {"loss": loss, "trials": np.arange(1, len(mean) + 1), "mean": mean}
+        parts.append(("curves", pd.DataFrame(columns | {"ci_low": low, "ci_high": high})))
+    gaps = []
+    for budget, scores in finals.items():
+        rules, n = EQUAL if budget else AUTHORS, np.isfinite(scores).sum(axis=1)
+        mean, sd = mean_sd(scores)
+        half, level = t_half_widths(sd, n, 1 - alpha), np.nan_to_num(mean)
+        generator = np.random.default_rng(derive(0, "budgets", "seeds", *where, rules, budget))
+        draws = {"seeds": np.nan_to_num(seeds_drawn(scores, DRAWS, generator))}
+        if budget:
+            # Only chosen settings were run on the test classes, so trials drawn again move a test
+            # score by what they change of the best score on the held-out classes.
+            best = [folds[1 : budget + 1].mean(axis=1).max() for folds in trials.values()]
+            again = np.array([folds[:, :budget].max(axis=1) for folds in redrawn.values()])
+            for source, drawn in (("trials", level[:, None]), ("both", draws["seeds"])):
+                draws[source] = drawn + again - np.array(best)[:, None]
+        for source, drawn in draws.items():
+            order = order_under(level, drawn, alpha)
+            row = order | {"rules": rules, "trials": budget, "source": source}
+            parts.append(("order", pd.DataFrame([row], columns=ORDER)))
+        ranks = pd.DataFrame({
+            "rules": rules, "trials": budget, "loss": losses, "n": n,
+            "mean": mean, "ci_low": mean - half, "ci_high": mean + half,
+            "rank": (-level).argsort(kind="stable").argsort() + 1,
+            "rank_low": order["rank_low"], "rank_high": order["rank_high"],
+        })  # fmt: skip
+        parts.append(("ranks", ranks))
+        if budget and 0 in finals:
+            tests = paired_tests(scores, finals[0], alpha, shared_variances(scores - finals[0]))
+            gaps.append(tests.assign(loss=losses, trials=budget, family=budget))
+    if gaps:
+        tests = corrected(pd.concat(gaps, ignore_index=True), alpha)
+        parts.append(("gaps", tests.drop(columns="family")))
+    return parts
+
+
+def _labelled(runs: pd.DataFrame, pattern: str, what: str) -> pd.DataFrame:
+    """Return rows of runs with what their labels say; dataset, setting as the blocks have them."""
+    labels = runs["dataset"] + "/" + runs["setting"]
+    found = labels.str.extract(f"^{pattern}$")
+    if len(other := labels[found["setting"].isna()]):
+        words = "'references.trials' names a study with 'rules', which make trials"
+        raise RunError(f"runs under '{other.iloc[0]}' are no {what}; {words}")
+    return runs.assign(**found)
+
+
+def _trials(runs: pd.DataFrame) -> pd.DataFrame:
+    return _labelled(runs, TRIALS, "trials").astype({"fold": int, "trial": int})
+
+
+def _finals(runs: pd.DataFrame) -> pd.DataFrame:
+    found = _labelled(runs, FINALS, "final runs that trials chose")
+    return found.assign(trials=found["trials"].fillna(0).astype(int))
+
+
+def _scores(table: RunTable, metric: str) -> pd.DataFrame:
+    """Return the score of every run; NaN of one without (diverged)."""
+    scores, run = table.test_scores("last", [metric]), [*CELL_COLUMNS, "seed"]
+    values = scores.loc[scores["split"].isin(SPLITS), [*run, "value"]]
+    return table.attempts().merge(values, how="left", on=run)
+
+
+def trial_scores(table: RunTable, metric: str) -> pd.DataFrame:
+    """Return the score of every trial: a row per dataset, setting, batch size, loss and trial.
+
+    Columns are (fold, seed). ``setting`` is that of the blocks as written. A run without a score
+    (diverged) leaves NaN.
+    """
+    runs = _trials(_scores(table, metric))
+    index = [*PLACE, "trial"]
+    return runs.pivot(index=index, columns=["fold", "seed"], values="value").sort_index()
+
+
+def _options(trials: RunTable, scores: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of budget_options: every setting that differs among the trials of a loss."""
+    drawn = scores.mean(axis=1, skipna=False).fillna(0.0).rename("score").reset_index()
+    drawn = drawn[drawn["trial"] > 0]
+    runs = _trials(trials.runs.drop_duplicates(["setting", "loss", "batch_size"]))
+    columns = [name for name in map(str, runs) if name.startswith(("loss.", "recipe."))]
+    rows = []
+    for where, part in drawn.groupby(PLACE, sort=False):
+        here = runs[(runs[PLACE[1:]] == list(where[1:])).all(axis=1)]
+        values = here.set_index("trial").loc[part["trial"]]
+        for name in columns:
+            column = values[name]
+            if column.map(repr).nunique() > 1:
+                found = explained_share(column.astype(float), part["score"].to_numpy())
+                rows.append(dict(zip(PLACE, where, strict=True)) | {"option": name, **found})
+    return pd.DataFrame(rows)
+
+
+def _with_seconds(ranks: pd.DataFrame, trials: RunTable, final: RunTable) -> pd.DataFrame:
+    """Return the table with the time of the runs that led to each choice, and of a final run."""
+    search = _trials(trials.costs()).groupby([*PLACE, "trial"])["total_seconds"].sum()
+    spent = search.unstack("trial").fillna(0.0)
+    ends = _finals(final.costs()).groupby([*PLACE, "trials"])["total_seconds"].mean()
+    keys = list(ranks[[*PLACE, "trials"]].itertuples(index=False, name=None))
+    return ranks.assign(
+        seconds=[spent.loc[[tuple(where)], 1:most].sum(axis=1).iloc[0] for *where, most in keys],
+        run_seconds=[ends.get(key, np.nan) for key in keys],
+    )
+
+
+def select(study: Study, table: RunTable) -> list[Choice]:
+    """Return the best setting of each loss after each number of trials of ``study``.
+
+    The published setting is chosen from no trial. Raise RunError when a trial has no result.
+    """
+    assert study.trials is not None
+    absent = table.runs[~table.runs["status"].isin(["ok", "diverged"])]
+    if len(absent):
+        raise RunError(
+            f"{len(absent)} of {len(table.runs)} trials of study '{study.name}' have no result "
+            f"(first: {absent['run_id'].iloc[0]}); run the study again before choosing"
+        )
+    means = trial_scores(table, study.metrics[0]).mean(axis=1, skipna=False)
+    overrides = {
+        (block.name, loss.label, block.setting.label): block.overrides
+        for block in study.blocks
+        for loss in block.losses
+    }
+    choices = []
+    for block, dataset, size, loss, budget in study.trials.choices:
+        scores = means.loc[dataset, block.setting.label, size, loss]
+        trial = best_trial(scores, budget)
+        score = None if pd.isna(scores[trial]) else float(scores[trial])
+        override = overrides[block.name, loss, trial_setting(block.setting, trial).label]
+        choices.append(Choice(block.name, dataset, size, loss, budget, trial, score, override))
+    return choices
+
+
+def best_trial(scores: pd.Series, budget: int) -> int:
+    """Return the best of the first ``budget`` trials, which start at 1; 0 for a budget of none.
+
+    A trial without a score is worse than any other; the earlier of two equal ones is taken.
+    """
+    drawn = scores.loc[1:budget].fillna(-1.0)
+    return int(drawn.to_numpy().argmax()) + 1 if budget else 0
+
+
+def expected_best(scores: Floats) -> Floats:
+    """Return (..., T): the expected best of 1, 2, ... of the scores (..., T) of trials.
+
+    ``n`` of the T are drawn without replacement: the score of rank i, the lowest being 1, is the
+    best in C(i - 1, n - 1) of C(T, n) draws. This is the unbiased form of Dodge et al. (EMNLP
+    2019), whose own draws with replacement are biased (Tang et al., ACL 2020).
+    """
+    trials = scores.shape[-1]
+    rank, drawn = np.arange(trials), np.arange(1, trials + 1)[:, None]
+    weights = special.comb(rank, drawn - 1) / special.comb(trials, drawn)
+    best: Floats = np.sort(scores, axis=-1) @ weights.T
+    return best
+
+
+def resampled(folds: Floats, draws: int, generator: np.random.Generator) -> Floats:
+    """Return (draws, T) scores of trials drawn again, with the folds drawn again as well.
+
+    ``folds`` (T, F) are the scores of one loss. Both are drawn with replacement.
+    """
+    trials, parts = folds.shape
+    drawn = generator.integers(trials, size=(draws, trials))
+    chosen = generator.integers(parts, size=(draws, parts))
+    means: Floats = folds[drawn[:, :, None], chosen[:, None, :]].mean(axis=2)
+    return means
+
+
+def explained_share(values: pd.Series, scores: Floats, bins: int = 3) -> dict[str, float]:
+    """Return what one option explains of the scores (T,) of trials: share, p and rho.
+
+    A simpler stand-in for functional ANOVA, which 16 trials cannot carry. ``share`` is the part of
+    the variance of the ranks that lies between ``bins`` equally full bins of the option's values,
+    less what chance alone would put there (epsilon squared, at least 0); ``p`` is that of Kruskal
+    and Wallis, ``rho`` Spearman's correlation. Interactions are not seen.
+    """
+    distinct = values.nunique()
+    if distinct < 2 or len(np.unique(scores)) < 2:
+        return {"share": 0.0, "p": 1.0, "rho": 0.0}
+    groups = (
+        values if distinct <= bins else pd.qcut(values.rank(method="first"), bins, labels=False)
+    )
+    parts = [scores[groups.to_numpy() == group] for group in groups.unique()]
+    n, k = len(scores), len(parts)
+    h = float(stats.kruskal(*parts).statistic)
+    share = max(0.0, (h - k + 1) / (n - k)) if n > k else 0.0
+    rho = float(stats.spearmanr(values, scores).statistic)
+    return {"share": share, "p": float(stats.chi2.sf(h, k - 1)), "rho": rho}
+
+
+def order_under(scores: Floats, draws: Floats, alpha: float = 0.05) -> dict[str, Any]:
+    """Return how the order of ``scores`` (L,), the best first, holds in ``draws`` (L, B).
+
+    rank_low, rank_high   (L,): bounds of the middle share of ranks
+    kendall               mean Kendall tau between the order of a draw and that of the scores
+    flipped               mean share of pairs of losses whose order is another one
+    best_kept             share of draws with the same best loss
+    """
+    ranks = stats.rankdata(-draws, axis=0)
+    low, high = np.quantile(ranks, [alpha / 2, 1 - alpha / 2], axis=1)
+    first, second = np.triu_indices(len(scores), 1)
+    as_scored = np.sign(scores[first] - scores[second])[:, None]
+    agreement = np.sign(draws[first] - draws[second]) * as_scored
+    return {
+        "rank_low": low,
+        "rank_high": high,
+        "kendall": float(agreement.mean()),
+        "flipped": float((agreement < 0).mean()),
+        "best_kept": float((draws.argmax(axis=0) == scores.argmax()).mean()),
+    }
+
+
+def seeds_drawn(finals: Floats, draws: int, generator: np.random.Generator) -> Floats:
+    """Return (L, draws) means of final scores (L, S), with the seeds drawn again for all alike."""
+    seeds = generator.integers(finals.shape[1], size=(draws, finals.shape[1]))
+    losses, count = finals.shape
+    return mean_sd(finals[:, seeds].reshape(-1, count))[0].reshape(losses, draws)

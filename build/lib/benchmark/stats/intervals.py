@@ -1,0 +1,126 @@
+"""Small samples: t intervals, corrections for many tests, rates of divergence, the bootstrap."""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+NO_SPREAD = 1e-12  # relative: values closer than this differ by rounding only
+TOLERATED = 0.1  # share of diverging runs that a usable loss may have
+Floats = NDArray[np.float64]
+
+
+class MeanInterval(NamedTuple):
+    """Of ``n`` finite values; ``sd`` (n - 1 in the divisor) and the interval are NaN below two."""
+
+    n: int
+    mean: float
+    sd: float
+    low: float
+    high: float
+
+
+def t_interval(values: Iterable[float], confidence: float = 0.95) -> MeanInterval:
+    """Return mean, sd and two-sided t interval of the finite ``values``; the others are dropped."""
+    row = np.array(list(values), dtype=float)
+    n = int(np.isfinite(row).sum())
+    mean, sd = (float(each[0]) for each in mean_sd(row[None]))
+    half = float(t_half_widths(np.array(sd), np.array(n), confidence))
+    return MeanInterval(n, mean, sd, mean - half, mean + half)
+
+
+def mean_sd(values: Floats) -> tuple[Floats, Floats]:
+    """Return mean and standard deviation (T,) of the finite values of each row of (T, S).
+
+    They are NaN below one and two values; values that differ by rounding only have deviation 0.
+    """
+    finite = np.isfinite(values)
+    n = finite.sum(axis=1)
+    filled = np.where(finite, values, 0.0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = filled.sum(axis=1) / n
+        deviations = np.where(finite, values - mean[:, None], 0.0)
+        sd = np.sqrt((deviations**2).sum(axis=1) / (n - 1))
+    highest = np.where(finite, values, -np.inf).max(axis=1, initial=-np.inf)
+    lowest = np.where(finite, values, np.inf).min(axis=1, initial=np.inf)
+    level = np.maximum(1.0, np.abs(filled).max(axis=1, initial=0.0))
+    sd = np.where(highest - lowest <= NO_SPREAD * level, 0.0, sd)
+    return mean, np.where(n > 1, sd, np.nan)
+
+
+def t_half_widths(sd: Floats, n: NDArray[np.int64], confidence: float = 0.95) -> Floats:
+    """Return half the width of the t interval of each mean of ``n`` values; NaN below two."""
+    quantile = stats.t.ppf(0.5 + confidence / 2, np.maximum(n - 1, 1))
+    return np.where(n > 1, quantile * sd / np.sqrt(np.maximum(n, 1)), np.nan)
+
+
+def spread(values: Iterable[float]) -> float:
+    """Return the standard deviation of two values or more."""
+    return float(mean_sd(np.array(list(values), dtype=float)[None])[1][0])
+
+
+def holm(p_values: ArrayLike, planned: int = 0) -> Floats:
+    """Return Holm-adjusted p-values in the given order; each row of the last axis is a family.
+
+    NaN stands for a comparison that could not be tested: it stays NaN. ``planned`` is the number of
+    tests in the plan: a test that is still missing counts, so that a result cannot be lost when it
+    comes in. Written out, because statsmodels' version takes one family at a time.
+    """
+    p_values = np.asarray(p_values, dtype=float)
+    order = np.argsort(p_values, axis=-1, kind="stable")  # NaN last
+    rising = np.take_along_axis(p_values, order, axis=-1)
+    count = np.maximum(np.isfinite(p_values).sum(axis=-1, keepdims=True), planned)
+    left = count - np.arange(p_values.shape[-1])
+    stepped = np.minimum(np.maximum.accumulate(rising * left, axis=-1), 1.0)
+    adjusted = np.empty_like(p_values)
+    np.put_along_axis(adjusted, order, stepped, axis=-1)
+    return adjusted
+
+
+def discoveries(p_values: ArrayLike) -> Floats:
+    """Return p-values adjusted for the false discovery rate (Benjamini and Hochberg 1995).
+
+    Those at or below q hold at a false discovery rate of q. NaN stays NaN and does not count.
+    """
+    p_values = np.asarray(p_values, dtype=float)
+    tested = np.isfinite(p_values)
+    adjusted = np.full(p_values.shape, np.nan)
+    if tested.any():
+        adjusted[tested] = stats.false_discovery_control(p_values[tested])
+    return adjusted
+
+
+def diverges(diverged: int, runs: int, alpha: float = 0.05) -> bool:
+    """Return whether more than the ``TOLERATED`` share of runs diverges, by the exact test.
+
+    2 of 2, 2 of 3 and 3 of 5 runs show it; a single run, 1 of 3 and 2 of 5 do not.
+    """
+    exact = runs and stats.binomtest(diverged, runs, TOLERATED, alternative="greater").pvalue
+    return bool(runs and exact <= alpha)
+
+
+def p_more_divergence(first: tuple[int, int], second: tuple[int, int]) -> float:
+    """Return Fisher's exact p that the first (diverged, runs) diverges no more than the second."""
+    table = np.array([[diverged, runs - diverged] for diverged, runs in (first, second)])
+    return float(stats.fisher_exact(table, alternative="greater").pvalue)
+
+
+def drawn_weights(strata: NDArray[Any], draws: int, seed: int = 0) -> Floats:
+    """Return how often each unit (U,) is drawn: (draws, U), units of a stratum for each other.
+
+    ``weights @ values`` are then the sums over the units that were drawn.
+    """
+    rng = np.random.default_rng(seed)
+    weights = np.zeros((draws, len(strata)))
+    for stratum in np.unique(strata):
+        units = np.flatnonzero(strata == stratum)
+        weights[:, units] = rng.multinomial(len(units), np.full(len(units), 1 / len(units)), draws)
+    return weights
+
+
+def percentile_interval(drawn: Floats, confidence: float) -> tuple[Floats, Floats]:
+    """Return the ends of the percentile interval of ``drawn`` (draws, ...)."""
+    low, high = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2], axis=0)
+    return low, high

@@ -1,0 +1,198 @@
+"""Paired t-tests: under one seed, losses share split, initial weights, batches, augmentation."""
+
+import itertools
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from scipy import special, stats
+
+from benchmark.stats.intervals import Floats, holm, mean_sd
+from benchmark.stats.planning import detectable_shift
+from benchmark.stats.samples import moderate
+
+GROUP = ["dataset", "setting", "batch_size", "split", "metric"]
+PLACE = [name for name in GROUP if name != "batch_size"]  # pairs of one place share a spread
+# Columns of a test; NaN where nothing can be computed.
+TEST = [
+    "n", "mean", "mean_against", "difference", "sd_difference", "se", "df", "ci_low", "ci_high",
+    "t", "p", "p_plain", "p_blocked", "d_z", "note",
+]  # fmt: skip
+
+
+def paired_tests(
+    first: Floats, second: Floats, alpha: float = 0.05, shared: tuple[Floats, Floats] | None = None
+) -> pd.DataFrame:
+    """Return the paired t-tests (columns ``TEST``) of T pairs of losses, all at once.
+
+    ``first``, ``second`` (T, S): scores by seed, NaN where a seed has none. Only seeds that both
+    have are used. ``shared`` are the variances (T,) of one difference by seed, moderated with
+    sister pairs, and their degrees of freedom; without them each pair has its own, and the test is
+    the plain one, whose p is ``p_plain`` in any case. ``p_blocked`` is left to ``tested``, which
+    sees all losses. One pair of scores gives a difference and no test, nor do identical runs.
+    ``d_z`` is unbiased (Hedges 1981); NaN for one degree of freedom.
+    """
+    first, second = (np.where(np.isfinite(side), side, np.nan) for side in (first, second))
+    both = np.isfinite(first) & np.isfinite(second)
+    n = both.sum(axis=1)
+    difference, sd = mean_sd(first - second)
+    variance, df = shared or (sd**2, n - 1.0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        testable = (n > 1) & (variance > 0) & ((sd > 0) | (difference != 0))
+        se = np.where(testable, np.sqrt(variance / n), np.nan)
+        df = np.where(testable, df, np.nan)
+        t, plain = difference / se, np.where(sd > 0, difference / (sd / np.sqrt(n)), np.nan)
+        own = np.where(n - 1.0 > 1, n - 1.0, np.nan)
+        unbiased = np.exp(special.gammaln(own / 2) - special.gammaln((own - 1) / 2))
+        d_z = np.where(sd > 0, difference / sd * (unbiased / np.sqrt(own / 2)), np.nan)
+    half = stats.t.ppf(1 - alpha / 2, df) * se
+    seeds = [np.isfinite(side).sum(axis=1) for side in (first, second)]
+    columns = [
+        n,
+        mean_sd(np.where(both, first, np.nan))[0],
+        mean_sd(np.where(both, second, np.nan))[0],
+        difference,
+        sd,
+        se,
+        df,
+        difference - half,
+        difference + half,
+        t,
+        2 * stats.t.sf(np.abs(t), df),
+        2 * stats.t.sf(np.abs(plain), np.maximum(n - 1.0, 1)),
+        np.full(len(n), np.nan),
+        d_z,
+        list(map(_note, n, *seeds, difference, sd)),
+    ]
+    return pd.DataFrame(dict(zip(TEST, columns, strict=True)))
+
+
+def _note(count: int, one: int, other: int, mean: float, spread: float) -> str:
+    words = [f"{count} common seeds of {one} and {other}"] if count < max(one, other) else []
+    if count == 0:
+        words.append("no common seed, no test")
+    elif count == 1:
+        words.append("one pair, no test")
+    elif spread == 0:
+        alike = "identical runs, no test" if mean == 0 else "the same difference at every seed"
+        words.append(alike)
+    return "; ".join(words)
+
+
+def shared_variances(differences: Floats) -> tuple[Floats, Floats]:
+    """Return variance (T,) and df of one difference by seed (T, S), moderated over the rows."""
+    sd, n = mean_sd(differences)[1], np.isfinite(differences).sum(axis=1)
+    return moderate(sd**2, n - 1.0)[:2]
+
+
+def corrected(table: pd.DataFrame, alpha: float) -> pd.DataFrame:
+    """Return ``table`` of tests with p_holm, family_size, significant and detectable.
+
+    Tests of one ``family``, a column, are corrected together. ``detectable`` is the smallest true
+    difference that the test finds with probability 0.8 at the strictest level of that correction.
+    """
+    family = table.groupby("family", sort=False)["p"]
+    size = family.transform("count")
+    p_holm = family.transform(lambda column: holm(column.to_numpy()))
+    detectable = [
+        se * detectable_shift(df, alpha / count) if np.isfinite(se) else np.nan
+        for se, df, count in zip(table["se"], table["df"], size, strict=True)
+    ]
+    return table.assign(
+        p_holm=p_holm, family_size=size, significant=p_holm <= alpha, detectable=detectable
+    )
+
+
+def by_seed(scores: pd.DataFrame) -> pd.DataFrame:
+    """Return the scores with one row per group and loss and one column per seed."""
+    return scores.pivot(index=[*GROUP, "loss"], columns="seed", values="value").sort_index()
+
+
+def compare(scores: pd.DataFrame, baseline: str | None, alpha: float = 0.05) -> pd.DataFrame:
+    """Return one row per tested pair: every loss against ``baseline``, and all pairs.
+
+    ``scores`` is one row per run and metric (``RunTable.test_scores``). The family of a test is all
+    tests of its kind on one dataset, split and metric: settings and batch sizes stand in the same
+    table.
+    """
+    table = by_seed(scores)
+    losses = table.index.get_level_values("loss").tolist()
+    pairs: list[tuple[str, int, int]] = []
+    for _, group in sorted(table.groupby(level=GROUP).indices.items()):
+        rows = [int(row) for row in group]
+        base = [row for row in rows if losses[row] == baseline]
+        pairs += [("baseline", row, base[0]) for row in rows if base and row != base[0]]
+        pairs += [("pairs", one, two) for one, two in itertools.combinations(rows, 2)]
+    return tested(table, pairs, alpha)
+
+
+def tested(table: pd.DataFrame, pairs: list[tuple[str, int, int]], alpha: float) -> pd.DataFrame:
+    """Return group, kind, loss, against and the test of each (kind, row, row) of ``table``.
+
+    Variances are moderated over all pairs of losses of a place, at all batch sizes: ``table`` has
+    the rows of all losses, also of those that are not tested.
+    """
+    if not pairs:
+        return pd.DataFrame()
+    kinds, first, second = (list(column) for column in zip(*pairs, strict=True))
+    values, places = table.to_numpy(float), table.groupby(level=PLACE).ngroup().to_numpy()
+    size = (len(values), len(values))
+    variance, df, blocked = (np.full(size, np.nan) for _ in range(3))
+    groups = [np.asarray(rows, int) for rows in table.groupby(level=GROUP).indices.values()]
+    for rows in groups:
+        blocked[rows[:, None], rows] = blocked_p(values[rows])
+    every = np.array([pair for rows in groups for pair in itertools.combinations(rows, 2)])
+    for place in np.unique(places[every[:, 0]]):
+        one, two = every[places[every[:, 0]] == place].T
+        variance[one, two], df[one, two] = shared_variances(values[one] - values[two])
+    at = np.minimum(first, second), np.maximum(first, second)
+    where = table.index[first].to_frame(index=False)
+    where.insert(len(GROUP), "kind", kinds)
+    where["against"] = table.index[second].get_level_values("loss")
+    tests = paired_tests(values[first], values[second], alpha, (variance[at], df[at]))
+    return pd.concat([where, tests.assign(p_blocked=blocked[first, second])], axis=1)
+
+
+def blocked_p(scores: Floats) -> Floats:
+    """Return the two-sided p (L, L) of each pair of losses of ``scores`` (L, S), the seed as block.
+
+    score = loss + seed + residual, an additive analysis of variance (Fisher 1935): what a seed adds
+    to all losses drops out, and all pairs share one residual variance with (losses - 1) x
+    (seeds - 1) degrees of freedom. It assumes that all losses are equally noisy, so it is shown
+    beside the paired test, which does not, and decides nothing. Only seeds count that all losses
+    with any run share; p is NaN without a run, or where fewer than two seeds are left.
+    """
+    p = np.full((len(scores), len(scores)), np.nan)
+    run = np.flatnonzero(np.isfinite(scores).any(axis=1))
+    shared = scores[np.ix_(run, np.flatnonzero(np.isfinite(scores[run]).all(axis=0)))]
+    losses, seeds = shared.shape
+    df = (losses - 1) * (seeds - 1)
+    if df < 1:
+        return p
+    means = shared.mean(axis=1)
+    residual = shared - means[:, None] - shared.mean(axis=0) + shared.mean()
+    se = np.sqrt(2 * (residual**2).sum() / df / seeds)
+    if se > 0:
+        t = np.abs(np.subtract.outer(means, means)) / se
+        p[np.ix_(run, run)] = 2 * stats.t.sf(t, df)
+    return p
+
+
+def against_default(
+    scores: Sequence[Mapping[int, float]], default: Mapping[int, float], alpha: float = 0.05
+) -> pd.DataFrame:
+    """Return the test of each of ``scores`` (by seed) against ``default``, with Holm's correction.
+
+    Columns ``TEST`` and those of ``corrected``; nothing but the note for scores that are the
+    default's own.
+    """
+    seeds = sorted(set().union(default, *scores))
+    first, second = (
+        np.array([[each.get(seed, np.nan) for seed in seeds] for each in sides], dtype=float)
+        for sides in (scores, [default] * len(scores))
+    )
+    own = np.array([each == default for each in scores], bool)
+    shared = shared_variances(np.where(own[:, None], np.nan, first - second))
+    tests = paired_tests(first, second, alpha, shared)
+    tests.loc[own, tests.columns.drop("note")] = np.nan
+    return corrected(tests.assign(family="sweep"), alpha).drop(columns="family")

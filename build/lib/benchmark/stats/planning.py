@@ -1,0 +1,200 @@
+"""Before the runs: what will the planned seeds be able to say, and at which level is each look?
+
+The tests are those of ``benchmark.stats.reproduction`` at the strictest level of Holm, alpha over
+the size of the family, with the degrees of freedom that sister cells of equal spread will lend.
+Power follows from the noncentral t distribution; ``docs/statistics.md`` compares it with
+simulation.
+
+A study that plans looks after 3, 5 and 10 seeds tests at each of them at the same level (Pocock
+1977), such that the probability of ever rejecting a true hypothesis on its edge is alpha when all
+runs are independent draws. A reference that stays the same at every look makes the looks more
+alike, and the true rate smaller. O'Brien and Fleming (1979) spend nearly all of alpha at the last
+look, so that the first ones could decide nothing: ``make error-rates`` compares the two.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import optimize, stats
+
+from benchmark.stats.reproduction import ALPHA, Evidence, compare
+from benchmark.stats.samples import LIMIT, SHARE, TIMES
+
+if TYPE_CHECKING:
+    from benchmark.study.model import Study
+
+POWER = 0.8
+MOST_SEEDS = 100
+MOST_RUNS = 1000
+Levels = tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Design:
+    """A number that is going to be judged.
+
+    seeds           planned runs of ours
+    spread          expected standard deviation of one run, in points
+    family          planned tests in its table
+    sisters         other cells of its place, each with as many seeds
+    reference_runs  runs behind the reference; infinite for a known value; None: under our seeds
+    margin          points; 0 for the comparison of two losses, which is two-sided
+    """
+
+    seeds: int
+    spread: float
+    family: int = 1
+    sisters: int = 0
+    reference_runs: float | None = 1.0
+    margin: float = 1.0
+    alpha: float = ALPHA
+
+    @property
+    def df(self) -> float:
+        """The degrees of freedom, with those that equal sisters lend."""
+        own = self.seeds - 1
+        return own + min(LIMIT, TIMES * own, SHARE * self.sisters * own)
+
+    @property
+    def se(self) -> float:
+        """The standard error of ours - reference, in points."""
+        theirs = 0.0 if self.reference_runs is None else 1 / self.reference_runs
+        return self.spread * float(np.sqrt(1 / self.seeds + theirs))
+
+
+def power(design: Design, drift: float) -> float:
+    """Return the probability that a true difference of ``drift`` points is called."""
+    if design.seeds < 2:
+        return 0.0
+    level = design.alpha / design.family / (1 if design.margin else 2)  # Holm's first step
+    critical = stats.t.isf(level, design.df)
+    shift = (drift - design.margin) / design.se
+    return float(np.nan_to_num(stats.nct.sf(critical, design.df, shift), nan=1.0))
+
+
+@lru_cache(maxsize=4096)
+def detectable_shift(df: float, alpha: float = ALPHA) -> float:
+    """Return the true difference, in standard errors, that a two-sided t-test sees with ``POWER``.
+
+    NaN without degrees of freedom.
+    """
+    if not df > 0:
+        return float("nan")
+    if alpha >= POWER:
+        return 0.0
+    critical = stats.t.isf(alpha / 2, df)
+
+    def seen(shift: float) -> float:
+        # NaN where the tail is too small
+        lower = np.nan_to_num(stats.nct.cdf(-critical, df, shift))
+        return float(np.nan_to_num(stats.nct.sf(critical, df, shift), nan=1.0) + lower)
+
+    high = 1.0
+    while seen(high) < POWER:
+        high *= 2
+    return float(optimize.brentq(lambda shift: seen(shift) - POWER, 0.0, high, xtol=1e-9))
+
+
+def smallest_drift(design: Design) -> float:
+    """Return the smallest true difference that is called with probability ``POWER``; NaN: none."""
+    if design.seeds < 2:
+        return float("nan")
+    high = design.margin + design.se
+    while power(design, high) < POWER:
+        high = 2 * high
+    return float(optimize.brentq(lambda drift: power(design, drift) - POWER, design.margin, high))
+
+
+def seeds_needed(design: Design, drift: float) -> int | None:
+    """Return the fewest seeds that call a drift with probability ``POWER``; None: no number does.
+
+    One printed value stays uncertain however many runs we make, and a drift inside the margin is
+    none.
+    """
+
+    def called(seeds: int) -> float:
+        return power(replace(design, seeds=seeds), drift)
+
+    if called(MOST_SEEDS) < POWER:
+        return None
+    return bisect_left(range(MOST_SEEDS + 1), POWER, lo=2, key=called)
+
+
+def chance_to_confirm(design: Design) -> float:
+    """Return the probability that an equal number is called reproduced."""
+    if design.seeds < 2 or not design.margin:
+        return 0.0
+    reach = design.margin / design.se
+    # The interval is inside the margin when |D| / se < reach / s - t, for the observed s: average
+    # over the distribution of s.
+    quantiles = (np.arange(400) + 0.5) / 400
+    s = np.sqrt(stats.chi2.ppf(quantiles, design.df) / design.df)
+    room = reach - stats.t.ppf(1 - design.alpha, design.df) * s
+    return float(np.mean(np.where(room > 0, 2 * stats.norm.cdf(room) - 1, 0.0)))
+
+
+def seeds_to_decide(evidence: Evidence, *, family: int = 1, alpha: float = ALPHA) -> int | None:
+    """Return the fewest seeds above the present ones that decide, if difference and spread stay.
+
+    ``evidence`` is that of one number. Paired references get as many seeds as ours. A drift counts
+    at the strictest level of Holm, ``alpha`` / ``family``. None: even ``MOST_RUNS`` would not do.
+    """
+    values = {name: np.asarray(each, float) for name, each in vars(evidence).items()}
+    n, df = ("paired_n", "paired_df") if values["paired_n"] >= 1 else ("ours_n", "df")
+    if not 0 <= values[n] < MOST_RUNS:
+        return None
+    seeds = np.arange(int(values[n]) + 1, MOST_RUNS + 1, dtype=float)
+    more = {n: seeds, df: values[df] + (seeds - values[n])}
+    result = compare(replace(evidence, **more), alpha)
+    decided = (result.p_equivalence <= alpha) | (result.p_drift <= alpha / max(family, 1))
+    return int(seeds[decided.argmax()]) if decided.any() else None
+
+
+def pocock(looks: tuple[int, ...], alpha: float = ALPHA) -> float:
+    """Return the one-sided level of the test after each of ``looks``, rising numbers of seeds."""
+    return _spent(looks, alpha, np.ones_like)[0]
+
+
+def obrien_fleming(looks: tuple[int, ...], alpha: float = ALPHA) -> Levels:
+    """Return the one-sided levels of O'Brien and Fleming, which rise from look to look."""
+    return _spent(looks, alpha, np.sqrt)
+
+
+def level_of(study: Study, alpha: float = ALPHA) -> float:
+    """Return the one-sided level at which a study tests at each of its looks."""
+    return pocock(study.looks, alpha) if study.looks else alpha
+
+
+def at_level(study: Study) -> Study:
+    """Return the study with the alpha of its (two-sided) comparisons at the level of a look."""
+    alpha = 2 * level_of(study, study.comparison.alpha / 2)
+    return replace(study, comparison=replace(study.comparison, alpha=alpha))
+
+
+@lru_cache(maxsize=256)
+def _spent(
+    seeds: tuple[int, ...], alpha: float, shape: Callable[[np.ndarray], np.ndarray]
+) -> Levels:
+    """Return one-sided levels, rounded down to 4 digits, whose bounds are c / ``shape`` (t).
+
+    t is the share of the last look's seeds, and c such that alpha is spent over all looks.
+    """
+    if len(seeds) == 1:
+        return (alpha,)
+    n = np.array(seeds, float)
+    correlation = np.sqrt(np.minimum.outer(n, n) / np.maximum.outer(n, n))
+    looks = stats.multivariate_normal(np.zeros(len(n)), correlation)
+
+    def excess(bound: float) -> float:
+        bounds = bound / shape(n / n[-1])
+        return float(1 - looks.cdf(bounds, rng=np.random.default_rng(0)) - alpha)
+
+    least, most = stats.norm.isf(alpha) * 0.99, stats.norm.isf(alpha / len(seeds)) * 1.01
+    bounds = optimize.brentq(excess, least, most, xtol=1e-6) / shape(n / n[-1])
+    return tuple(float(np.floor(each * 1e4) / 1e4) for each in stats.norm.sf(bounds))

@@ -1,0 +1,130 @@
+"""Intervals over queries: had other classes been tested, how different would the score be?
+
+Queries of one class share images and difficulty, so that classes, not queries, are the sample:
+whole classes are drawn with replacement (cluster bootstrap). The interval over seeds answers
+another question, how different another training would be; the two stand side by side. All runs on
+a dataset are given the same draws, so that a difference of two losses has its interval, too.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from benchmark.core.results import read_query_scores
+from benchmark.runs.run_table import RunTable
+from benchmark.stats.intervals import Floats, drawn_weights, percentile_interval
+
+REPETITIONS, AT_ONCE = 2000, 250
+CELL = ["dataset", "setting", "batch_size", "loss"]
+QUERY_COLUMNS = ["query_low", "query_high", "queries", "classes"]
+
+
+class DrawnScore(NamedTuple):
+    """One score under each draw of classes (REPETITIONS,), and what it is a mean of."""
+
+    drawn: Floats
+    mean: float
+    labels: NDArray[Any]
+    queries: int
+
+    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
+        """Return the percentile interval of the mean; NaN for fewer than two classes."""
+        if len(self.labels) < 2:
+            return np.nan, np.nan
+        low, high = percentile_interval(self.drawn, confidence)
+        return float(low), float(high)
+
+
+def drawn_scores(
+    scores: Mapping[str, Floats], classes: NDArray[np.generic]
+) -> dict[str, DrawnScore]:
+    """Return the mean of each of ``scores`` (Q,) under draws of their ``classes`` (Q,).
+
+    Equal classes are given the same draws. Differences of two runs' scores by query give those of
+    their difference.
+    """
+    labels, index = np.unique(classes, return_inverse=True)
+    columns = [np.ones(len(index)), *scores.values()]
+    totals = np.column_stack([np.bincount(index, weights=values) for values in columns])
+    parts = np.split(_counts(len(labels)), REPETITIONS // AT_ONCE)
+    sums = np.concatenate([part.astype(float) @ totals for part in parts])
+    means = sums[:, 1:] / sums[:, :1]
+    return {
+        name: DrawnScore(means[:, number], float(np.mean(values)), labels, len(index))
+        for number, (name, values) in enumerate(scores.items())
+    }
+
+
+@functools.lru_cache(maxsize=4)
+def _counts(classes: int) -> NDArray[np.uint8]:
+    """Return how often each class is drawn (REPETITIONS, C); a byte each, as there may be many."""
+    stratum = np.zeros(classes)
+    seeds = range(0, REPETITIONS, AT_ONCE)
+    parts = [drawn_weights(stratum, AT_ONCE, seed).astype(np.uint8) for seed in seeds]
+    return np.concatenate(parts)
+
+
+class Draws:
+    """The drawn scores of a study's runs: by cell, split and metric, then seed."""
+
+    def __init__(self, confidence: float = 0.95):
+        self.confidence = confidence
+        self._scores: dict[tuple[Any, ...], dict[int, DrawnScore]] = {}
+
+    @classmethod
+    def read(
+        cls, table: RunTable, results: Path, metrics: Sequence[str], confidence: float = 0.95
+    ) -> Draws:
+        """Return those of the runs that kept their queries' scores."""
+        draws = cls(confidence)
+        digests = dict(zip(table.runs["run_id"], table.runs["spec_digest"], strict=True))
+        for run, rows in table.test_scores("last", metrics).groupby("run_id"):
+            splits = read_query_scores(Path(results) / "runs" / str(run), digests[run]) or {}
+            *cell, seed = rows.iloc[0][[*CELL, "seed"]]
+            for split, part in rows.groupby("split"):
+                if kept := splits.get(str(split)):
+                    by_metric = {metric: kept.of(metric) for metric in part["metric"]}
+                    known = {name: each for name, each in by_metric.items() if each is not None}
+                    for metric, drawn in drawn_scores(known, kept.label).items():
+                        draws._scores.setdefault((*cell, split, metric), {})[int(seed)] = drawn
+        return draws
+
+    def interval(self, row: Mapping[str, Any]) -> tuple[float, ...] | None:
+        """Return ``QUERY_COLUMNS`` of a row of ``summary``, or of tests; None if not known.
+
+        The mean is over seeds, that of a difference over those that both losses have.
+        """
+        sides = []
+        for loss in (row[side] for side in ("loss", "against") if side in row):
+            cell = [loss if name == "loss" else row[name] for name in CELL]
+            sides.append(self._scores.get((*cell, row["split"], row["metric"]), {}))
+        common = list(sides[0] if len(sides) < 2 else sides[0].keys() & sides[1].keys())
+        if not common or len(common) != row["n"]:
+            return None
+        first = sides[0][common[0]]
+        each = [side[seed].labels for side in sides for seed in common]
+        if not all(np.array_equal(labels, first.labels) for labels in each):
+            return None
+        drawn = [np.mean([side[seed].drawn for seed in common], axis=0) for side in sides]
+        whole = first._replace(drawn=drawn[0] - drawn[1] if len(drawn) > 1 else drawn[0])
+        return (*whole.interval(self.confidence), whole.queries, len(whole.labels))
+
+
+def with_query_intervals(table: pd.DataFrame, draws: Draws | None) -> pd.DataFrame:
+    """Return ``table`` of cells, or of tests between losses, with ``QUERY_COLUMNS``.
+
+    They are empty where some run did not keep its queries' scores.
+    """
+    rows: list[Any] = [] if draws is None else table.to_dict("records")
+    found = [draws.interval(row) or (np.nan,) * 4 for row in rows] if draws else []
+    columns = pd.DataFrame(
+        found or [(np.nan,) * 4] * len(table), table.index, QUERY_COLUMNS, dtype=float
+    )
+    return table.assign(**{name: columns[name] for name in QUERY_COLUMNS})

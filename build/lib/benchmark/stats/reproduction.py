@@ -1,0 +1,281 @@
+"""Is a reference number reproduced? The tests behind every verdict, on arrays of numbers.
+
+D = ours - reference is normal with mean delta. Two questions are asked of it, in points:
+
+- is |delta| below the margin? Two one-sided tests (Schuirmann 1987): reproduced when the interval
+  of confidence 1 - 2 alpha lies inside the margin;
+- is |delta| above the margin? A test of |delta| <= margin, corrected over the table with Holm's
+  procedure: drifted.
+
+The variances are moderated ones (``benchmark.stats.samples``). Where only one side has a variance
+it stands for both: an assumption. For two variances the smaller of the two degrees of freedom is
+used, which bounds the error for every ratio of the two.
+
+Does a verdict stand when an assumption fails? ``marks`` judges the table again in four worlds:
+
+| mark | what is assumed instead | how it enters |
+|---|---|---|
+| spread | the published spread is twice what was assumed | 4 times the reference's variance |
+| best_of_3 | the one printed value is the best of three runs | mean and variance of that maximum |
+| tails | scores have heavy tails | Student's t with at most 4 degrees of freedom |
+| laboratory | laboratories differ, with a spread of 0.5 points | 0.25 more variance of D |
+
+The first two and the last are about somebody else's runs: they do not apply to our own frozen runs.
+The second does not apply to a mean of several runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+from benchmark.stats.intervals import Floats, holm
+from benchmark.stats.samples import Spread
+
+ALPHA = 0.05
+REPRODUCED, DRIFTED, UNDECIDED, UNTESTED = "reproduced", "drifted", "inconclusive", "untested"
+SPREAD, BEST, TAILS, LABORATORY = "spread", "best_of_3", "tails", "laboratory"
+MARKS: Mapping[str, str] = {
+    SPREAD: "the published spread is twice what was assumed",
+    BEST: "the published value is the best of three runs",
+    TAILS: "scores have heavy tails",
+    LABORATORY: "laboratories differ by 0.5 points",
+}
+TIMES = 2.0
+MEAN_OF_BEST = 3 / (2 * np.sqrt(np.pi))  # of three standard normal draws
+VARIANCE_OF_BEST = 1 + np.sqrt(3) / (2 * np.pi) - MEAN_OF_BEST**2
+# Keeps false drifts at 5% of tables where runs have Student's t distribution with 3 degrees of
+# freedom (docs/statistics.md).
+TAILS_DF = 4.0
+BETWEEN_LABORATORIES = 0.5
+
+
+class StandardError(NamedTuple):
+    """One way to the standard error: its square, its degrees of freedom, and when it applies."""
+
+    square: str
+    df: str
+    when: str
+
+
+# In the order in which they are tried; v, r and w are variances of one run of ours, of one run of
+# the reference, and of one difference by seed; n, m and k their numbers.
+STANDARD_ERRORS = (
+    StandardError("w / k", "df of w", "both sides have the same seeds"),
+    StandardError("v / n + r / m", "the smaller df", "both sides have a variance"),
+    StandardError("v (1/n + 1/m)", "df of v", "our variance stands for both"),
+    StandardError("r (1/n + 1/m)", "df of r", "the reference's variance stands for both"),
+)
+UNKNOWN = -1  # no variance is known
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Arrays of one shape (or scalars), in percentage points; NaN for what is not known.
+
+    variance, df   moderated, of one run of ours; also of the reference and of paired differences
+    reference_n    a reference without a stated number of runs is one draw
+    identical      the same bits under every common seed: equal without any test
+    slack          half a unit of the last printed digit; granted to both hypotheses
+    laboratory     variance between laboratories, added to that of D
+    """
+
+    ours: ArrayLike
+    ours_n: ArrayLike
+    reference: ArrayLike
+    variance: ArrayLike = np.nan
+    df: ArrayLike = np.nan
+    reference_n: ArrayLike = np.nan
+    reference_variance: ArrayLike = np.nan
+    reference_df: ArrayLike = np.nan
+    paired_n: ArrayLike = np.nan
+    paired_variance: ArrayLike = np.nan
+    paired_df: ArrayLike = np.nan
+    identical: ArrayLike = False
+    margin: ArrayLike = 1.0
+    slack: ArrayLike = 0.0
+    laboratory: ArrayLike = 0.0
+
+
+@dataclass(frozen=True)
+class TestResult:
+    """What the tests found, in arrays of one shape; NaN where there is no test.
+
+    case             index into ``STANDARD_ERRORS``, or ``UNKNOWN``
+    low, high        interval of confidence 1 - 2 alpha, widened by the slack
+    p_above, p_below one-sided tests of |delta| >= margin at the lower and upper edge
+    p_equivalence    the larger of them; small: reproduced
+    p_drift          p of |delta| <= margin; small: drifted
+    p_holm           the same after Holm; each row of the last axis is a family
+    verdict          one of the four words
+    """
+
+    __test__ = False  # not a test of pytest's
+    difference: Floats
+    se: Floats
+    df: Floats
+    case: NDArray[np.int64]
+    low: Floats
+    high: Floats
+    p_above: Floats
+    p_below: Floats
+    p_equivalence: Floats
+    p_drift: Floats
+    p_holm: Floats
+    verdict: NDArray[np.str_]
+
+
+Rows = TypeVar("Rows", Evidence, TestResult)
+
+
+def element(rows: Rows, index: int) -> Rows:
+    """Return the evidence on, or the result of, one number of arrays of one dimension."""
+    values = {name: np.asarray(each) for name, each in vars(rows).items()}
+    return type(rows)(**{name: each[index] if each.ndim else each for name, each in values.items()})
+
+
+def standard_error(evidence: Evidence) -> tuple[Floats, Floats, NDArray[np.int64]]:
+    """Return the standard error of D, its df, and the index of ``STANDARD_ERRORS`` used."""
+    values = {name: np.asarray(each, float) for name, each in vars(evidence).items()}
+    n, v, df = values["ours_n"], values["variance"], values["df"]
+    r, r_df = values["reference_variance"], values["reference_df"]
+    k, w = values["paired_n"], values["paired_variance"]
+    m = np.where(values["reference_n"] >= 1, values["reference_n"], 1.0)
+    has_v, has_r = np.isfinite(v) & (df > 0), np.isfinite(r) & (r_df > 0)
+    paired = (k >= 1) & np.isfinite(w) & (values["paired_df"] > 0)
+    conditions = [paired, has_v & has_r, has_v, has_r]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        both = 1 / n + 1 / m
+        squares = [w / k, v / n + r / m, v * both, r * both]
+    dfs = [values["paired_df"], np.minimum(df, r_df), df, r_df]
+    case = np.select(conditions, list(range(len(conditions))), UNKNOWN)
+    square, df = np.select(conditions, squares, np.nan), np.select(conditions, dfs, np.nan)
+    return np.sqrt(square + values["laboratory"]), df, case
+
+
+def compare(evidence: Evidence, alpha: ArrayLike = ALPHA, planned: int = 0) -> TestResult:
+    """Return the test results of each element; ``alpha`` sets the confidence of the interval.
+
+    ``p_drift`` is the tail beyond the observed |D| at the nearer edge of the margin plus that at
+    the farther one: the one-sided test for a wide margin, the two-sided test for a margin of zero.
+    Without any spread there is no test, unless the runs are identical. ``planned`` is the number of
+    tests in the plan, where fewer could be made.
+    """
+    ours, reference = np.asarray(evidence.ours, float), np.asarray(evidence.reference, float)
+    margin, slack = np.asarray(evidence.margin, float), np.asarray(evidence.slack, float)
+    se, df, case = standard_error(evidence)
+    difference, se, df, case, margin, slack, alpha = np.broadcast_arrays(
+        ours - reference, se, df, case, margin, slack, np.asarray(alpha, float)
+    )
+    se, df = np.where(se > 0, se, np.nan), np.where(se > 0, df, np.nan)
+
+    def tail(distance: Floats) -> Floats:
+        """Return P(T * se >= distance)."""
+        return np.asarray(special.stdtr(df, -distance / se), float)
+
+    half = _quantile(1 - alpha, df) * se + slack
+    room, size = margin - slack, np.abs(difference)
+    p_above, p_below = tail(room + difference), tail(room - difference)
+    p_drift = tail(size - margin - slack) + tail(size + margin + slack)
+    same = np.broadcast_to(np.asarray(evidence.identical, bool), difference.shape)
+    p_equivalence = np.where(same, 0.0, np.maximum(p_above, p_below))
+    p_drift = np.where(same, 1.0, np.minimum(p_drift, 1.0))
+    p_holm = holm(np.atleast_1d(p_drift), planned).reshape(p_drift.shape)
+    cases = [np.isnan(p_drift), p_equivalence <= alpha, p_holm <= alpha]
+    return TestResult(
+        difference=difference,
+        se=np.where(same, 0.0, se),
+        df=df,
+        case=case,
+        low=np.where(same, difference, difference - half),
+        high=np.where(same, difference, difference + half),
+        p_above=np.where(same, 0.0, p_above),
+        p_below=np.where(same, 0.0, p_below),
+        p_equivalence=p_equivalence,
+        p_drift=p_drift,
+        p_holm=p_holm,
+        verdict=np.select(cases, [UNTESTED, REPRODUCED, DRIFTED], UNDECIDED),
+    )
+
+
+def _quantile(probability: Floats, df: Floats) -> Floats:
+    """Return Student's t quantile of each element; each distinct pair is inverted once."""
+    pairs, index = np.unique(
+        np.stack([df.ravel(), probability.ravel()]), axis=1, return_inverse=True
+    )
+    return np.asarray(special.stdtrit(*pairs), float)[index].reshape(df.shape)
+
+
+def applies(reference_n: ArrayLike, published: ArrayLike = True) -> dict[str, NDArray[np.bool_]]:
+    """Return where each of ``MARKS`` makes sense; elsewhere the verdict stands.
+
+    ``published`` is False for references that are our own frozen runs.
+    """
+    foreign, several = np.asarray(published, bool), np.asarray(reference_n, float) >= 2
+    where = {SPREAD: foreign, BEST: foreign & ~several, LABORATORY: foreign}
+    return {name: np.asarray(where.get(name, True)) for name in MARKS}
+
+
+def marks(
+    evidence: Evidence, *, published: ArrayLike = True, alpha: float = ALPHA, planned: int = 0
+) -> dict[str, TestResult]:
+    """Return what the tests find in the world of each mark, or in ours where it does not apply."""
+    stated = np.isfinite(np.asarray(evidence.reference_variance, float))
+    variance = np.where(stated, evidence.reference_variance, evidence.variance)
+    theirs = {"reference_df": np.where(stated, evidence.reference_df, evidence.df)}
+    best = np.asarray(evidence.reference, float) - MEAN_OF_BEST * np.sqrt(variance)
+    degrees = ("df", "reference_df", "paired_df")
+    worlds = {
+        SPREAD: theirs | {"reference_variance": TIMES**2 * variance},
+        BEST: theirs | {"reference_variance": VARIANCE_OF_BEST * variance, "reference": best},
+        TAILS: {name: np.minimum(getattr(evidence, name), TAILS_DF) for name in degrees},
+        LABORATORY: {"laboratory": np.asarray(BETWEEN_LABORATORIES**2)},
+    }
+    found = {}
+    for name, where in applies(evidence.reference_n, published).items():
+        changed = {
+            field: np.where(where, values, getattr(evidence, field))
+            for field, values in worlds[name].items()
+        }
+        found[name] = compare(replace(evidence, **changed), alpha, planned)
+    return found
+
+
+class RangeTest(NamedTuple):
+    """Of ``n`` values: mean, interval of confidence 1 - 2 alpha, and both p-values (NaN: no test).
+
+    p          of the hypothesis that the mean lies outside the range; small: it lies inside
+    p_against  of the hypothesis that it lies inside
+    """
+
+    n: int
+    mean: float
+    ci_low: float = np.nan
+    ci_high: float = np.nan
+    p: float = np.nan
+    p_against: float = np.nan
+
+
+def range_test(values: Floats, low: float, high: float, alpha: float, shared: Spread) -> RangeTest:
+    """Return two one-sided t-tests: does the mean of ``values`` (n,) lie in ``low`` to ``high``?
+
+    An end of inf is open. ``shared`` is the spread of one value, moderated with those of sister
+    comparisons. One value, or values without any spread, give no test, because the error of the
+    mean cannot be estimated.
+    """
+    n = len(values)
+    mean = float(values.mean()) if n else np.nan
+    if n < 2 or not shared.df > 0:
+        return RangeTest(n, mean)
+    se, df = shared.sd / np.sqrt(n), shared.df
+    half = se * float(special.stdtrit(df, 1 - alpha))
+    ends = np.array([mean - low, high - mean]) / se
+    inside, outside = special.stdtr(df, -ends), special.stdtr(df, ends)
+    sides = int(np.isfinite(low)) + int(np.isfinite(high))
+    against = min(1.0, sides * float(outside.min()))
+    return RangeTest(n, mean, mean - half, mean + half, float(inside.max()), against)

@@ -1,0 +1,270 @@
+"""The scores of each cell as a sample over seeds, and the spread that sister cells share.
+
+Two to five runs say little of their own spread, so each variance s^2 with d degrees of freedom is
+averaged with s0^2, the pooled variance of its sisters (Smyth 2004, equation 6), the losses and
+batch sizes of one dataset, setting, split and metric:
+
+    v = (d0 s0^2 + d s^2) / (d0 + d)    with d0 + d degrees of freedom.
+
+d0 says how far to trust the sisters. With few runs it cannot be estimated well, and too large a
+value causes false drifts wherever cells really differ. So d0 is the smallest of four numbers,
+chosen by simulation (``docs/statistics.md``):
+
+- ``LIMIT``;
+- ``TIMES`` the cell's own degrees of freedom (those of two runs for a single one): two runs cannot
+  show that their cell is unlike its sisters;
+- ``SHARE`` of the sisters' degrees of freedom: few sisters cannot show that they differ;
+- 2 / CV^2, where CV is the coefficient of variation of the true variances, estimated by moments:
+  sisters that visibly differ teach little.
+
+Sometimes a few cells have a much larger spread and all the others agree, as when one loss is
+unstable. Cells that Cochran's outlier test (ISO 5725-2, in 't Lam's leave-one-out form of 2010)
+separates are then judged on their own spread and teach their sisters nothing; if the others still
+differ, no cell is set aside.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from benchmark.core.records import CELL_COLUMNS, Cell
+from benchmark.stats.intervals import Floats, spread
+
+if TYPE_CHECKING:
+    from benchmark.runs.run_table import RunTable
+
+LIMIT = 5.0
+TIMES = 2.0
+SHARE = 0.25
+OUTLIER = 0.001  # level of Cochran's test over all cells
+ROUNDING = 1e-10  # points: scores that differ by less are equal
+VERSIONS = ("spec_digest", "code_version", "platform")
+Key = TypeVar("Key", bound=Hashable)
+Score = tuple[Cell, str, str]  # cell, split and metric
+
+
+class Moderated(NamedTuple):
+    """Moderated variances, their degrees of freedom, and what they borrowed, of one shape.
+
+    ``variance`` is NaN where neither the cell nor its sisters have one; ``prior_df`` is 0 where
+    nothing is borrowed.
+    """
+
+    variance: Floats
+    df: Floats
+    prior_variance: Floats
+    prior_df: Floats
+
+
+def moderate(
+    variance: ArrayLike, df: ArrayLike, *, limit: float = LIMIT, times: float = TIMES
+) -> Moderated:
+    """Return the moderated variances of sister cells, which lie along the last axis.
+
+    A cell without a variance of its own (one run) has ``df`` 0 or a NaN variance; it gets its
+    sisters' pooled variance. ``limit`` 0 gives every cell its own variance, as the plain t test
+    does.
+    """
+    variance, df = np.broadcast_arrays(np.asarray(variance, float), np.asarray(df, float))
+    own = np.isfinite(variance) & (df > 0)
+    variance, df = np.where(own, variance, 0.0), np.where(own, df, 0.0)
+    alike, some = _alike(variance, df, own), _without_outliers(variance, df, own)
+    alike_without = _alike(variance, df, some)
+    drop = (some != own).any(axis=-1, keepdims=True) & (alike_without >= limit)
+    lenders = np.where(drop, some, own)
+    alike = np.where(drop, alike_without, alike)
+
+    prior_variance, sisters_df = _pooled_over_others(variance, df, lenders)
+    most = np.minimum(limit, times * np.maximum(df, 1.0))
+    prior_df = np.minimum(np.minimum(most, alike), SHARE * sisters_df)
+    prior_df = np.where(own & ~lenders, 0.0, prior_df)
+    total = prior_df + df
+    with np.errstate(invalid="ignore", divide="ignore"):
+        borrowed = np.where(prior_df > 0, prior_df * prior_variance, 0.0)
+        moderated = (borrowed + df * variance) / total
+    return Moderated(moderated, total, prior_variance, prior_df)
+
+
+def _alike(variance: Floats, df: Floats, cells: np.ndarray) -> Floats:
+    """Return 2 / CV^2 of the true variances of ``cells``, by moments; infinite if they look equal.
+
+    For equal degrees of freedom d, E (s^2 / mean - 1)^2 is (2 / d) (1 + CV^2) + CV^2.
+    """
+    weight = np.where(cells, df, 0.0)
+    total = weight.sum(axis=-1, keepdims=True)
+    count = cells.sum(axis=-1, keepdims=True)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = (weight * variance).sum(axis=-1, keepdims=True) / total
+        squares = (weight * (variance / mean - 1) ** 2).sum(axis=-1, keepdims=True)
+        cv2 = (squares * count / (count - 1) - 2 * count) / (2 * count + total)
+        return np.where(cv2 > 0, 2 / cv2, np.inf)
+
+
+def _without_outliers(variance: Floats, df: Floats, own: np.ndarray) -> np.ndarray:
+    """Return ``own`` without the cells whose variance is an outlier, taken out one by one."""
+    cells = own
+    while True:
+        pooled, rest_df = _pooled_over_others(variance, df, cells)
+        count = cells.sum(axis=-1, keepdims=True)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            p = np.where(cells, special.fdtrc(df, rest_df, variance / pooled), 1.0)
+        lowest = p == p.min(axis=-1, keepdims=True)
+        out = cells & lowest & (p < OUTLIER / np.maximum(count, 1)) & (count > 2)
+        if not out.any():
+            return cells
+        cells = cells & ~out
+
+
+def _pooled_over_others(variance: Floats, df: Floats, cells: np.ndarray) -> tuple[Floats, Floats]:
+    """Return, for each cell, the pooled variance of the other ``cells`` (or NaN) and its df."""
+    weight = np.where(cells, df, 0.0)
+    squares = weight * variance
+    rest_df = weight.sum(axis=-1, keepdims=True) - weight
+    with np.errstate(invalid="ignore", divide="ignore"):
+        # Sums of others by difference may fall below zero by rounding.
+        pooled = np.maximum(squares.sum(axis=-1, keepdims=True) - squares, 0.0) / rest_df
+    return np.where(rest_df > 0, pooled, np.nan), rest_df
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The standard deviation of one run, or of one difference by seed, in points.
+
+    own, own_df    of the cell alone; NaN and 0 below two runs, and where all runs are equal
+    sd, df         moderated; NaN and 0 where neither the cell nor its sisters have a spread
+    lent, lent_df  pooled over the sisters, and the degrees of freedom that they lend
+    """
+
+    own: float = np.nan
+    own_df: float = 0.0
+    sd: float = np.nan
+    df: float = 0.0
+    lent: float = np.nan
+    lent_df: float = 0.0
+
+    @property
+    def plain(self) -> Spread:
+        """What the cell says of itself, without its sisters."""
+        return Spread(self.own, self.own_df, self.own, self.own_df)
+
+
+UNKNOWN_SPREAD = Spread()
+
+
+def shared_spreads(
+    cells: Mapping[Key, tuple[float, int]], sisters: Callable[[Key], Hashable]
+) -> dict[Key, Spread]:
+    """Return the spread of each cell, of which standard deviation and number of runs are given.
+
+    Cells are sisters where ``sisters`` returns the same.
+    """
+    groups: dict[Hashable, list[Key]] = {}
+    for key in cells:
+        groups.setdefault(sisters(key), []).append(key)
+    found: dict[Key, Spread] = {}
+    for keys in groups.values():
+        sd, n = np.array([cells[key] for key in keys], float).T
+        sd = np.where(n >= 2, np.where(sd > ROUNDING, sd, 0.0), np.nan)
+        variance, df, prior_variance, prior_df = moderate(sd**2, np.maximum(n - 1, 0))
+        known = (variance > 0) & (df > 0)
+        columns = (
+            np.where(sd > 0, sd, np.nan),
+            np.where(sd > 0, n - 1, 0),
+            np.where(known, np.sqrt(np.where(known, variance, 0)), np.nan),
+            np.where(known, df, 0),
+            np.sqrt(prior_variance),
+            prior_df,
+        )
+        for key, *numbers in zip(keys, *columns, strict=True):
+            found[key] = Spread(*map(float, numbers))
+    return {key: found[key] for key in cells}
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Scores by seed, in percentage points, and the distinct versions behind them.
+
+    ``diverged`` runs have no score.
+    """
+
+    by_seed: Mapping[int, float]
+    versions: Mapping[str, tuple[str, ...]]
+    diverged: int = 0
+
+    @property
+    def n(self) -> int:
+        """The number of runs."""
+        return len(self.by_seed)
+
+    @property
+    def mean(self) -> float:
+        """The mean over seeds; NaN without any."""
+        return float(np.mean(list(self.by_seed.values()))) if self.n else np.nan
+
+    @property
+    def sd(self) -> float:
+        """The standard deviation; NaN below two runs."""
+        return spread(self.by_seed.values()) if self.n > 1 else np.nan
+
+
+NO_RUNS = Sample({}, {})
+
+
+def differences_by_seed(first: Sample, second: Sample) -> dict[int, float]:
+    """Return first - second under each seed that both have.
+
+    A run and its frozen counterpart share split, initial weights, batches and augmentation, so that
+    what the seed adds to both drops out of their difference.
+    """
+    common = first.by_seed.keys() & second.by_seed.keys()
+    return {seed: first.by_seed[seed] - second.by_seed[seed] for seed in sorted(common)}
+
+
+class Samples:
+    """All samples of a study under one selection rule, and the statuses of its runs."""
+
+    def __init__(self, table: RunTable, selection: str = "last"):
+        self.selection = selection
+        self.statuses: Mapping[Cell, Counter[str]] = table.statuses()
+        self.splits: dict[Cell, set[str]] = {}
+        self._samples: dict[Score, Sample] = {}
+        versions = table.runs[["run_id", *VERSIONS]]
+        scores = table.test_scores(selection).merge(versions, on="run_id")
+        for key, rows in scores.groupby([*CELL_COLUMNS, "split", "metric"]):
+            *columns, split, metric = map(str, key)
+            cell = Cell.of(columns)
+            points = 100 * rows["value"].to_numpy(float)
+            self._samples[cell, split, metric] = Sample(
+                dict(zip(map(int, rows["seed"]), map(float, points), strict=True)),
+                {name: tuple(sorted(set(rows[name].astype(str)))) for name in VERSIONS},
+            )
+            self.splits.setdefault(cell, set()).add(split)
+        self._spreads = shared_spreads(
+            {key: (each.sd, each.n) for key, each in self._samples.items()}, place
+        )
+
+    @property
+    def metrics(self) -> set[str]:
+        """The metrics that some run has."""
+        return {metric for _, _, metric in self._samples}
+
+    def sample(self, cell: Cell, split: str, metric: str) -> Sample:
+        """Return the scores of a cell; ``NO_RUNS`` when no finished run has them."""
+        return self._samples.get((cell, split, metric), NO_RUNS)
+
+    def spread(self, cell: Cell, split: str, metric: str) -> Spread:
+        """Return the spread of one run of a cell, moderated with those of its sisters."""
+        return self._spreads.get((cell, split, metric), UNKNOWN_SPREAD)
+
+
+def place(key: Score) -> tuple[str, str, str, str]:
+    """Return what sister cells have in common: they differ in loss and batch size alone."""
+    cell, split, metric = key
+    return (cell.dataset, cell.setting.label, split, metric)

@@ -1,0 +1,378 @@
+"""All statistics of a study, from its collected runs to the CSV files of ``results/<study>/stats``.
+
+Scores are in [0, 1], as in the tables of runs; gains are in percent. Intervals have confidence 1 -
+alpha (95% unless the study says otherwise). Every file starts with its group: dataset, setting,
+batch_size, split, metric. An interval is the two columns ci_low, ci_high.
+
+| file | one row per | further columns |
+|---|---|---|
+| summary.csv | group, loss, selection | base_loss, n, mean, sd, interval, minimum, maximum, and the
+numbers of runs without a score: n_diverged, n_absent; the interval over queries |
+| paired.csv | group and tested pair | the columns of a test, the interval over queries |
+| ablation.csv | group and step | step ("1", "2", ..., "total"), the columns of paired.csv |
+| gain.csv | group | loss, against, n, gain, sd, interval, gain_of_means (percent) |
+| curves.csv | group, loss, epoch | n, mean, sd; of the first metric |
+| best_epoch.csv | group, loss | n, last, last_sd, best, best_sd, difference, epoch |
+| differences.csv | group, loss, seed | against (the baseline), value, value_against, difference |
+| costs.csv | dataset, setting, batch_size, loss | n, means of time and memory; loss_share |
+| divergence.csv | dataset, setting, batch_size, loss | n_diverged of n_ended, rate with exact
+interval (low, high), diverges (more than one run of ten, significantly) |
+| noise.csv | group, loss, source | sd, share of the variance with its interval (low, high), runs of
+the square, their mean |
+| ranks.csv | setting, batch_size, metric, loss | rank (average over datasets), datasets, losses,
+p_friedman, critical (Nemenyi's difference of ranks) |
+| rank_tests.csv | the same and against | difference of ranks, p_holm, significant |
+| profiles.csv | the same as ranks, and score (share of the dataset's best mean) | share of the runs
+that reach it, interval (low, high), runs, datasets |
+
+A test: kind ("baseline", "pairs" or "ablation"), loss, against, n (common seeds), mean,
+mean_against, difference (loss - against), sd_difference, se and df (moderated with the other pairs
+of the place), ci_low, ci_high, t, p, p_plain (with the pair's own spread alone), p_blocked
+(analysis of variance of all losses at that batch size, the seed as block), d_z (unbiased),
+note, detectable (smallest true difference seen with probability 0.8 in this family), family,
+p_holm, family_size, significant (p_holm <= alpha), lost (the side that alone diverges: then nothing
+is significant). Tests use selection "last" only.
+
+An interval over queries (query_low, query_high; over so many queries and classes) is a bootstrap of
+whole classes: of the mean over seeds, or of its difference, with the trained networks as they are.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy.stats import binomtest
+
+from benchmark.core.records import CELL_COLUMNS
+from benchmark.runs.run_table import RunTable
+from benchmark.stats.intervals import (
+    Floats,
+    diverges,
+    mean_sd,
+    percentile_interval,
+    t_half_widths,
+    t_interval,
+)
+from benchmark.stats.over_datasets import analyse_datasets
+from benchmark.stats.paired import GROUP, TEST, by_seed, compare, corrected, tested
+from benchmark.stats.queries import Draws, with_query_intervals
+from benchmark.study.model import Comparison
+
+CELL = list(CELL_COLUMNS)
+LOSS_CELL = ["dataset", "setting", "batch_size", "loss"]
+SUMMARY_COLUMNS = [
+    *GROUP, "loss", "base_loss", "selection", "n", "mean", "sd", "ci_low", "ci_high",
+    "minimum", "maximum", "n_diverged", "n_absent",
+]  # fmt: skip
+_OUTCOME = [*TEST, "detectable", "family", "p_holm", "family_size", "significant"]
+PAIRED_COLUMNS = [*GROUP, "kind", "loss", "against", *_OUTCOME]
+ABLATION_COLUMNS = [*GROUP, "kind", "step", "loss", "against", *_OUTCOME]
+GAIN_COLUMNS = [*GROUP, "loss", "against", "n", "gain", "sd", "ci_low", "ci_high", "gain_of_means"]
+DIFFERENCE_COLUMNS = [*GROUP, "loss", "against", "seed", "value", "value_against", "difference"]
+DIVERGENCE_COLUMNS = [*LOSS_CELL, "n_diverged", "n_ended", "rate", "low", "high", "diverges"]
+COST_COLUMNS = [
+    *LOSS_CELL, "n", "train_seconds", "images_per_second", "loss_ms", "loss_ms_minimum",
+    "loss_ms_maximum", "loss_share", "peak_gpu_mb", "peak_rss_mb",
+]  # fmt: skip
+# Seeds of their own for each source of noise, which then form a square of runs.
+SOURCES, INTERACTION = ("initial weights", "batch order", "augmentation"), "interaction"
+SEEDS = ("recipe.seeds.weights", "recipe.seeds.order", "recipe.seeds.augmentation")
+SMALLEST, REPETITIONS = 3, 2000
+NOISE_COLUMNS = [*GROUP, "loss", "source", "sd", "share", "low", "high", "runs", "mean"]
+_MEASURED = ("train_seconds", "images_per_second", "loss_ms", "peak_gpu_mb", "peak_rss_mb")
+
+
+def analyse(
+    table: RunTable, comparison: Comparison, metrics: Sequence[str], draws: Draws | None = None
+) -> dict[str, pd.DataFrame]:
+    """Return the tables of the list above by name; ``draws`` are of the runs' queries.
+
+    A loss without a finished run has no row here; the table of runs names it.
+    """
+    alpha, ablation = comparison.alpha, comparison.ablation
+    headline, square = table.test_scores("last", metrics), square_runs(table)
+    headline = headline[~headline["run_id"].isin(square)]  # they share seeds: no sample
+    gain = pd.DataFrame(columns=GAIN_COLUMNS)
+    if len(ablation) > 1:
+        gain = relative_gain(headline, ablation[-1], ablation[-2], alpha)
+    rates, attempts = divergence_rates(table, 1 - alpha), table.attempts()
+    # A diverged run has an empty score for each split and metric: a loss that diverges under every
+    # seed is compared as well, and loses.
+    gone = attempts[attempts["status"] == "diverged"].drop(columns="status")
+    where = ["dataset", "setting", "split", "metric"]
+    empty = gone.merge(headline[where].drop_duplicates(), on=where[:2])
+    attempted = pd.concat([headline, empty])
+    summary = summarise(table, metrics, alpha)
+    last = summary["selection"] == "last"
+    tests = {
+        "paired": (compare(attempted, comparison.baseline, alpha), PAIRED_COLUMNS),
+        "ablation": (ablation_steps(attempted, ablation, alpha), ABLATION_COLUMNS),
+    }
+    return {
+        "summary": pd.concat([with_query_intervals(summary[last], draws), summary[~last]]),
+        **{
+            name: with_query_intervals(_completed(rows, columns, rates, alpha), draws)
+            for name, (rows, columns) in tests.items()
+        },
+        "gain": gain,
+        "curves": learning_curves(table, metrics),
+        "best_epoch": best_epochs(table, metrics),
+        "differences": differences_by_seed(headline, comparison.baseline),
+        "costs": costs(table),
+        "divergence": rates,
+        "noise": noise_shares(table, metrics, alpha),
+        **analyse_datasets(table, metrics, alpha),
+    }
+
+
+def _completed(
+    tests: pd.DataFrame, columns: list[str], rates: pd.DataFrame, alpha: float
+) -> pd.DataFrame:
+    """Return the tests corrected within their families, with the loser where one side diverges."""
+    if not tests.empty:
+        where = tests["dataset"] + " " + tests["split"] + " " + tests["metric"]
+        family = tests["kind"] + ": " + where
+        tests = corrected(tests.assign(family=family), alpha)
+    tests = tests.reindex(columns=columns)
+    diverging = set(map(tuple, rates.loc[rates["diverges"], LOSS_CELL].itertuples(index=False)))
+    gone = []
+    for side in ("loss", "against"):
+        cells = tests[[*LOSS_CELL[:-1], side]].itertuples(index=False)
+        gone.append(pd.Series([tuple(each) in diverging for each in cells], tests.index, bool))
+    one, two = gone
+    lost = tests["loss"].where(one & ~two, tests["against"].where(two & ~one, ""))
+    return tests.assign(lost=lost, significant=tests["significant"].astype(bool) & (one == two))
+
+
+def summarise(table: RunTable, metrics: Sequence[str], alpha: float = 0.05) -> pd.DataFrame:
+    """Return mean, spread and interval of every cell under both selection rules."""
+    runs = table.attempts()
+    status = runs["status"]
+    absent = status.isin(("missing", "failed", "stale"))
+    counts = runs[CELL].assign(n_diverged=status == "diverged", n_absent=absent)
+    counts = counts.groupby(CELL, as_index=False).sum()
+    tables, square = [], square_runs(table)
+    for selection in ("last", "best"):
+        scores = table.test_scores(selection, metrics)
+        shared = scores.loc[scores["run_id"].isin(square), "setting"].unique()
+        index = [*CELL, "split", "metric"]
+        by_seed = scores.pivot(index=index, columns="seed", values="value").sort_index()
+        values = by_seed.to_numpy(float)
+        n = np.isfinite(values).sum(axis=1)
+        mean, sd = mean_sd(values)
+        half = t_half_widths(sd, n, 1 - alpha)
+        rows = by_seed.index.to_frame(index=False).assign(
+            selection=selection,
+            n=n,
+            mean=mean,
+            sd=sd,
+            ci_low=mean - half,
+            ci_high=mean + half,
+            minimum=by_seed.min(axis=1).to_numpy(),
+            maximum=by_seed.max(axis=1).to_numpy(),
+        )
+        rows.loc[rows["setting"].isin(shared), ["ci_low", "ci_high"]] = np.nan
+        tables.append(rows.merge(counts, on=CELL, how="left"))
+    return pd.concat(tables, ignore_index=True).reindex(columns=SUMMARY_COLUMNS)
+
+
+def ablation_steps(
+    scores: pd.DataFrame, ablation: Sequence[str], alpha: float = 0.05
+) -> pd.DataFrame:
+    """Return the paired test of each loss of ``ablation`` against its predecessor, and a total."""
+    links = list(zip(ablation[1:], ablation, strict=False))
+    if len(links) > 1:
+        links.append((ablation[-1], ablation[0]))
+    table = by_seed(scores)
+    losses = table.index.get_level_values("loss")
+    pairs, steps = [], []
+    for _, rows in sorted(table.groupby(level=GROUP).indices.items()):
+        present = {losses[row]: row for row in rows}
+        for number, (loss, against) in enumerate(links, start=1):
+            if loss in present and against in present:
+                pairs.append(("ablation", present[loss], present[against]))
+                steps.append("total" if number == len(ablation) else str(number))
+    return tested(table, pairs, alpha).assign(step=steps)
+
+
+def relative_gain(
+    scores: pd.DataFrame, loss: str, against: str, alpha: float = 0.05
+) -> pd.DataFrame:
+    """Return the gain of ``loss`` over ``against`` in percent of the latter, per group.
+
+    ``gain`` is the mean over seeds of 100 (a - b) / b with its t interval; ``gain_of_means`` is
+    100 (mean a - mean b) / mean b, the figure that papers print. Seeds where b is zero are dropped.
+    """
+    table = by_seed(scores[scores["loss"].isin([loss, against])])
+    rows = []
+    for key, group in table.groupby(level=GROUP):
+        by_loss = group.droplevel([*GROUP])
+        if loss not in by_loss.index or against not in by_loss.index:
+            continue
+        a, b = by_loss.loc[loss].to_numpy(float), by_loss.loc[against].to_numpy(float)
+        usable = np.isfinite(a) & (b > 0)
+        a, b = a[usable], b[usable]
+        gain = t_interval(100 * (a - b) / b, 1 - alpha)
+        of_means = 100 * (a.mean() - b.mean()) / b.mean() if gain.n else np.nan
+        rows.append((*key, loss, against, *gain, of_means))
+    return pd.DataFrame(rows, columns=GAIN_COLUMNS)
+
+
+def learning_curves(table: RunTable, metrics: Sequence[str]) -> pd.DataFrame:
+    """Return the mean over seeds after each evaluated epoch, of the first metric with values."""
+    curves = table.test_scores("curve")
+    measured = set(curves["metric"])
+    headline = next((metric for metric in metrics if metric in measured), None)
+    groups = curves[curves["metric"] == headline].groupby([*GROUP, "loss", "epoch"])["value"]
+    means = groups.agg(n="count", mean="mean", sd="std").reset_index()
+    return means.astype({"epoch": int})
+
+
+def best_epochs(table: RunTable, metrics: Sequence[str]) -> pd.DataFrame:
+    """Return the scores of the last epoch and of the best test epoch, over the runs with both.
+
+    ``difference`` is the mean of best - last; ``epoch`` is the mean best epoch.
+    """
+    keys = [*GROUP, "loss", "seed"]
+    last, best = (table.test_scores(selection, metrics) for selection in ("last", "best"))
+    both = last[[*keys, "value"]].merge(
+        best[[*keys, "value", "epoch"]], on=keys, suffixes=("_last", "_best")
+    )
+    both["difference"] = both["value_best"] - both["value_last"]
+    means = both.groupby([*GROUP, "loss"]).agg(
+        n=("difference", "size"),
+        last=("value_last", "mean"),
+        last_sd=("value_last", "std"),
+        best=("value_best", "mean"),
+        best_sd=("value_best", "std"),
+        difference=("difference", "mean"),
+        epoch=("epoch", "mean"),
+    )
+    return means.reset_index()
+
+
+def differences_by_seed(headline: pd.DataFrame, baseline: str | None) -> pd.DataFrame:
+    """Return the difference to the baseline of each run that has a run of it with the same seed.
+
+    ``headline`` is one row per run and metric (``RunTable.test_scores``).
+    """
+    keys = [*GROUP, "seed"]
+    against = headline.loc[headline["loss"] == baseline, [*keys, "value"]]
+    others = headline[headline["loss"] != baseline]
+    table = others.merge(against, on=keys, suffixes=("", "_against")).assign(against=baseline)
+    table["difference"] = table["value"] - table["value_against"]
+    return table.sort_values([*GROUP, "loss", "seed"]).reindex(columns=DIFFERENCE_COLUMNS)
+
+
+def costs(table: RunTable) -> pd.DataFrame:
+    """Return what training cost, means over the finished runs of a cell that took a step.
+
+    ``loss_share`` is the time of the loss over the time of a step (images of a batch / images per
+    second).
+    """
+    runs = table.costs()
+    cells = runs[runs["images_per_second"] > 0].groupby(LOSS_CELL)
+    least, most = cells["loss_ms"].min(), cells["loss_ms"].max()
+    # a batch of triplets has more images than its size says
+    images = cells["images_backward"].sum(min_count=1) / cells["updates"].sum(min_count=1)
+    found = {"n": cells.size(), "loss_ms_minimum": least, "loss_ms_maximum": most}
+    means = cells[list(_MEASURED)].mean().assign(**found, images=images).reset_index()
+    images = means["images"].fillna(means["batch_size"])
+    step_ms = 1000 * images / means["images_per_second"]
+    means["loss_share"] = means["loss_ms"] / step_ms
+    return means.reindex(columns=COST_COLUMNS)
+
+
+def divergence_rates(table: RunTable, confidence: float = 0.95) -> pd.DataFrame:
+    """Return the rate of each cell of which a run has ended (``DIVERGENCE_COLUMNS``).
+
+    Its interval is the exact one of Clopper and Pearson (1934).
+    """
+    runs = table.attempts()
+    rows = []
+    for cell, part in runs[runs["status"].isin(["ok", "diverged"])].groupby(LOSS_CELL)["status"]:
+        gone, ended = int((part == "diverged").sum()), len(part)
+        low, high = binomtest(gone, ended).proportion_ci(confidence)
+        rows.append((*cell, gone, ended, gone / ended, low, high, diverges(gone, ended)))
+    return pd.DataFrame(rows, columns=DIVERGENCE_COLUMNS)
+
+
+def square_runs(table: RunTable) -> dict[str, tuple[int, int]]:
+    """Return the runs that have a seed for each source: {run_id: (initial weights, order)}."""
+    if not set(SEEDS) <= set(table.runs.columns):
+        return {}
+    runs = table.runs[["run_id", *SEEDS]].dropna()
+    return {run: (int(one), int(two)) for run, one, two in runs.iloc[:, :3].itertuples(index=False)}
+
+
+def noise_shares(table: RunTable, metrics: Sequence[str], alpha: float = 0.05) -> pd.DataFrame:
+    """Return the shares of the sources for each whole square of a study (``NOISE_COLUMNS``)."""
+    placed = square_runs(table)
+    scores = table.test_scores("last", metrics)
+    scores = scores[scores["run_id"].isin(placed)]
+    rows = []
+    for cell, part in scores.groupby([*GROUP, "loss"]):
+        size = round(len(part) ** 0.5)
+        square = np.full((size, size), np.nan)
+        for run, value in part[["run_id", "value"]].itertuples(index=False):
+            at = placed[run]
+            if max(at) < size:
+                square[at] = value
+        if size >= SMALLEST and np.isfinite(square).all() and len(part) == size**2:
+            for source, variance, *share in shares(square, 1 - alpha):
+                ends = (len(part), float(square.mean()))
+                rows.append((*cell, source, variance**0.5, *share, *ends))
+    return pd.DataFrame(rows, columns=NOISE_COLUMNS)
+
+
+class Share(NamedTuple):
+    """The variance of one source, its share of the total, and the interval of the share."""
+
+    source: str
+    variance: float
+    share: float
+    low: float
+    high: float
+
+
+def shares(scores: Floats, confidence: float = 0.95) -> list[Share]:
+    """Return the share of each of ``SOURCES`` and of ``INTERACTION`` in the variance of a run.
+
+    Each source has its own seed with k values, and the k^2 runs form a Latin square: run (i, j) has
+    initial weights i, batch order j and augmentation (i + j) mod k (``study.model.square_seeds``).
+    Every value of a source meets every value of each other source once, so that all three variances
+    are estimated from the same runs with k - 1 degrees of freedom each. What is left is the
+    sources' interaction: how much the effect of one seed depends on the others.
+
+        E(mean square of a source) = interaction + k * variance of the source
+
+    ``scores`` (k, k) are those of the square, k at least 3. A variance that comes out negative is
+    zero. The interval is the generalised one of Weerahandi (1993): each sum of squares over a draw
+    of its chi-square distribution.
+    """
+    size = len(scores)
+    centred = scores - scores.mean()
+    index = np.add.outer(np.arange(size), np.arange(size)) % size
+    diagonals = np.bincount(index.ravel(), weights=centred.ravel()) / size
+    means = (centred.mean(axis=1), centred.mean(axis=0), diagonals)
+    of_sources = [size * float((mean**2).sum()) for mean in means]
+    left = max(float((centred**2).sum()) - sum(of_sources), 0.0)
+    squares = np.array([*of_sources, left])
+    df = np.array([size - 1] * 3 + [(size - 1) * (size - 2)])
+
+    def variances(mean_squares: Floats) -> Floats:
+        """Return the variances of the sources and of what is left from mean squares (..., 4)."""
+        left = mean_squares[..., 3:]
+        sources = np.maximum((mean_squares[..., :3] - left) / size, 0.0)
+        return np.concatenate([sources, left], axis=-1)
+
+    def parts(values: Floats) -> Floats:
+        total = values.sum(axis=-1, keepdims=True)
+        return values / np.where(total > 0, total, 1.0)
+
+    found = variances(squares / df)
+    drawn = np.random.default_rng(0).chisquare(df, (REPETITIONS, len(df)))
+    low, high = percentile_interval(parts(variances(squares / drawn)), confidence)
+    columns = zip((*SOURCES, INTERACTION), found, parts(found), low, high, strict=True)
+    return [Share(name, *map(float, numbers)) for name, *numbers in columns]

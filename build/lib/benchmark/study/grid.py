@@ -1,0 +1,122 @@
+"""The grid: a study expands to the runs of its present look, each with a complete specification.
+
+``seeds`` of a study file are all that are planned and ``looks`` says after how many of them its
+verdicts are read, as 3, 5 and 10. ``add-seeds`` goes on to the next look. A block with fewer seeds
+than a look asks for keeps those it has.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from benchmark.core.errors import RunError
+from benchmark.core.records import Cell, RunSpec
+from benchmark.study.model import Block, Resources, Study
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a study: its specification, the blocks that ask for it, and what it needs."""
+
+    spec: RunSpec
+    blocks: tuple[str, ...]
+    resources: Resources
+
+    @property
+    def digest(self) -> str:
+        """The digest of the specification."""
+        return self.spec.digest
+
+
+def expand(study: Study) -> dict[str, Run]:
+    """Return ``{run_id: Run}`` in the order of the study file; a shared run appears once."""
+    runs: dict[str, Run] = {}
+    for block in study.blocks:
+        resources = block.resources or study.resources
+        for spec in block.specs():
+            earlier = runs.get(spec.run_id)
+            if earlier is None:
+                runs[spec.run_id] = Run(spec, (block.name,), resources)
+            elif block.name not in earlier.blocks:
+                runs[spec.run_id] = replace(earlier, blocks=(*earlier.blocks, block.name))
+    return runs
+
+
+def conflicts(blocks: list[Block]) -> list[str]:
+    """Return a message for each two blocks that ask for one run with other specifications."""
+    found: dict[tuple[str, str], str] = {}
+    first: dict[tuple[Cell, int], tuple[Block, RunSpec]] = {}
+    for block in blocks:
+        specs = {(spec.dataset.label, spec.loss.label): spec for spec in block.specs()}
+        for (dataset, loss), spec in specs.items():
+            for size, seed in itertools.product(block.batch_sizes, block.seeds):
+                cell = Cell(dataset, block.setting, loss, spec.loss.name, size)
+                other, other_spec = first.setdefault((cell, seed), (block, spec))
+                pair = (other.name, block.name)
+                if spec is other_spec or pair in found:
+                    continue
+                if parts := different_parts(spec, other_spec):
+                    found[pair] = (
+                        f"'{other.name}' and '{block.name}' ask for the same run with different "
+                        f"contents ({', '.join(parts)}); give one of them an option or another "
+                        f"label (first: {cell.run_id(seed)})"
+                    )
+    return list(found.values())
+
+
+def different_parts(one: RunSpec, other: RunSpec) -> list[str]:
+    """Return the parts that differ, apart from batch size and seed: "loss", "recipe.training"."""
+    mine, theirs = vars(one.recipe), vars(other.recipe)
+    parts = [name for name in ("dataset", "loss") if getattr(one, name) != getattr(other, name)]
+    return parts + [f"recipe.{name}" for name in mine if mine[name] != theirs[name]]
+
+
+LOOKS = "looks.json"
+
+
+def look_state(folder: Path) -> dict[str, Any]:
+    """Return what a study's folder says of its looks.
+
+    ``look`` is the present one, from 1; ``begun`` has the day (YYYY-MM-DD) on which each later one
+    began. A study without the file is at its first look.
+    """
+    path = folder / LOOKS
+    return json.loads(path.read_text("utf-8")) if path.is_file() else {"look": 1, "begun": []}
+
+
+def looks_problem(looks: Sequence[int], seeds: int) -> str:
+    """Return what is wrong with the looks of a study of so many seeds; "" for nothing."""
+    rising = list(looks) == sorted(set(looks))
+    if not looks or (rising and looks[0] >= 2 and looks[-1] == seeds):
+        return ""
+    return (
+        f"must rise from at least 2 to the number of seeds, {seeds}, such as "
+        f"{sorted({min(3, seeds), seeds})}; 'seeds' lists all that are planned"
+    )
+
+
+def at_look(study: Study, look: int) -> Study:
+    """Return the study with the seeds of a look; raise RunError for one that is not planned."""
+    if not study.looks and look == 1:
+        return study
+    if look > len(study.looks):
+        raise RunError(
+            f"study '{study.name}' is at look {look} by {LOOKS}, and plans {len(study.looks)}; put "
+            f"the looks back into {study.path}, or delete the file"
+        )
+    count, planned, digest = study.looks[look - 1], study.planned_seeds, study.digest
+    if look > 1:
+        digest = hashlib.sha256(f"{digest} look {look}".encode()).hexdigest()[:16]
+    blocks = tuple(
+        replace(block, seeds=block.planned_seeds[:count], all_seeds=block.planned_seeds)
+        for block in study.blocks
+    )
+    return replace(
+        study, seeds=planned[:count], all_seeds=planned, blocks=blocks, look=look, digest=digest
+    )

@@ -1,0 +1,410 @@
+"""Studies and recipe files as they are written, and a study as the steps after loading work with.
+
+``python -m benchmark validate --write-schemas`` writes the JSON Schemas of both files to
+``workflow/schemas``, for editors. None is never an accident here.
+"""
+
+import itertools
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, WithJsonSchema
+
+from benchmark.core.options import distinct, option, problems, schema_of
+from benchmark.core.recipe import (
+    UNTRAINED,
+    Precision,
+    Recipe,
+    SeedsConfig,
+    recipe_without_training,
+)
+from benchmark.core.records import SEPARATOR, DatasetChoice, LossChoice, RunSpec, Setting
+
+ROOT = Path(__file__).resolve().parents[2]
+SCHEMAS = ROOT / "workflow" / "schemas"
+# Labels become folder names; "~" is kept for options and "/" for folders.
+LABEL = "^[A-Za-z0-9][A-Za-z0-9_.+-]{0,79}$"
+OPTIONS = "^[A-Za-z0-9][A-Za-z0-9_.+-]*(~[A-Za-z0-9][A-Za-z0-9_.+-]*)*$"
+Label = Annotated[str, Field(pattern=LABEL)]
+Names = Annotated[tuple[str, ...], AfterValidator(distinct)]
+Seeds = Annotated[tuple[Annotated[int, Field(ge=0, le=2**32 - 1)], ...], AfterValidator(distinct)]
+Size = Annotated[int, Field(ge=2, le=1_000_000)] | Literal["all"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatasetFile:
+    """A dataset with parameters."""
+
+    name: str = option(help="registry name")
+    label: Label | None = option(None, help="name in paths and tables; null: the registry's")
+    params: dict[str, Any] = option({}, help="parameters of the dataset")
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What the scheduler sets aside for one run; no part of its specification."""
+
+    gpus: int = option(0, at_least=0, at_most=1, help="GPUs")
+    mem_mb: int = option(2000, at_least=1, at_most=10**9, help="memory, MB")
+    minutes: int = option(60, at_least=1, at_most=10**7, help="longest run time, minutes")
+
+
+def _partial(values: dict[str, int]) -> dict[str, int]:
+    if found := problems(Resources, values):
+        raise ValueError("; ".join(map(str, found)))
+    return values
+
+
+SomeResources = Annotated[
+    dict[str, int], AfterValidator(_partial), WithJsonSchema(schema_of(Resources))
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlockFile:
+    """One block: the product of datasets, losses, batch sizes and seeds, under one recipe."""
+
+    name: Label = option(help="name of the block")
+    datasets: tuple[str | DatasetFile, ...] = option(
+        min_length=1, help="registry names, or {name, label, params}"
+    )
+    recipe: Label | Annotated[dict[str, Label], Field(min_length=1)] = option(
+        help="name of a file in recipes/, or {dataset label: name}"
+    )
+    losses: Names = option(min_length=1, help="registry names or labels of variants")
+    batch_sizes: Annotated[tuple[Size, ...], AfterValidator(distinct)] = option(
+        min_length=1, help="batch sizes, or all"
+    )
+    seeds: Seeds | None = option(None, min_length=1, help="instead of the study's")
+    metrics: Names | None = option(
+        None, min_length=1, help="which of the study's metrics this block gives; null: all"
+    )
+    resources: SomeResources = option(
+        {}, help="what one run needs, where it differs from the study's"
+    )
+    override: dict[str, Any] = option(
+        {}, help="partial recipe laid over the block's; needs an option"
+    )
+    noise_square: int | None = option(
+        None, at_least=3, at_most=100, help="k: k x k runs that cross sources of noise, not seeds"
+    )
+    # last, because it hides the function of the same name
+    option: str | None = option(
+        None,
+        pattern=OPTIONS,
+        max_length=120,
+        help="option of the recipe, or a name for the override; becomes '~name' in the setting; "
+        "join several by ~",
+    )
+
+    @property
+    def option_names(self) -> tuple[str, ...]:
+        """The named options, one by one."""
+        return tuple(self.option.split(SEPARATOR)) if self.option else ()
+
+    @property
+    def choices(self) -> tuple[DatasetChoice, ...]:
+        """The datasets in their long form."""
+        return tuple(
+            DatasetChoice(each, each, {})
+            if isinstance(each, str)
+            else DatasetChoice(each.label or each.name, each.name, each.params)
+            for each in self.datasets
+        )
+
+    def recipes(self) -> dict[str, list[DatasetChoice]]:
+        """Return the names of the block's recipes, each with its datasets."""
+        if isinstance(self.recipe, str):
+            return {self.recipe: list(self.choices)}
+        found: dict[str, list[DatasetChoice]] = {}
+        for each in self.choices:
+            if each.label in self.recipe:
+                found.setdefault(self.recipe[each.label], []).append(each)
+        return found
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The comparisons fixed before the runs."""
+
+    baseline: str = option(help="the loss every other is tested against")
+    ablation: Names = option((), help="losses of the ablation, from simplest to complete")
+    # what a test can see is searched for, which takes minutes far below 0.001
+    alpha: float = option(0.05, at_least=0.001, at_most=0.5, help="family-wise error rate")
+
+
+@dataclass(frozen=True)
+class References:
+    """What results are judged against."""
+
+    published: Names = option((), help="published tables")
+    frozen: str | None = option(None, help="path of frozen raw runs, from the repository root")
+    trials: Label | None = option(None, help="study whose trials chose these settings")
+    field: str | None = option(
+        None, help="folder of frozen trials and final runs of other losses, which join the tables"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rules:
+    """Equal chances: every loss gets the same number of trials, then runs with its best setting."""
+
+    trials: Annotated[tuple[Annotated[int, Field(ge=1, le=99)], ...], AfterValidator(distinct)] = (
+        option(
+            min_length=1,
+            help="numbers of trials: the largest is made; the best of the first 1, 4, ... runs "
+            "again",
+        )
+    )
+    folds: int = option(
+        2,
+        at_least=2,
+        at_most=20,
+        help="parts of the training classes, each left out of training in turn",
+    )
+    final_seeds: int = option(
+        5, at_least=2, at_most=1000, help="seeds of the final runs, other than those of the trials"
+    )
+    instead: dict[str, Label] = option(
+        {}, help="dataset that may take the place of the study's (--config dataset=) -> its recipe"
+    )
+    instead_resources: SomeResources = option({}, help="what one run needs there, where it differs")
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyFile:
+    """The top level of ``workflow/config/<study>.yaml``."""
+
+    name: Label = option(alias="study", help="name of the study; equals the file name")
+    title: str = option(help="one line")
+    question: str = option("", help="what the study is to answer")
+    seeds: Seeds = option(min_length=1, help="seeds of every block that names none of its own")
+    looks: Annotated[tuple[Annotated[int, Field(ge=2)], ...], AfterValidator(distinct)] = option(
+        (),
+        help="numbers of seeds after which verdicts are read, rising to all seeds; 'add-seeds' "
+        "goes on to the next; none means one look at all of them",
+    )
+    variants: dict[Label, dict[str, Any]] = option(
+        {},
+        alias="losses",
+        help="named variants: label -> {loss: registry name, hyperparameters}",
+    )
+    entries: tuple[BlockFile, ...] = option(alias="blocks", min_length=1, help="parts of the grid")
+    metrics: Names = option(min_length=1, help="metrics of the tables, the headline metric first")
+    comparison: Comparison = option(help="what is tested against what")
+    tables: Names | None = option(None, help="names of tables; null means all")
+    figures: Names | None = option(None, help="names of figures; null means all")
+    references: References = option(References(), help="what the results are judged against")
+    rules: Rules | None = option(
+        None, help="the same number of trials for every loss; null: as the recipes say"
+    )
+    resources: Resources = option(Resources(), help="what one run needs")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecipeFile(Recipe):
+    """A recipe file: the sections of a recipe, and what it says besides."""
+
+    label: Label = option(help="backbone label of paths and tables")
+    extends: Label | None = option(None, help="name of the recipe that this one is laid over")
+    source: str = option("", help="where the settings come from")
+    sources: dict[str, Annotated[str, Field(min_length=1)]] = option(
+        {},
+        help="place in the recipe (optimizer.lr, or a whole section) -> where its value comes from",
+    )
+    resources: SomeResources = option(
+        {}, help="what one run needs, where it differs from the study's"
+    )
+    losses: dict[str, dict[str, Any]] = option(
+        {},
+        help="hyperparameters of losses under this recipe: {registry name: {hyperparameter: "
+        "value}}",
+    )
+    loss_precision: dict[str, Precision] = option(
+        {}, help="losses that train in a precision of their own: {registry name: precision}"
+    )
+    options: dict[Label, dict[str, Any]] = option(
+        {}, help="named partial recipes that a block selects with 'option'"
+    )
+
+
+JOINT = "-on-"  # between the name of a study and the other dataset that it runs on
+
+
+def name_on(study: str | Path, dataset: str) -> str:
+    """Return the name or path under which ``study`` on another dataset is loaded."""
+    stem, suffix = str(study), ""
+    if stem.endswith((".yaml", ".yml")):
+        stem, suffix = stem.rpartition(".")[0], ".yaml"
+    return f"{stem}{JOINT}{dataset}{suffix}"
+
+
+def base_of(name: str) -> str:
+    """Return the study whose name or path on another dataset this is, "" for any other name."""
+    stem, joint, dataset = name.rpartition(JOINT)
+    if not joint or not stem or "/" in dataset:
+        return ""
+    suffix = ".yaml" if dataset.endswith((".yaml", ".yml")) else ""
+    return f"{stem}{suffix}"
+
+
+def schema_files() -> dict[Path, str]:
+    """Return the text of each committed schema by its path."""
+    kinds = {"study": StudyFile, "recipe": RecipeFile}
+    return {
+        SCHEMAS / f"{name}.schema.json": json.dumps(schema_of(kind), indent=2) + "\n"
+        for name, kind in kinds.items()
+    }
+
+
+@dataclass(frozen=True)
+class Variant(LossChoice):
+    """A loss of a study.
+
+    ``own`` names the hyperparameters that the study file sets; ``recipe`` holds those that the
+    recipe sets.
+    """
+
+    own: tuple[str, ...] = ()
+    recipe: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def choice(self) -> LossChoice:
+        """The loss as a specification names it."""
+        return LossChoice(self.label, self.name, self.params)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A part of the grid: the product of datasets, losses, batch sizes and seeds under one recipe.
+
+    A block of the file whose datasets have different recipes becomes one of these for each, under
+    one name. ``overrides`` is what was laid over the recipe file. ``resources`` is None where the
+    study's hold.
+    ``loss_precision`` names the losses, by registry name, that train in another precision than the
+    recipe's: ``recipe_of`` gives the recipe of a loss. With ``noise_square`` k the seeds 0 to
+    k^2 - 1 number the runs of a Latin square: initial weights s // k, batch order s % k.
+    ``metrics`` names those of the study's that its runs give, None all of them.
+    """
+
+    name: str
+    setting: Setting
+    datasets: tuple[DatasetChoice, ...]
+    losses: tuple[Variant, ...]
+    batch_sizes: tuple[int, ...]
+    seeds: tuple[int, ...]
+    recipe: Recipe
+    overrides: dict[str, Any] = field(default_factory=dict)
+    resources: Resources | None = None
+    recipe_name: str = ""
+    # place in the recipe -> where its value comes from
+    sources: dict[str, str] = field(default_factory=dict)
+    loss_precision: dict[str, Precision] = field(default_factory=dict)
+    all_seeds: tuple[int, ...] = ()  # where looks are planned: also those of later looks
+    noise_square: int | None = None
+    # decides no number: digests of blocks are made of their text
+    metrics: tuple[str, ...] | None = field(default=None, repr=False)
+
+    @property
+    def planned_seeds(self) -> tuple[int, ...]:
+        """The seeds of every planned look."""
+        return self.all_seeds or self.seeds
+
+    @property
+    def count(self) -> int:
+        """The number of runs."""
+        return math.prod(map(len, (self.datasets, self.losses, self.batch_sizes, self.seeds)))
+
+    def specs(self) -> Iterator[RunSpec]:
+        """Yield the specification of every run."""
+        for dataset, loss in itertools.product(self.datasets, self.losses):
+            recipe = self.recipe_of(loss.name)
+            for size, seed in itertools.product(self.batch_sizes, self.seeds):
+                own = recipe
+                if self.noise_square:
+                    own = replace(recipe, seeds=square_seeds(seed, self.noise_square))
+                yield RunSpec(dataset, self.setting, loss.choice, size, seed, own)
+
+    def recipe_of(self, loss: str) -> Recipe:
+        """Return what trains a loss (registry name): the recipe, in the precision of that loss.
+
+        ``untrained`` has no epochs.
+        """
+        if loss == UNTRAINED:
+            return recipe_without_training(self.recipe)
+        if loss not in self.loss_precision:
+            return self.recipe
+        training = replace(self.recipe.training, precision=self.loss_precision[loss])
+        return replace(self.recipe, training=training)
+
+
+def square_seeds(number: int, size: int) -> SeedsConfig:
+    """Return the seeds of run ``number`` of a Latin square of ``size``.
+
+    Each augmentation meets each initial weights and each batch order once.
+    """
+    weights, order = divmod(number, size)
+    return SeedsConfig(weights=weights, order=order, augmentation=(weights + order) % size)
+
+
+@dataclass(frozen=True)
+class Trials:
+    """The rules of a study whose blocks are trials.
+
+    budgets      numbers of trials whose best settings are compared, rising; the last was made
+    final_seeds  seeds of the final runs, which no trial has
+    blocks       the blocks as they were written, with the published settings
+    """
+
+    budgets: tuple[int, ...]
+    folds: int
+    final_seeds: tuple[int, ...]
+    blocks: tuple[Block, ...]
+
+    @property
+    def choices(self) -> list[tuple[Block, str, int, str, int]]:
+        """What is chosen: (block, dataset, batch size, loss, trials), of 0 trials as published."""
+        return [
+            (block, dataset.label, size, loss.label, trials)
+            for block in self.blocks
+            for dataset, size, loss in itertools.product(
+                block.datasets, block.batch_sizes, block.losses
+            )
+            for trials in (0, *self.budgets)
+        ]
+
+    @property
+    def final_runs(self) -> int:
+        """The number of final runs, before it is known which they are."""
+        return len(self.choices) * len(self.final_seeds)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study(StudyFile):
+    """A study without problems. ``tables`` and ``figures`` are None when all are wanted."""
+
+    path: Path
+    blocks: tuple[Block, ...]
+    digest: str = ""  # of the file and its recipes: derived files follow it
+    trials: Trials | None = None  # the rules, where the blocks are trials
+    # Planned looks (``benchmark.study.grid``): the present one, and the seeds of all of them.
+    look: int = 1
+    all_seeds: tuple[int, ...] = ()
+
+    @property
+    def planned_seeds(self) -> tuple[int, ...]:
+        """The seeds of every planned look."""
+        return self.all_seeds or self.seeds
+
+    @property
+    def losses(self) -> dict[str, Variant]:
+        """The variants that some block asks for, by label, in the order of the file."""
+        return {variant.label: variant for block in self.blocks for variant in block.losses}
+
+    def folder(self, results: Path) -> Path:
+        """Return the folder of everything derived for this study."""
+        return Path(results) / self.name

@@ -1,0 +1,236 @@
+"""Recipe files: found beside the study or in the repository, validated, overlaid and completed.
+
+A backbone has to exist, and a recipe's inputs are those that its pretrained weights know. Importing
+timm takes seconds: the first comes from its source text, the second from a file that another
+process makes once.
+"""
+
+import functools
+import importlib.util
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, fields, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from benchmark.core.code_version import version_of
+from benchmark.core.documents import Document, nearest_file, read_document
+from benchmark.core.environment import cache_folder
+from benchmark.core.errors import ConfigError, Problem
+from benchmark.core.files import from_child
+from benchmark.core.options import build
+from benchmark.core.recipe import GOOGLENET, GOOGLENET_WEIGHTS, ModelConfig, Recipe, check_recipe
+from benchmark.study.model import LABEL, ROOT, RecipeFile
+
+WORDS = ("label", "extends", "source", "sources", "resources")  # they decide no number
+RGB = 3
+
+
+def read_recipe(name: str, study_path: Path) -> RecipeFile:
+    """Return the recipe called ``name``; raise ConfigError with all its problems."""
+    document, data = _resolved(name, _folders(study_path), ())
+    found, above = [], ""
+    try:
+        file = build(RecipeFile, data, name)
+        found = unsourced(document.data, data)
+        overlay(file, {})
+    except ConfigError as error:
+        found += error.problems
+    else:
+        for option, part in file.options.items():
+            above = f"options.{option}."
+            try:
+                overlay(file, without_losses(part))
+            except ConfigError as error:
+                found += [replace(each, key=f"{above}{each.key}") for each in error.problems]
+    if found:
+        raise ConfigError(str(document.path), map(document.locate, found))
+    return file
+
+
+def recipes_beside(names: Iterable[str], study_path: Path) -> list[Path]:
+    """Return the files beside the study of these valid recipes, and of what they extend.
+
+    The repository's own are left out.
+    """
+    beside, own = _folders(study_path)
+    found = set()
+    for name in names:
+        base: str | None = name
+        while base is not None:
+            paths = [folder / f"{base}.yaml" for folder in (beside, own)]
+            path = next(path for path in paths if path.is_file())
+            found |= {path} if path.parent == beside and beside.resolve() != own else set()
+            base = read_document(path).data.get("extends")
+    return sorted(found)
+
+
+def _folders(study_path: Path) -> tuple[Path, Path]:
+    return study_path.parent / "recipes", ROOT / "workflow" / "config" / "recipes"
+
+
+def without_losses(partial: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the sections of a partial recipe, which may give hyperparameters of losses as well."""
+    return {key: value for key, value in partial.items() if key != "losses"}
+
+
+def _resolved(
+    name: str, folders: Sequence[Path], below: tuple[str, ...]
+) -> tuple[Document, dict[str, Any]]:
+    """Return the document of a recipe, and its data laid over what the file extends.
+
+    A value that is written anew loses the old one's source.
+    """
+    paths = [folder / f"{name}.yaml" for folder in folders if re.fullmatch(LABEL, name)]
+    path = next((path for path in paths if path.is_file()), None)
+    if path is None:
+        raise ConfigError("recipe", [nearest_file("recipe", name, folders)])
+    document = read_document(path)
+    data, base = document.data, document.data.get("extends")
+    if not isinstance(base, str):
+        return document, data
+    try:
+        if base in (*below, name):
+            raise ConfigError(base, [f"is a circle: {' -> '.join([*below, name, base])}"])
+        _, extended = _resolved(base, folders, (*below, name))
+    except ConfigError as error:
+        found = [Problem(f"{error.source}: {each}", "extends") for each in error.problems]
+        raise ConfigError(str(path), map(document.locate, found)) from error
+    merged, changed = merge(extended, data), leaves(data)
+    old, own = extended.get("sources", {}), data.get("sources", {})
+    if isinstance(old, dict) and isinstance(own, dict):
+        kept = [key for key in old if not any(_is_in(key, leaf) for leaf in changed)]
+        merged["sources"] = {key: old[key] for key in kept} | own
+    return document, merged
+
+
+def _is_in(key: str, section: str) -> bool:
+    return key == section or key.startswith(f"{section}.")
+
+
+def leaves(data: Mapping[str, Any], prefix: str = "") -> list[str]:
+    """Return the dotted key of every value in the parts of a recipe that decide numbers."""
+    found = []
+    for name, value in data.items():
+        if prefix or name not in WORDS:
+            key = f"{prefix}{name}"
+            found += leaves(value, f"{key}.") if isinstance(value, dict) and value else [key]
+    return found
+
+
+def unsourced(written: dict[str, Any], data: dict[str, Any]) -> list[Problem]:
+    """Return each value of a file with sources that has none, and each source without a value."""
+    if "sources" not in written:
+        return []
+    own, keys = written["sources"], leaves(data)
+    missing = [leaf for leaf in leaves(written) if not any(_is_in(leaf, key) for key in own)]
+    idle = [key for key in own if not any(_is_in(leaf, key) for leaf in keys)]
+    words = "names no value of this recipe; write it like 'optimizer.lr'"
+    return [
+        Problem(f"has no source; add '{leaf}' or a section around it to sources", leaf)
+        for leaf in missing
+    ] + [Problem(words, f"sources.{key}") for key in idle]
+
+
+def overlay(below: Recipe, override: Mapping[str, Any]) -> Recipe:
+    """Return a recipe with ``override`` laid over it; raise ConfigError with all problems."""
+    given = {item.name: asdict(getattr(below, item.name)) for item in fields(Recipe)}
+    recipe = build(Recipe, merge(given, override), "recipe")
+    backbone = _backbone_problem(recipe.model)
+    if found := check_recipe(recipe) + ([backbone] if backbone else input_problems(recipe)):
+        raise ConfigError("recipe", found)
+    return recipe
+
+
+def merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Lay ``above`` over ``below``, key by key; another sampler does not inherit the parameters."""
+    result = dict(below)
+    for key, value in above.items():
+        base = below.get(key)
+        if isinstance(value, dict) and isinstance(base, dict):
+            renamed = "params" in base and value.get("name", base.get("name")) != base.get("name")
+            result[key] = merge({} if renamed else base, value)
+        else:
+            result[key] = value
+    return result
+
+
+@functools.cache
+def _backbone_problem(config: ModelConfig) -> Problem | None:
+    """Return what is wrong with the backbone; timm's text settles most, timm itself the others."""
+    architecture, _, tag = config.backbone.partition(".")
+    if architecture == GOOGLENET:
+        known = tag in GOOGLENET_WEIGHTS
+    elif not architecture.isidentifier() or f"\ndef {architecture}(" not in _source_text():
+        known = False
+    elif tag:
+        known = f"'{config.backbone}':" in _source_text()
+    else:
+        known = not config.pretrained or config.checkpoint is not None
+    if known:
+        return None
+    from benchmark.models.backbone import check_backbone
+    from benchmark.models.torchvision import prepare_torchvision
+
+    prepare_torchvision()
+    try:
+        check_backbone(config)
+    except ConfigError as error:
+        return Problem(error.problems[0].message, "model.backbone")
+    return None
+
+
+@functools.cache
+def _source_text() -> str:
+    package = importlib.util.find_spec("timm")
+    if package is None or package.origin is None:
+        return ""
+    files = sorted((Path(package.origin).parent / "models").glob("[a-z]*.py"))
+    return "".join(path.read_text(encoding="utf-8") for path in files)
+
+
+def input_problems(recipe: Recipe) -> list[Problem]:
+    """Return where the inputs of a recipe are others than those its pretrained weights know."""
+    model, view = recipe.model, recipe.input
+    if not model.pretrained or model.checkpoint is not None or model.channels != RGB:
+        return []
+    facts = _facts(cache_folder()).get(model.backbone)
+    if facts is None:
+        return []
+    found = []
+    for key, given in (("mean", view.mean), ("std", view.std)):
+        wanted = facts[key]
+        values = given * RGB if len(given) == 1 else given[:RGB]
+        close = all(map(lambda a, b: math.isclose(a, b, abs_tol=5e-4), values, wanted))
+        if not close and not view.own_normalisation:
+            words = f"{given} is not the {key} that '{model.backbone}' was pretrained with; give "
+            words += f"{wanted}, or set input.own_normalisation: true where it is meant"
+            found.append(Problem(words, f"input.{key}"))
+    side, patch, fixed = view.image_size, facts["patch"], facts["fixed_side"]
+    if patch and side % patch:
+        near = sorted({max(side // patch, 1) * patch, (side // patch + 1) * patch})
+        words = (
+            f"{side} is not a multiple of the patches of '{model.backbone}', {patch} pixels; give "
+        )
+        found.append(Problem(words + " or ".join(map(str, near)), "input.image_size"))
+    if fixed and not patch and side != fixed:
+        words = f"{side} is not the side that '{model.backbone}' takes; give {fixed}"
+        found.append(Problem(words, "input.image_size"))
+    for scale in recipe.evaluation.scales or ():
+        scaled = int(0.5 + scale * side)
+        if scaled % patch if patch else fixed and scaled != fixed:
+            words = f"{scale:g} times {side} is {scaled}, which '{model.backbone}' does not take; "
+            words += f"give scales that end at multiples of {patch}" if patch else "give null"
+            found.append(Problem(words, "evaluation.scales"))
+    return found
+
+
+@functools.cache
+def _facts(cache: Path) -> dict[str, Any]:
+    """Return the facts of each backbone with a weight tag, as ``print_all_facts`` tells them."""
+    path = cache / f"weights-{version('timm')}-{version_of('models')}.json"
+    code = "from benchmark.models import backbone; backbone.print_all_facts()"
+    facts: dict[str, Any] = from_child(path, code, "timm's list of weights")
+    return facts

@@ -1,0 +1,255 @@
+"""What the Snakefile needs: the study that its configuration names, its runs, and their paths."""
+
+import hashlib
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+from benchmark.core.documents import read_document
+from benchmark.core.environment import STUDY
+from benchmark.core.errors import BenchmarkError, ConfigError, print_error
+from benchmark.core.records import RESULT, RESULTS
+from benchmark.study import Study, load_study
+from benchmark.study.data_files import data_files, named_papers
+from benchmark.study.grid import Run, expand
+from benchmark.study.load import config_folders
+from benchmark.study.model import name_on
+from benchmark.study.trials import FILE as SELECTION
+from benchmark.study.trials import is_current, selected_path
+
+T = TypeVar("T")
+
+DEFAULT_STUDY = "embedded"
+SETTINGS = ("study", "results", "dataset")
+TABLES = ("runs.csv", "scores.csv")
+# What 'build' makes below a study's folder. The second names what it could not make.
+PAGE, FAILED = "report/index.html", "report/failed.txt"
+FILES = (
+    *("verdicts.csv", "verdicts_other.csv", "claims.csv", "claims_parts.csv"),
+    *(f"papers/{name}.json" for name in ("tables", "figures", "sweeps")),
+    *(PAGE, FAILED),
+)
+FOLDERS = ("stats", "tables", "figures", "gallery")
+IMPORTED = "imported.txt"
+
+
+@dataclass(frozen=True)
+class Flow:
+    """A study ready to be run: its runs by id, and the folder of the results.
+
+    ``runs`` of a study with rules are its trials. Everything behind them is made of the final runs,
+    whose study file ``selected`` is there once the checkpoint ``select`` has written it.
+    """
+
+    study: Study
+    runs: dict[str, Run]
+    results: str
+
+    @property
+    def selected(self) -> Path | None:
+        """The study file of the final runs; None for a study without rules."""
+        return selected_path(self.study, Path(self.results)) if self.study.trials else None
+
+    @property
+    def is_chosen(self) -> bool:
+        """Whether there is a study file of final runs."""
+        return self.selected is not None and self.selected.is_file()
+
+    @property
+    def final_runs(self) -> dict[str, Run]:
+        """The final runs that trials have chosen; none before they are known."""
+        if self.selected is None or not self.is_chosen:
+            return {}
+        return _final_runs(self.selected, self.selected.stat().st_mtime_ns)
+
+    @property
+    def folder(self) -> str:
+        """The folder of everything derived for the study, or for its final runs."""
+        path = self.selected
+        return (Path(self.results) / (path.stem if path else self.study.name)).as_posix()
+
+    def asked_in(self, results: str | Path) -> str:
+        """Return the arguments of verbs for a shell: the study as it is asked for, and results."""
+        path = self.study.path
+        by_name = any(path.parent.resolve() == folder.resolve() for folder in config_folders())
+        return shlex.join([path.stem if by_name else path.as_posix(), "--results", str(results)])
+
+    def arguments_in(self, results: str | Path) -> str:
+        """Return the same arguments of verbs that are about the final runs, where there are any."""
+        if self.selected is None:
+            return self.asked_in(results)
+        return shlex.join([self.selected.as_posix(), "--results", str(results)])
+
+    @property
+    def arguments(self) -> str:
+        """The arguments of verbs: the study, or that of its final runs, and the results folder."""
+        return self.arguments_in(self.results)
+
+    @property
+    def imported(self) -> list[str]:
+        """The arguments of each study whose runs go to MLflow."""
+        return [self.asked_in(self.results), *([self.arguments] if self.is_chosen else [])]
+
+    @property
+    def later(self) -> int:
+        """The number of final runs to train while it is not known which they are."""
+        trials, results = self.study.trials, Path(self.results)
+        if trials is None or is_current(self.study, results):
+            return 0
+        folders = (results / run.spec.folder for run in self.final_runs.values())
+        return max(0, trials.final_runs - sum((folder / RESULT).is_file() for folder in folders))
+
+    @property
+    def count(self) -> int:
+        """The number of runs, those that are not known yet included."""
+        trials = self.study.trials
+        if trials is None or is_current(self.study, Path(self.results)):
+            return len(self.runs) + len(self.final_runs)
+        return len(self.runs) + trials.final_runs
+
+    @property
+    def reported(self) -> Study:
+        """The study that the last words are about: of the final runs, once they are known."""
+        return load_study(self.selected) if self.selected and self.is_chosen else self.study
+
+    def run(self, run_id: str) -> Run:
+        """Return one run."""
+        return self.runs.get(run_id) or self.final_runs[run_id]
+
+    def files(self, name: str) -> list[str]:
+        """Return the path of file ``name`` of every run that the report is made of."""
+        return self.paths(self.final_runs if self.study.trials else self.runs, name)
+
+    def paths(self, runs: Collection[str], name: str) -> list[str]:
+        """Return the path of file ``name`` of these runs.
+
+        Runs that were finished before training wrote such a file are left out.
+        """
+        folders = [f"{self.results}/runs/{run}" for run in runs]
+        return [
+            f"{folder}/{name}"
+            for folder in folders
+            if not os.path.exists(f"{folder}/{RESULT}") or os.path.exists(f"{folder}/{name}")
+        ]
+
+    def data(self, step: str, papers: Collection[str] | None = None) -> list[str]:
+        """Return the data files that a step reads of ``papers`` (keys), or those of the study."""
+        named = named_papers(self.study.references.published) if papers is None else papers
+        return [path.as_posix() for path in data_files(step, named)]
+
+    @property
+    def tables_of_trials(self) -> list[str]:
+        """The tables of the trials that chose the study's settings."""
+        trials = self.study.name if self.study.trials else self.study.references.trials
+        return [f"{self.results}/{trials}/{name}" for name in TABLES if trials]
+
+    @property
+    def frozen(self) -> list[str]:
+        """The file of the study's frozen runs, once there is one."""
+        path = self.study.references.frozen
+        return [path] if path and Path(path).is_file() else []
+
+    def settle(self) -> None:
+        """Remove what says that a step failed, and a selection that follows from other trials."""
+        for name, says_failed in ((IMPORTED, False), (FAILED, True)):
+            path = Path(self.folder, name)
+            if path.is_file() and bool(path.stat().st_size) == says_failed:
+                path.unlink()
+        if self.selected and self.is_chosen and not is_current(self.study, Path(self.results)):
+            (self.selected.parent / SELECTION).unlink(missing_ok=True)
+
+    def analysed(self, without: Sequence[str] = ()) -> list[str]:
+        """Return the analyses below the study's folder, each with a digest of its files."""
+        found = []
+        for folder in sorted(Path(self.folder).glob("analyses/*/")):
+            digest = hashlib.sha256()
+            for path in sorted(path for path in folder.iterdir() if path.is_file()):
+                digest.update(os.fsencode(path.name) + b"\0" + path.read_bytes())
+            if (folder / "summary.json").exists() and folder.name not in without:
+                found.append(f"{folder.name} {digest.hexdigest()[:16]}")
+        return found
+
+    def attempt(self, *verb: str) -> None:
+        """Run a verb whose failure must not stop the workflow; show its errors alone.
+
+        Verbs about final runs wait until these are known.
+        """
+        if verb[0] == "track":
+            asked = self.imported
+        else:
+            asked = [self.arguments] if self.selected is None or self.is_chosen else []
+        for arguments in asked:
+            command = [sys.executable, "-m", "benchmark", *verb, *shlex.split(arguments)]
+            done = subprocess.run(command, check=False, stdout=subprocess.DEVNULL)
+            if done.returncode:
+                print(f"'{' '.join(verb)}' ended with status {done.returncode}", file=sys.stderr)
+
+
+@cache
+def _final_runs(path: Path, _: int) -> dict[str, Run]:
+    return expand(load_study(path))
+
+
+def load_flow(config: Mapping[str, Any], configfiles: Sequence[Any] = ()) -> Flow:
+    """Return the flow of Snakemake's ``config``; raise ConfigError with all problems of the study.
+
+    config          {"study": name or path, "results": folder, "dataset": another that the study's
+                    rules allow}, all optional; or a whole study file, given with --configfile
+    configfiles     the paths given with --configfile
+    """
+    own_file = "blocks" in config and bool(configfiles)
+    problems = _misread(config)
+    unknown = ", ".join(sorted(map(str, set(config) - set(SETTINGS))))
+    if unknown and not own_file:
+        problems.insert(0, f"unknown setting {unknown}; allowed: {', '.join(SETTINGS)}")
+    if problems:
+        raise ConfigError("workflow configuration", problems)
+    asked = config.get("study", DEFAULT_STUDY)
+    if own_file:  # which --config must not change
+        path = Path(str(configfiles[-1]))
+        written = read_document(path).data
+        changed = [str(key) for key in config if config[key] != written.get(key)]
+        changed = [key for key in changed if key not in SETTINGS]
+        if changed or asked != written.get("study"):
+            words = f"a study cannot be changed with --config ({', '.join(changed) or 'study'})"
+            raise ConfigError(str(path), [f"{words}; write another study file instead"])
+        asked = str(path)
+    if dataset := config.get("dataset"):
+        asked = name_on(asked, dataset)
+    results = Path(config.get("results", RESULTS))
+    study = load_study(asked, results)
+    os.environ[STUDY.name] = study.name
+    return Flow(study, expand(study), results.as_posix())
+
+
+def _misread(config: Mapping[str, Any]) -> list[str]:
+    """Return what is wrong with the values of settings."""
+    problems = []
+    for key in SETTINGS:
+        value = config.get(key, "")
+        if not isinstance(value, str):  # Snakemake has read 1.10 as 1.1: what was typed is lost
+            problems.append(
+                f"{key} was read as the {type(value).__name__} {value!r}, not as a name; "
+                f"write {key}=./NAME, or use 'python -m benchmark run'"
+            )
+        elif set(value) & set("{}"):
+            problems.append(f"{key}={value} has braces, which Snakemake takes for wildcards")
+        elif key == "results" and "://" in value:
+            problems.append(f"results={value} is a URL; name a folder on this machine")
+        elif key == "results" and Path(value).is_file():
+            problems.append(f"results={value} is a file; choose another place")
+    return problems
+
+
+def or_end(load: Callable[[], T]) -> T:
+    """Return ``load()``; end the program with the message alone when something is wrong."""
+    try:
+        return load()
+    except BenchmarkError as error:
+        sys.exit(print_error(error))

@@ -1,0 +1,1 @@
+"""Training and evaluation of one run: from spec.json to result.json."""

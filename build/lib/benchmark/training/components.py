@@ -1,0 +1,145 @@
+"""Everything that a run needs, made from its specification and reproducible from its seed."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn.modules.batchnorm import _BatchNorm
+
+from benchmark.core import provenance
+from benchmark.core.code_version import code_version
+from benchmark.core.errors import ConfigError, Problem
+from benchmark.core.recipe import (
+    UNTRAINED,
+    Recipe,
+    SamplerConfig,
+    check_recipe,
+    memory_problem,
+)
+from benchmark.core.records import RunSpec
+from benchmark.core.seeding import derive
+from benchmark.datasets import load_dataset
+from benchmark.datasets.base import Dataset, ImageSet
+from benchmark.input.samplers import Sampler, create_sampler
+from benchmark.input.tensors import Input, create_input
+from benchmark.losses import LOSSES, create_loss
+from benchmark.losses.base import Loss
+from benchmark.models import EmbeddingModel, create_model
+from benchmark.training.evaluate import Evaluator
+from benchmark.training.features import FrozenFeatures
+from benchmark.training.state import Identity
+
+
+@dataclass(frozen=True)
+class Components:
+    """The components of one run; labels (N,) of the training images are 0 to C - 1.
+
+    A loss with levels of relevance gets labels (N, 2), class and category, where there are any.
+    """
+
+    spec: RunSpec
+    device: torch.device
+    dataset: Dataset
+    labels: torch.Tensor
+    sampler: Sampler
+    train_input: Input
+    model: EmbeddingModel
+    loss: Loss
+    evaluator: Evaluator
+
+    @property
+    def recipe(self) -> Recipe:
+        return self.spec.recipe
+
+    def identity(self) -> Identity:
+        """Return what decides the numbers of this run."""
+        platform, content = provenance.platform_label(), self.dataset.fingerprint
+        return Identity(self.spec.digest, code_version(), content, platform)
+
+
+def build_components(
+    spec: RunSpec, device: torch.device, report: Callable[[str], None] = print
+) -> Components:
+    """Return the components of ``spec``; raise ConfigError or DataError with what to change.
+
+    ``report`` gets the progress of the features of a frozen backbone, and may raise to stop.
+    """
+    recipe, loss_facts = spec.recipe, LOSSES[spec.loss.name].facts
+    problem = memory_problem(recipe, spec.loss.name, loss_facts["accepts_references"])
+    problems = check_recipe(recipe) + ([Problem(problem, "memory.size")] if problem else [])
+    if spec.loss.name == UNTRAINED and recipe.training.epochs:
+        words = f"is {recipe.training.epochs}; '{UNTRAINED}' trains nothing: give 0, or a loss"
+        problems.append(Problem(words, "training.epochs"))
+    if problems:
+        raise ConfigError(spec.run_id, problems)
+    dataset = load_dataset(spec.dataset.name, spec.dataset.params)
+    train = dataset.train
+    labels = torch.unique(torch.from_numpy(train.labels), return_inverse=True)[1]
+    if not len(train) and recipe.training.epochs:
+        words = f"'{spec.dataset.name}' has no training images; give 0"
+        raise ConfigError(spec.run_id, [Problem(words, "training.epochs")])
+    chosen = recipe.sampler if len(train) else SamplerConfig(name="random")
+    sampler = create_sampler(
+        chosen.name,
+        chosen.params,
+        labels=train.labels,
+        categories=train.categories,
+        batch_size=spec.batch_size,
+        seed=spec.seed_of("order"),
+    )
+    if recipe.model.freeze_backbone and sampler.pooled:
+        words = f"'{recipe.sampler.name}' embeds images anew each epoch, which a frozen backbone "
+        words += "does once (model.freeze_backbone); give another sampler"
+        raise ConfigError(spec.run_id, [Problem(words, "sampler.name")])
+    # torch's annotations of ``to`` leave the memory format out
+    place: dict[str, Any] = {"device": device, "memory_format": torch.channels_last}
+    model = create_model(recipe.model, spec.seed_of("weights")).to(**place)
+    check_micro_batch(model, recipe.training.micro_batch, spec.batch_size)
+    loss = create_loss(
+        spec.loss.name,
+        embedding_dim=model.embedding_dim,
+        num_classes=len(torch.unique(labels)),
+        seed=derive(spec.seed_of("weights"), "proxies"),
+        **spec.loss.params,
+    ).to(device)
+    if getattr(loss, "hierarchical", False) and train.categories is not None:
+        labels = torch.stack([labels, torch.from_numpy(train.categories)], dim=1)
+    make_input: Callable[[ImageSet], Input]
+    if recipe.model.freeze_backbone:
+        make_input = FrozenFeatures(
+            model.take_backbone(), dataset.images_fingerprint, recipe, device, report
+        )
+    else:
+        make_input = partial(create_input, config=recipe.input, channels=recipe.model.channels)
+    return Components(
+        spec=spec,
+        device=device,
+        dataset=dataset,
+        labels=labels,
+        sampler=sampler,
+        train_input=make_input(train),
+        model=model,
+        loss=loss,
+        evaluator=Evaluator(dataset, make_input, recipe.evaluation, model.embedding_dim),
+    )
+
+
+def check_micro_batch(model: nn.Module, micro_batch: int | None, batch_size: int) -> None:
+    """Raise ConfigError where batch norms would see parts in place of the batch.
+
+    They would normalise with other statistics, so that the gradient would be that of another
+    network than the recipe's.
+    """
+    if micro_batch is None or micro_batch >= batch_size:
+        return
+    count = sum(isinstance(layer, _BatchNorm) and layer.training for layer in model.modules())
+    if count:
+        problem = (
+            f"micro_batch  {micro_batch} splits batches of {batch_size}, and {count} batch norms "
+            "of this network use the statistics of what they are given; set "
+            "model.freeze_batch_norm: true, or micro_batch: null"
+        )
+        raise ConfigError("recipe section training", [problem])

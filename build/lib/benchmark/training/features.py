@@ -1,0 +1,143 @@
+"""Features of a frozen backbone, computed once for all runs that need them.
+
+They lie in ``BENCHMARK_CACHE`` below a digest of everything that decides their bits: weights,
+images and how they are shown, the code between them, packages, machine and threads. Runs that start
+at the same time share the work: each computes the parts that no other is computing.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import torch
+from filelock import FileLock, Timeout
+
+from benchmark.core import provenance
+from benchmark.core.code_version import version_of
+from benchmark.core.environment import cache_folder
+from benchmark.core.files import replacing
+from benchmark.core.recipe import Recipe
+from benchmark.datasets.base import ImageSet, fingerprint_of
+from benchmark.input.tensors import Input, create_input
+from benchmark.models.embedding import FrozenBackbone
+from benchmark.training.evaluate import embed_images
+
+PART = 2048  # images of a file
+BATCH = 64  # images of a forward pass: the same for all recipes, since it may change the last bits
+WAIT = 10.0  # seconds
+CODE = ("input", "models", "datasets/io", "training/features.py", "core/recipe.py")
+PACKAGES = ("torch", "torchvision", "timm", "numpy", "pillow")
+
+
+class FeatureInput(Input):
+    """Hands out rows of features (N, F) in place of images."""
+
+    def __init__(self, features: torch.Tensor):
+        self._features = features
+
+    def train_batches(
+        self, batches: Sequence[np.ndarray], seed: int, epoch: int, start: int = 0
+    ) -> Iterator[torch.Tensor]:
+        """Yield the features (B, F) of ``batches[start:]``."""
+        for numbers in batches[start:]:
+            yield self._features.index_select(0, torch.from_numpy(numbers))
+
+    def eval_batches(self, batch_size: int, scale: float = 1.0) -> Iterator[torch.Tensor]:
+        """Yield all features in order; they have no sides to scale."""
+        yield from self._features.split(batch_size)
+
+
+class FrozenFeatures:
+    """Makes the input of an image set: the features that a frozen backbone gives it."""
+
+    def __init__(
+        self,
+        backbone: FrozenBackbone,
+        images_fingerprint: str,
+        recipe: Recipe,
+        device: torch.device,
+        report: Callable[[str], None],
+    ):
+        """``report`` gets a line for each part that was computed, and may raise to stop."""
+        self.backbone, self.recipe, self.device = backbone, recipe, device
+        self._report = report
+        self._known: dict[int, torch.Tensor] = {}
+        versions = provenance.packages()
+        hardware = provenance.hardware()
+        self._decided_by = {
+            "weights": backbone.digest,
+            "model": [recipe.model.backbone, recipe.model.pooling, recipe.model.channels],
+            "view": {**asdict(recipe.input), "workers": None},
+            "images": images_fingerprint,
+            "code": version_of(*CODE),
+            "packages": {name: versions.get(name) for name in PACKAGES},
+            "platform": provenance.platform_label(),
+            "machine": [hardware.cpu, *hardware.gpus, provenance.instructions()],
+            "threads": recipe.training.threads,
+            "sizes": [PART, BATCH],
+        }
+
+    def __call__(self, image_set: ImageSet) -> FeatureInput:
+        """Return the input of ``image_set``; a part of a set takes its rows of the whole set's."""
+        whole, numbers = image_set.origin or (image_set, np.arange(len(image_set)))
+        if id(whole) not in self._known:
+            self._known[id(whole)] = self._features(whole)
+        return FeatureInput(self._known[id(whole)][torch.from_numpy(numbers)])
+
+    def _features(self, image_set: ImageSet) -> torch.Tensor:
+        """Return the features (N, F) of a set, from the cache as far as it is there."""
+        folder = self._folder(image_set)
+        starts = range(0, len(image_set), PART)
+        found: dict[int, np.ndarray] = {}
+        patience = 0.0  # for a part that another run computes: none while others are free
+        while len(found) < len(starts):
+            before = len(found)
+            for number, start in enumerate(starts):
+                if number not in found:
+                    part = image_set.part(np.arange(start, min(start + PART, len(image_set))))
+                    rows = self._part(folder / f"{number:05d}.npz", part, patience)
+                    if rows is not None:
+                        found[number] = rows
+            patience = WAIT if len(found) == before else 0.0
+            if patience:
+                self._report("waiting for another run that computes features")
+        if not found:
+            return torch.empty(0, 0)
+        return torch.from_numpy(np.concatenate([found[number] for number in sorted(found)]))
+
+    def _folder(self, image_set: ImageSet) -> Path:
+        pixels = [] if image_set.pixels is None else [image_set.pixels]
+        content = fingerprint_of("\n".join(image_set.names), image_set.labels, *pixels)
+        decided_by = json.dumps({**self._decided_by, "set": content}, sort_keys=True)
+        return cache_folder() / "features" / fingerprint_of(decided_by)
+
+    def _part(self, path: Path, images: ImageSet, patience: float) -> np.ndarray | None:
+        """Return the features of a part; None while another run computes them."""
+        rows = _read(path)
+        if rows is not None:
+            return rows
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with FileLock(path.with_suffix(".lock"), timeout=patience):
+                rows = _read(path)
+                return self._compute(path, images) if rows is None else rows
+        except Timeout:
+            return None
+
+    def _compute(self, path: Path, images: ImageSet) -> np.ndarray:
+        view = create_input(images, self.recipe.input, self.recipe.model.channels)
+        features = embed_images(self.backbone, view, len(images), BATCH, self.device)
+        with replacing(path) as temporary, open(temporary, "wb") as stream:
+            np.savez(stream, features=features)
+        self._report(f"computed the features of {len(images):,} images")
+        return features
+
+
+def _read(path: Path) -> np.ndarray | None:
+    """Return the features (N, F) in a file; None where it is missing."""
+    if not path.exists():
+        return None
+    with np.load(path) as arrays:
+        return arrays["features"]

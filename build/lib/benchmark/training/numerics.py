@@ -1,0 +1,96 @@
+"""Where and how a run computes: device, threads, precision, optimiser, learning rate.
+
+Schedules are pure functions of progress: resuming needs no state of them.
+"""
+
+import contextlib
+import math
+import os
+from typing import Any
+
+import torch
+from torch import nn
+
+from benchmark.core.recipe import OptimizerConfig, ScheduleConfig, TrainingConfig
+from benchmark.models import EmbeddingModel
+
+AUTOCAST = {"float32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
+OPTIMIZERS = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
+ONE_CYCLE_START = 1 / 25
+ONE_CYCLE_END = 1e-4
+
+
+def prepare_numerics(config: TrainingConfig) -> torch.device:
+    """Set threads and determinism for this process; returns the device to compute on.
+
+    Deterministic mode pins: deterministic torch kernels, cuDNN autotuning off, TF32 off, and a
+    fixed cuBLAS workspace (without which cuBLAS may change its order of summation between streams).
+    Torch would also fill every new tensor with NaN, a seventh of a step's time; kernels that write
+    all of their output, as those here do, are none the safer for it.
+    """
+    torch.set_num_threads(config.threads)
+    if config.deterministic:
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+        torch.use_deterministic_algorithms(True)
+        settings: Any = torch.utils.deterministic  # its annotations leave the property out
+        settings.fill_uninitialized_memory = False
+        torch.backends.cudnn.benchmark = False
+        torch.backends.cuda.matmul.allow_tf32 = False
+        torch.backends.cudnn.allow_tf32 = False
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def autocast(config: TrainingConfig, device: torch.device) -> contextlib.AbstractContextManager:
+    """Return the autocast context of the recipe's precision; on a CPU everything stays float32."""
+    dtype = AUTOCAST[config.precision]
+    if dtype is None or device.type != "cuda":
+        return contextlib.nullcontext()
+    return torch.autocast("cuda", dtype=dtype)
+
+
+def grad_scaler(config: TrainingConfig, device: torch.device) -> torch.amp.GradScaler:
+    """Return a gradient scaler that is active for float16 on CUDA only."""
+    return torch.amp.GradScaler(enabled=config.precision == "float16" and device.type == "cuda")
+
+
+def create_optimizer(
+    config: OptimizerConfig, model: EmbeddingModel, loss: nn.Module
+) -> torch.optim.Optimizer:
+    """Return Adam or AdamW; parameters of the loss (proxies) learn at the head's rate."""
+    groups = list(model.parameter_groups(config.head_lr_multiplier, config.layer_decay))
+    proxies = [parameter for parameter in loss.parameters() if parameter.requires_grad]
+    if proxies:
+        groups.append({"params": proxies, "lr_multiplier": config.head_lr_multiplier})
+    groups = groups or [{"params": []}]  # of a network without head that is only evaluated
+    return OPTIMIZERS[config.name](
+        groups, lr=config.lr, weight_decay=config.weight_decay, fused=True
+    )
+
+
+def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+    """Set the rate of every group to ``rate`` times the group's ``lr_multiplier``."""
+    for group in optimizer.param_groups:
+        group["lr"] = rate * group.get("lr_multiplier", 1.0)
+
+
+def learning_rate_factor(config: ScheduleConfig, epoch: int, share: float, epochs: int) -> float:
+    """Return the multiple of the optimiser's rate at ``share`` (0 to 1) of epoch ``epoch``, from 0.
+
+    ``step`` multiplies by gamma after each milestone; ``linear`` falls to 0 at the end;
+    ``one_cycle`` rises along a cosine from 1/25 to 1 at ``peak_at`` of the training and falls along
+    a cosine to 1e-4.
+    """
+    done = epoch + share
+    warmup = min(1.0, done / config.warmup_epochs) if config.warmup_epochs else 1.0
+    shape, peak = 1.0, config.peak_at
+    if config.name == "step":
+        shape = config.gamma ** sum(epoch >= milestone for milestone in config.milestones)
+    elif config.name == "linear":
+        shape = 1.0 - done / epochs
+    elif config.name == "one_cycle":
+        if done / epochs < peak:
+            start, end, passed = ONE_CYCLE_START, 1.0, done / epochs / peak
+        else:
+            start, end, passed = 1.0, ONE_CYCLE_END, (done / epochs - peak) / (1.0 - peak)
+        shape = end + (start - end) * 0.5 * (1.0 + math.cos(math.pi * passed))
+    return warmup * shape

@@ -1,0 +1,99 @@
+"""Where a run can be followed: a bar on a terminal, lines in a log, a tracking server.
+
+MLflow is never imported here, and nothing that a server does, or fails to do, reaches the training.
+A run is logged while it trains where MLFLOW_TRACKING_URI is the address of a server, and
+BENCHMARK_STUDY, which the workflow sets, the experiment that it belongs to. A local store gets its
+runs from the import alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from tqdm import tqdm
+
+from benchmark.core.environment import STUDY, TRACKING_URI, is_server
+from benchmark.core.results import EpochRecord
+
+HEADLINES = ("recall_at_1", "map_at_r")  # of what is measured, what a line shows
+LOGGER = "benchmark.runs.tracking"  # by name: training imports nothing of the runs' side
+AFTERWARDS, SMALL_SHARE = 5.0, 0.03  # seconds, and share of a run, to wait for it at most
+
+
+class Progress:
+    """Shows steps on a terminal and one line per epoch everywhere."""
+
+    def __init__(self, title: str, epochs: int):
+        self.title = title
+        self.epochs = epochs
+        self._bar: tqdm | None = None
+
+    def say(self, text: str) -> None:
+        """Print one line."""
+        tqdm.write(f"{self.title}  {text}", file=sys.stdout)
+        sys.stdout.flush()
+
+    def start_epoch(self, epoch: int, steps: int, start: int) -> None:
+        """Open the bar of one epoch (from 0), at step ``start`` of ``steps``."""
+        if sys.stderr.isatty():
+            label = f"epoch {epoch + 1}/{self.epochs}"
+            self._bar = tqdm(total=steps, initial=start, desc=label, leave=False, unit="batch")
+
+    def step(self) -> None:
+        """Move the bar by one step."""
+        if self._bar is not None:
+            self._bar.update()
+
+    def close(self) -> None:
+        """Close the bar."""
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+
+    def finish_epoch(self, record: EpochRecord, seconds_left: float) -> None:
+        """Print the line of a finished epoch."""
+        self.close()
+        scores = [
+            f"{split} {metric} {100 * value:.2f}"
+            for split, metrics in (record.evaluation or {}).items()
+            for metric, value in metrics.items()
+            if metric in HEADLINES
+            or not metrics.keys() & set(HEADLINES)  # landmarks are scored by mAP alone
+        ]
+        if record.loss is None:
+            self.say("  ".join(["not trained", *scores]))
+            return
+        parts = [
+            f"epoch {record.epoch}/{self.epochs}",
+            f"loss {record.loss:.5f}",
+            *scores,
+            f"{record.images_per_second:.0f} images/s",
+            f"loss {record.loss_ms:.2f} ms/step",
+            f"about {seconds_left:.0f} s left",
+        ]
+        self.say("  ".join(parts))
+
+
+@contextlib.contextmanager
+def logged_live(spec: Path, out: Path) -> Iterator[None]:
+    """Have a process of its own send what appears in ``out`` to the tracking server, if any.
+
+    The end of a pipe tells it that the run is over; after 5 s more it ends.
+    """
+    study, started = STUDY.value(), time.monotonic()
+    if not study or not is_server(TRACKING_URI.value()):
+        yield
+        return
+    command = [sys.executable, "-m", LOGGER, study, str(spec), str(out)]
+    logger = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
+    try:
+        yield
+    finally:
+        lasted = time.monotonic() - started
+        with contextlib.suppress(subprocess.TimeoutExpired):  # a cluster would end it with the run
+            logger.communicate(timeout=min(AFTERWARDS, SMALL_SHARE * lasted))

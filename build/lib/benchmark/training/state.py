@@ -1,0 +1,195 @@
+"""What a run knows about itself between two steps, and its checkpoint.
+
+The checkpoint is rolling: the whole state of a run, written atomically, read without code.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import pickle
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from benchmark.core.files import replacing
+from benchmark.core.records import STATE
+from benchmark.core.results import BatchStream, EpochRecord, Scores, Timing
+
+HASHED_BATCHES = 50
+CHECKPOINT = f"{STATE}/checkpoint.pt"
+
+
+@dataclass
+class RunState:
+    """Position and history of a run; plain values only, so that it fits a weights-only checkpoint.
+
+    epoch, position     the next step: epoch (from 0) and its place in the epoch
+    step                optimiser steps done
+    images_forward      training images that went through the network, each pass counted
+    images_backward     training images that gave a gradient
+    losses              the loss of every step of the epoch under way
+    mined               the batches of the epoch under way, where they were mined
+    records             the finished epochs
+    batch_digests       digests of the first batches, for the matched-pairs check
+    machines            models of the machines that took part, first one first
+    package_digests     digests of the packages' versions that took part, first one first
+    """
+
+    epoch: int = 0
+    position: int = 0
+    step: int = 0
+    losses: list[float] = field(default_factory=list)
+    mined: list[list[int]] = field(default_factory=list)
+    records: list[EpochRecord] = field(default_factory=list)
+    batch_digests: list[str] = field(default_factory=list)
+    epoch_seconds: float = 0.0
+    epoch_loss_seconds: float = 0.0
+    epoch_images: int = 0
+    images_forward: int = 0
+    images_backward: int = 0
+    train_seconds: float = 0.0
+    eval_seconds: float = 0.0
+    total_seconds: float = 0.0
+    resumed: int = 0
+    machines: list[str] = field(default_factory=list)
+    package_digests: list[str] = field(default_factory=list)
+
+    def continuing(self, before: RunState) -> RunState:
+        """Return the state of an earlier attempt, with machine and packages of this one added."""
+        before.machines = [*dict.fromkeys(before.machines + self.machines)]
+        before.package_digests = [*dict.fromkeys(before.package_digests + self.package_digests)]
+        before.resumed += 1
+        return before
+
+    def count_step(self, images: int, seconds: float, passes: int) -> None:
+        """Add one step of the epoch under way, with forward ``passes`` of each image."""
+        self.images_forward += passes * images
+        self.images_backward += images
+        self.step += 1
+        self.position += 1
+        self.epoch_images += images
+        self.epoch_seconds += seconds
+
+    def count_mining(self, batches: list[np.ndarray], images: int, seconds: float) -> None:
+        """Keep the batches of the epoch under way, for which so many images were embedded."""
+        self.mined = [batch.tolist() for batch in batches]
+        self.images_forward += images
+        self.epoch_seconds += seconds
+
+    def hash_batch(self, indices: np.ndarray, images: torch.Tensor) -> None:
+        """Note the digest of one of the first batches: which images, in which augmented form."""
+        if len(self.batch_digests) >= HASHED_BATCHES:
+            return
+        content = hashlib.sha256(np.ascontiguousarray(indices, dtype=np.int64).tobytes())
+        content.update(images.detach().cpu().contiguous().numpy().tobytes())
+        self.batch_digests.append(content.hexdigest())
+
+    def batch_stream(self) -> BatchStream:
+        """Return the digest, equal for every run with the same data, seed and batch size."""
+        joined = "".join(self.batch_digests).encode()
+        return BatchStream(len(self.batch_digests), hashlib.sha256(joined).hexdigest())
+
+    def before_training(self, evaluation: Scores) -> EpochRecord:
+        """Note the scores of the network as it starts, as epoch 0; return the record."""
+        nothing = dict.fromkeys(("learning_rate", "images_per_second", "loss_ms", "seconds"), 0.0)
+        self.records.append(EpochRecord(0, 0, None, **nothing, evaluation=evaluation))
+        return self.records[-1]
+
+    def finish_epoch(self, learning_rate: float, evaluation: Scores | None) -> EpochRecord:
+        """Close the epoch under way; return its record."""
+        steps, seconds = max(len(self.losses), 1), self.epoch_seconds
+        record = EpochRecord(
+            epoch=self.epoch + 1,
+            step=self.step,
+            loss=sum(self.losses) / steps,
+            learning_rate=learning_rate,
+            images_per_second=self.epoch_images / seconds if seconds else 0.0,
+            loss_ms=1000.0 * self.epoch_loss_seconds / steps,
+            seconds=seconds,
+            evaluation=evaluation,
+        )
+        self.records.append(record)
+        self.train_seconds += seconds
+        self.epoch, self.position, self.losses, self.mined = self.epoch + 1, 0, [], []
+        self.epoch_seconds, self.epoch_loss_seconds, self.epoch_images = 0.0, 0.0, 0
+        return record
+
+    def timing(self, startup: float, total: float) -> Timing:
+        """Return what the run took, given the seconds of start-up and of all attempts."""
+        images = sum(record.images_per_second * record.seconds for record in self.records)
+        seconds = sum(record.seconds for record in self.records)
+        return Timing(
+            startup_seconds=startup,
+            train_seconds=self.train_seconds,
+            eval_seconds=self.eval_seconds,
+            total_seconds=startup + total,
+            images_per_second=images / seconds if seconds else 0.0,
+            loss_ms=sum(record.loss_ms for record in self.records) / max(len(self.records), 1),
+            resumed=self.resumed,
+            updates=self.step,
+            images_forward=self.images_forward,
+            images_backward=self.images_backward,
+        )
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> RunState:
+        """Return the state in a checkpoint's content, which has other entries as well."""
+        own = {item.name: values[item.name] for item in dataclasses.fields(cls)}
+        return cls(**{**own, "records": [EpochRecord(**record) for record in own["records"]]})
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What decides the numbers of a run: a checkpoint of another identity is not continued."""
+
+    spec_digest: str
+    code_version: str
+    dataset_fingerprint: str
+    platform: str
+
+
+def save_checkpoint(folder: Path, identity: Identity, state: dict[str, Any]) -> None:
+    """Write ``state``: tensors and plain containers."""
+    with replacing(folder / CHECKPOINT) as temporary:
+        torch.save({"identity": dataclasses.asdict(identity), "state": state}, temporary)
+
+
+def load_checkpoint(folder: Path, identity: Identity) -> tuple[dict[str, Any] | None, str]:
+    """Return the state and a message; None when there is nothing that this run can continue from.
+
+    A checkpoint of another identity, or a file that torch cannot read, is left aside with a
+    message: starting over is always right, continuing from it never is. Tensors stay on the CPU:
+    the optimiser keeps its step counts where they are, and reads them there without waiting for a
+    GPU.
+    """
+    path = folder / CHECKPOINT
+    if not path.exists():
+        return None, ""
+    try:
+        content = torch.load(path, map_location="cpu", weights_only=True)
+    except (EOFError, RuntimeError, pickle.UnpicklingError):
+        return None, f"{CHECKPOINT} cannot be read; starting from the beginning"
+    saved, state = content["identity"], content["state"]
+    for key, value in dataclasses.asdict(identity).items():
+        if saved[key] != value:
+            reason = f"has {key.replace('_', ' ')} {saved[key]}, not {value}"
+            return None, f"{CHECKPOINT} {reason}; starting from the beginning"
+    return state, f"continuing at epoch {state['epoch'] + 1}, step {state['position']}"
+
+
+def remove_checkpoint(folder: Path) -> None:
+    """Delete the checkpoint of a finished run, and what a killed attempt left half-written.
+
+    The checkpoint's folder goes, too, when it is left empty.
+    """
+    path = folder / CHECKPOINT
+    half_written = ".*.????????"  # the names that ``replacing`` gives
+    for each in (path, *path.parent.glob(half_written), *folder.glob(half_written)):
+        each.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):  # it may hold other files, or be a link to another disk
+        path.parent.rmdir()

@@ -1,0 +1,352 @@
+"""One optimisation step: forward, loss on the embeddings, backward, update.
+
+A batch may go through in micro-batches, so that a batch of any size fits the memory of a few
+images (Revaud et al., ICCV 2019, section 3.3; Cakir et al., CVPR 2019, section 4.1): embed all
+images without keeping what the backward pass needs, differentiate the loss with respect to the
+embeddings, then embed again, one micro-batch after the other, and send each one's gradient into the
+network. It costs a second forward pass.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from benchmark.core.recipe import MemoryConfig, TrainingConfig
+from benchmark.core.seeding import derive
+from benchmark.losses.base import Loss
+from benchmark.training.components import Components
+from benchmark.training.numerics import autocast, create_optimizer, grad_scaler
+
+
+class DivergedError(Exception):
+    """The loss or an embedding stopped being a finite number: a result, not a failure."""
+
+
+@dataclass
+class Stepper:
+    """Takes optimisation steps; random numbers in a step are seeded by the step's number alone.
+
+    The loss is differentiated with respect to detached embeddings first, and the result is passed
+    into the network: the same gradient as one backward pass, and the loss's own cost can be
+    measured apart from the network's. Batches above ``config.micro_batch`` go through the
+    network in parts.
+    """
+
+    model: nn.Module
+    loss: Loss
+    optimizer: torch.optim.Optimizer
+    scaler: torch.amp.GradScaler
+    config: TrainingConfig
+    device: torch.device
+    seed: int
+    memory: Memory | None = None
+    _pending: list[torch.Tensor] = field(default_factory=list, init=False)
+
+    def __post_init__(self) -> None:
+        self._generator = torch.Generator(device=self.device)
+        self.stopwatch = Stopwatch(self.device)
+
+    @classmethod
+    def create(cls, components: Components) -> Stepper:
+        """Return the stepper of a run, with its optimiser and its memory."""
+        recipe, device = components.recipe, components.device
+        memory = None
+        if recipe.memory.size is not None:
+            width, dtype = components.model.embedding_dim, next(components.model.parameters()).dtype
+            memory = Memory(recipe.memory, components.labels, width, device, dtype)
+        return cls(
+            components.model,
+            components.loss,
+            create_optimizer(recipe.optimizer, components.model, components.loss),
+            grad_scaler(recipe.training, device),
+            recipe.training,
+            device,
+            components.spec.seed,
+            memory,
+        )
+
+    def __call__(
+        self,
+        images: torch.Tensor,
+        labels: torch.Tensor,
+        step: int,
+        remembered: np.ndarray | None = None,
+        reads: bool = True,
+    ) -> None:
+        """Take step number ``step`` on images (B, C, H, W) and labels (B,), both on the CPU.
+
+        ``remembered`` (B,): the numbers of the training images, when the memory takes part in the
+        step; ``reads``: whether the loss reads it, or it is only written. ``drain`` gives the loss.
+        """
+        seed = derive(self.seed, "step", step)
+        torch.manual_seed(seed)
+        self._generator.manual_seed(derive(self.seed, "loss", step))
+        labels = self._for_loss(labels)
+        self.optimizer.zero_grad(set_to_none=True)
+        if size := self._images_at_once(len(images)):
+            loss = self._step_by_groups(images, labels, size)
+        else:
+            embeddings, backward = self._forward(images, seed)
+            loss, gradient = self._differentiate(embeddings, labels, remembered, reads)
+            backward(gradient)
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+        self._pending.append(loss)
+
+    def _embed(self, images: torch.Tensor) -> torch.Tensor:
+        images = images.to(self.device, non_blocking=True)
+        with autocast(self.config, self.device):
+            return self.model(images)
+
+    def _forward(
+        self, images: torch.Tensor, seed: int
+    ) -> tuple[torch.Tensor, Callable[[torch.Tensor], None]]:
+        """Return embeddings (B, D), and what sends their gradient into the network.
+
+        Micro-batches give the embeddings without a graph, and go forward again to go backward.
+        """
+        size = self.config.micro_batch
+        if size is not None and self.passes(len(images)) > 1:
+            parts = [slice(start, start + size) for start in range(0, len(images), size)]
+
+            def embed(part: slice) -> torch.Tensor:
+                # both passes draw the same dropout and the like
+                torch.manual_seed(derive(seed, "part", part.start))
+                return self._embed(images[part])
+
+            def backward(gradient: torch.Tensor) -> None:
+                for part in parts:
+                    embed(part).backward(gradient[part])
+
+            with torch.no_grad():
+                return torch.cat([embed(part) for part in parts]), backward
+        embeddings = self._embed(images)
+        return embeddings, embeddings.backward
+
+    def _differentiate(
+        self,
+        embeddings: torch.Tensor,
+        labels: torch.Tensor,
+        remembered: np.ndarray | None = None,
+        reads: bool = False,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the loss, and the gradient (B, D) of the scaled loss at the embeddings.
+
+        That with respect to the loss's own parameters is added to them. The batch is written to the
+        memory, if that takes part, before or after the loss reads it.
+        """
+        leaves = embeddings.detach().requires_grad_()
+        memory = None if remembered is None else self.memory
+        images = np.empty(0, np.int64) if remembered is None else remembered
+        if memory is not None and memory.write_first:
+            memory.store(leaves, images)
+        with self.stopwatch.running():
+            with autocast(self.config, self.device):
+                if memory is not None and reads:
+                    others, other_labels = memory.references(images)
+                    pools = leaves, labels, others, self._for_loss(other_labels)
+                    value = self.loss.with_memory(*pools, generator=self._generator)
+                else:
+                    value = self.loss(leaves, labels, generator=self._generator)
+            self.scaler.scale(value).backward()
+        if memory is not None and not memory.write_first:
+            memory.store(leaves, images)
+        assert leaves.grad is not None  # given by backward
+        return value.detach(), leaves.grad
+
+    def passes(self, images: int) -> int:
+        """Return how often each of the images of a batch goes forward: twice in micro-batches."""
+        size = self.config.micro_batch
+        in_parts = size is not None and size < images
+        return 2 if in_parts and not self._images_at_once(images) else 1
+
+    def _images_at_once(self, images: int) -> int:
+        """Return how many images of a batch, in whole groups of the loss, take the step at a time.
+
+        0 where the loss knows no groups, or the batch goes through in one piece.
+        """
+        size, group = self.config.micro_batch, getattr(self.loss, "group", None)
+        if not group or size is None or size >= images or self.memory is not None:
+            return 0
+        return max(size // group, 1) * group
+
+    def _step_by_groups(
+        self, images: torch.Tensor, labels: torch.Tensor, size: int
+    ) -> torch.Tensor:
+        """Add the gradient of a batch part by part; return its loss, the mean over its groups."""
+        total = torch.zeros((), device=self.device)
+        for start in range(0, len(images), size):
+            part = slice(start, start + size)
+            embeddings, share = self._embed(images[part]), len(images[part]) / len(images)
+            loss, gradient = self._differentiate(embeddings, labels[part])
+            embeddings.backward(share * gradient)
+            total = total + share * loss
+        return total
+
+    def _for_loss(self, labels: torch.Tensor) -> torch.Tensor:
+        """Return labels where the loss takes them: on the CPU if it says so, else on the device."""
+        # a plugin's loss may be any module: it gets its labels beside the embeddings
+        if getattr(self.loss, "labels_on_cpu", False):
+            return labels
+        return labels.to(self.device, non_blocking=True)
+
+    def drain(self) -> list[float]:
+        """Return the losses of the steps since the last call, with one transfer for all."""
+        if not self._pending:
+            return []
+        values = torch.stack(self._pending).tolist()
+        self._pending.clear()
+        return values
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return everything that a resumed run needs, apart from its position."""
+        state = {name: part.state_dict() for name, part in self._stateful().items()}
+        return {**state, "memory": None if self.memory is None else self.memory.state_dict()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take over what ``state_dict`` gave."""
+        for name, part in self._stateful().items():
+            part.load_state_dict(state[name])
+        if self.memory is not None:
+            self.memory.load_state_dict(state["memory"])
+
+    def _stateful(self) -> dict[str, Any]:
+        names = ("model", "loss", "optimizer", "scaler")
+        return {name: getattr(self, name) for name in names}
+
+
+class Stopwatch:
+    """Sums the seconds inside ``with stopwatch.running()``: wall clock on a CPU, events on CUDA."""
+
+    def __init__(self, device: torch.device):
+        self._cuda = device.type == "cuda"
+        self._seconds = 0.0
+        self._events: list[tuple[torch.cuda.Event, torch.cuda.Event]] = []
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        """Time the block, without making the device wait for the clock."""
+        if self._cuda:
+            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            start.record()
+            yield
+            end.record()
+            self._events.append((start, end))
+        else:
+            started = time.perf_counter()
+            yield
+            self._seconds += time.perf_counter() - started
+
+    def drain(self) -> float:
+        """Return the seconds since the last call; on CUDA this waits for the device once."""
+        if self._events:
+            torch.cuda.synchronize()
+            self._seconds += sum(start.elapsed_time(end) for start, end in self._events) / 1000.0
+            self._events.clear()
+        seconds, self._seconds = self._seconds, 0.0
+        return seconds
+
+
+class Memory:
+    """Cross-batch memory (XBM): detached embeddings (size, D) of training images, on the device.
+
+    Wang et al., "Cross-Batch Memory for Embedding Learning", CVPR 2020. The networks of two steps
+    differ little, so that an embedding of some steps ago is nearly the one that the network would
+    give now, at no cost.
+
+    Keyed by image, each image holds one slot, which its next embedding overwrites; an image without
+    a slot takes the one that was written longest ago. First in, first out, every embedding takes
+    the slot written longest ago, so that an image may be there several times.
+    """
+
+    def __init__(
+        self,
+        config: MemoryConfig,
+        labels: torch.Tensor,
+        width: int,
+        device: torch.device,
+        dtype: torch.dtype = torch.float32,
+    ):
+        """Make an empty memory for images with ``labels`` (N,) and embeddings of ``width``."""
+        size = len(labels) if config.size is None or config.size == -1 else config.size
+        self._by_image = config.key == "image"
+        self.write_first = config.write_first
+        if self._by_image:
+            size = min(size, len(labels))
+        self._labels = labels
+        self._embeddings = torch.zeros(size, width, device=device, dtype=dtype)
+        self._images = np.full(size, -1)  # -1: empty
+        self._written = np.arange(-size, 0)  # when, in embeddings stored since the beginning
+
+    def __len__(self) -> int:
+        """Return the number of embeddings remembered."""
+        return int(np.count_nonzero(self._images >= 0))
+
+    def references(self, images: np.ndarray) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return embeddings (M, D), and labels (M,) on the CPU, that a step on ``images`` reads.
+
+        That is all where the batch was written first, else all but those ``images`` (B,): the batch
+        brings its own embeddings, and a stale copy of a query is no reference.
+        """
+        images = images[:0] if self.write_first else images
+        slots = np.flatnonzero((self._images >= 0) & ~np.isin(self._images, images))
+        rows = torch.from_numpy(slots).to(self._embeddings.device, non_blocking=True)
+        labels = self._labels[torch.from_numpy(self._images[slots])]
+        return self._embeddings.index_select(0, rows), labels
+
+    def store(self, embeddings: torch.Tensor, images: np.ndarray) -> None:
+        """Remember embeddings (B, D) of training images (B,), without their graph."""
+        chosen = np.arange(len(images))
+        if self._by_image:
+            # of an image that was drawn twice the later embedding counts
+            chosen = np.sort(len(images) - 1 - np.unique(images[::-1], return_index=True)[1])
+        chosen = chosen[-len(self._images) :]
+        images = images[chosen]
+        slots = self._slots_of(images) if self._by_image else _oldest(self._written, len(images))
+        device, dtype = self._embeddings.device, self._embeddings.dtype
+        rows, targets = (
+            torch.from_numpy(indices).to(device, non_blocking=True) for indices in (chosen, slots)
+        )
+        values = embeddings.detach().index_select(0, rows).to(dtype)
+        self._embeddings.index_copy_(0, targets, values)
+        self._images[slots] = images
+        self._written[slots] = self._written.max() + 1 + np.arange(len(slots))
+
+    def state_dict(self) -> dict[str, torch.Tensor]:
+        """Return everything that a resumed run needs, as tensors."""
+        images, written = torch.from_numpy(self._images), torch.from_numpy(self._written)
+        return {"embeddings": self._embeddings, "images": images, "written": written}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take over what ``state_dict`` gave."""
+        self._embeddings.copy_(state["embeddings"])
+        self._images[:] = state["images"].numpy()
+        self._written[:] = state["written"].numpy()
+
+    def _slots_of(self, images: np.ndarray) -> np.ndarray:
+        """Return the slots of distinct images: their own, or else the oldest of the others."""
+        # the last entry stands for the empty slots' image -1
+        slot_of = np.full(len(self._labels) + 1, -1)
+        slot_of[self._images] = np.arange(len(self._images))
+        slots = slot_of[images]
+        new = slots < 0
+        written = self._written.copy()
+        written[slots[~new]] = np.iinfo(written.dtype).max
+        slots[new] = _oldest(written, int(new.sum()))
+        return slots
+
+
+def _oldest(written: np.ndarray, count: int) -> np.ndarray:
+    """Return the ``count`` slots that were written longest ago, oldest first."""
+    oldest = np.arange(len(written))
+    if 0 < count < len(written):
+        oldest = np.argpartition(written, count - 1)[:count]
+    return oldest[np.argsort(written[oldest])][:count]

@@ -1,0 +1,164 @@
+"""Snakemake's ``--logger runs``: what a person wants to see of a study that is being trained.
+
+On a terminal one live line: runs done, running, left, and the time left. In a log one line for
+each finished run, with its score. Both print failures and warnings as they happen, and nothing
+else. Snakemake's own words are in its log file, ``.snakemake/log``; a dry run, ``--verbose``,
+``--quiet`` and ``--printshellcmds`` print them here as well.
+
+The Snakefile talks to this handler through log records with two extra attributes: ``study``
+(a ``StudyFacts``) before anything starts, and ``closing`` (True) on the last words.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from logging import INFO, WARNING, LogRecord
+from typing import Any
+
+from snakemake.logging import ColorizingTextHandler, DefaultFilter, DefaultFormatter
+from snakemake_interface_logger_plugins.base import LogHandlerBase
+from snakemake_interface_logger_plugins.common import LogEvent
+
+from snakemake_logger_plugin_runs.display import Display, Lines, LiveLine
+from snakemake_logger_plugin_runs.progress import Progress, StudyFacts
+
+__all__ = ["LogHandler", "StudyFacts"]
+
+TRAIN = "train"  # the rule whose jobs are runs
+# What Snakemake says of every workflow: this handler says it better, or nobody needs it.
+NOISE = (
+    "At least one job did not complete successfully",
+    "Exiting because a job execution failed",
+    "Assuming unrestricted shared filesystem usage",
+    "Building DAG of jobs",
+)
+NOTHING_TO_DO = "Nothing to be done"
+STOPPING = (
+    "Terminating processes on user request",
+    "Will exit after finishing currently running jobs",
+)
+
+
+class LogHandler(LogHandlerBase):
+    """Turns Snakemake's log records into a ``Display``."""
+
+    writes_to_stream = True
+    writes_to_file = False
+    has_filter = True
+    has_formatter = True
+    needs_rulegraph = False
+
+    def __post_init__(self) -> None:
+        asked = self.common_settings
+        self._plain = _own_words(asked) if _wants_own_words(asked) else None
+        live = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        self._display: Display = LiveLine() if live else Lines()
+        self._progress = Progress()
+        self._started = self._stopping = False
+
+    def emit(self, record: LogRecord) -> None:
+        """Show a record, or what it changes."""
+        try:
+            if self._plain is not None:
+                self._plain.handle(record)
+            else:
+                self._show(record)
+        except Exception:  # a broken display must not end a study
+            self.handleError(record)
+
+    def close(self) -> None:
+        """Leave the terminal clean."""
+        self._display.stop()
+        super().close()
+
+    def _show(self, record: LogRecord) -> None:
+        facts: dict[str, Any] = record.__dict__
+        event = facts.get("event")
+        if "study" in facts:
+            self._progress.study = facts["study"]
+        elif facts.get("closing"):
+            self._display.stop()
+            self._display.say(record.getMessage())
+        elif event == LogEvent.WORKFLOW_STARTED:
+            self._started = True
+        elif event == LogEvent.RUN_INFO:
+            self._progress.begin(facts["stats"].get(TRAIN, 0))
+            self._display.update(self._progress)
+        elif event == LogEvent.JOB_INFO:
+            self._job_started(facts)
+        elif event == LogEvent.JOB_FINISHED:
+            self._job_finished(facts["job_id"])
+        elif event == LogEvent.JOB_ERROR:
+            self._job_failed(facts)
+        elif event is None or event == LogEvent.ERROR:
+            self._message(record)
+
+    def _job_started(self, facts: dict[str, Any]) -> None:
+        if facts["rule_name"] == TRAIN:
+            self._progress.start_run(facts["jobid"], facts["wildcards"]["run"], facts["output"][0])
+        elif facts["shellcmd"]:
+            self._progress.step = facts["rule_name"]
+        self._display.update(self._progress)
+
+    def _job_finished(self, job: int) -> None:
+        if (run := self._progress.finish_run(job)) is not None:
+            self._display.finished(self._progress.describe(run))
+            self._display.update(self._progress)
+
+    def _job_failed(self, facts: dict[str, Any]) -> None:
+        run = self._progress.fail_run(facts["jobid"])
+        if self._stopping:
+            return  # it has saved its state, or was no run
+        name = run.name if run else facts["rule_name"]
+        reason = self._progress.reason(facts["log"], facts["rule_msg"])
+        self._display.say(f"failed: {name}: {reason}")
+        self._display.update(self._progress)
+
+    def _message(self, record: LogRecord) -> None:
+        message = record.getMessage()
+        if self._stopping or message.startswith(NOISE) or _follows_a_failure(record):
+            pass
+        elif message.startswith(STOPPING):
+            self._stopping = True
+            self._display.stop()
+            self._display.say(
+                "stopping: no more runs are started, those under way finish or save their state"
+            )
+        elif message.startswith(NOTHING_TO_DO):
+            study = self._progress.study
+            self._display.say(f"{message}\n{study.last_words(True)}" if study else message)
+        elif record.levelno >= WARNING or not self._started:
+            self._display.say(message)
+
+
+def _follows_a_failure(record: LogRecord) -> bool:
+    """Return whether the record repeats a failed job, which has its own event."""
+    return getattr(record, "exception", "") in ("RuleException", "CalledProcessError")
+
+
+def _wants_own_words(settings: Any) -> bool:
+    return bool(
+        settings.dryrun
+        or settings.verbose
+        or settings.quiet
+        or settings.printshellcmds
+        or settings.debug_dag
+    )
+
+
+def _own_words(settings: Any) -> ColorizingTextHandler:
+    handler = ColorizingTextHandler(
+        nocolor=settings.nocolor,
+        stream=sys.stdout if settings.stdout else sys.stderr,
+        formatter=DefaultFormatter(settings.quiet, settings.show_failed_logs),
+        filter=DefaultFilter(
+            settings.quiet,
+            settings.debug_dag,
+            settings.verbose,
+            settings.dryrun,
+            settings.printshellcmds,
+        ),
+    )
+    handler.setLevel(INFO if not (settings.verbose or settings.debug_dag) else 0)
+    return handler

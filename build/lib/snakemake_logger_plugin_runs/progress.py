@@ -1,0 +1,118 @@
+"""Which runs are under way and done, and what is said of each."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchmark.core.errors import RunError
+from benchmark.core.results import Result
+from benchmark.runs.folders import end_of_log, failure_in
+
+
+@dataclass(frozen=True)
+class StudyFacts:
+    """What is said of a study: the number of its runs, the headline's metric, and the last words.
+
+    ``last_words(finished)`` are called for where there is nothing to do: no hook runs then.
+    ``later`` of the runs are jobs only once others have finished.
+    """
+
+    runs: int
+    metric: str
+    last_words: Callable[[bool], str]
+    later: int = 0
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run under way: its id and the file its result is written to."""
+
+    name: str
+    result: Path
+
+
+@dataclass
+class Progress:
+    """The runs of one workflow, by the numbers of their jobs."""
+
+    study: StudyFacts | None = None
+    step: str = ""
+    total: int = 0
+    done: int = 0
+    failed: int = 0
+    running: dict[int, Run] = field(default_factory=dict)
+    _to_do: int = 0
+    _begun: float = 0.0
+    _last: float = 0.0
+
+    def begin(self, to_do: int) -> None:
+        """Take the number of runs to train; the study's others are done already."""
+        self._to_do = to_do = to_do + (self.study.later if self.study else 0)
+        self.total = self.study.runs if self.study else to_do
+        self.done = self.total - to_do
+        self._begun = time.monotonic()
+
+    def start_run(self, job: int, name: str, result: str) -> None:
+        """Note that a job trains a run."""
+        self.running[job] = Run(name, Path(result))
+
+    def finish_run(self, job: int) -> Run | None:
+        """Return the run of a finished job; None when the job is of another rule."""
+        run = self.running.pop(job, None)
+        if run is not None:
+            self.done += 1
+            self._last = time.monotonic()
+        return run
+
+    def fail_run(self, job: int) -> Run | None:
+        """Return the run of a failed job; None when the job is of another rule."""
+        run = self.running.pop(job, None)
+        self.failed += run is not None
+        return run
+
+    @property
+    def left(self) -> int:
+        """Return the number of runs that were not started yet."""
+        return self.total - self.done - self.failed - len(self.running)
+
+    def seconds_left(self) -> float | None:
+        """Return the expected seconds, from the runs finished so far; None before the first."""
+        finished = self._to_do - (self.total - self.done)
+        if finished <= 0:
+            return None
+        pace = (self._last - self._begun) / finished
+        return max(0.0, pace * (self.left + len(self.running)) - (time.monotonic() - self._last))
+
+    def describe(self, run: Run) -> str:
+        """Return the line of a finished run: its id, score, and how many runs are done."""
+        return f"{run.name}  {self._score(run)}  ({self.done} of {self.total})"
+
+    def _score(self, run: Run) -> str:
+        try:
+            result = Result.read(run.result)
+        except RunError as error:
+            return str(error)
+        if result.status != "ok":
+            return f"{result.status}: {result.reason}"
+        split, scores = next(iter(result.metrics.last.items()))  # "test", or the first protocol
+        metric = self.study.metric if self.study else ""
+        metric = metric if metric in scores else next(iter(scores))
+        return f"{'' if split == 'test' else f'{split} '}{metric} {scores[metric]:.4f}"
+
+    @staticmethod
+    def reason(logs: Sequence[str], message: str | None) -> str:
+        """Return why a job failed, and where its log lies.
+
+        The log says it best. ``message`` is Snakemake's: a job that a cluster refused or killed
+        has no word of its own.
+        """
+        message = " ".join((message or "").partition("sbatch call:")[0].split())
+        for log in filter(os.path.exists, logs):
+            lines = end_of_log(Path(log))
+            said = failure_in(lines) or message or (lines[-1].strip() if lines else "")
+            return f"{said or 'ended without a word'} (see {log})"
+        return message or "ended before it could write a log (see .snakemake/log)"
