@@ -168,11 +168,11 @@ class Document:
 
         A key without a line gets that of the nearest value around it.
         """
-        key = ".".join(filter(None, (above, problem.key)))
-        around = key
+        found = problem.below(above)
+        around = found.key
         while around and around not in self.lines:
             around = around.rpartition(".")[0]
-        return replace(problem, key=key, line=self.lines.get(around))
+        return replace(found, line=self.lines.get(around))
 
 
 def read_document(path: Path) -> Document:

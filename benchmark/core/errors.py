@@ -3,7 +3,7 @@
 import difflib
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 class BenchmarkError(Exception):
@@ -23,11 +23,20 @@ class Problem:
     key: str = ""
     line: int | None = None
 
+    def below(self, key: str) -> "Problem":
+        """Return the problem with its key below another one."""
+        return replace(self, key=".".join(filter(None, (key, self.key))))
+
     def __str__(self) -> str:
         place = self.key
         if self.line is not None:
             place = f"{place or 'file'} (line {self.line})"
         return f"{place}  {self.message}".strip()
+
+
+def failing(*checks: tuple[object, str, str]) -> list[Problem]:
+    """Return the problems among checks, each a condition that is true of one, its key and words."""
+    return [Problem(words, key) for wrong, key, words in checks if wrong]
 
 
 class ConfigError(BenchmarkError):

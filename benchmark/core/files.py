@@ -15,11 +15,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from pydantic import TypeAdapter
+
 from benchmark.core.errors import ConfigError, RunError
 
 if TYPE_CHECKING:
     import pandas as pd
-    from pydantic import TypeAdapter
 
 
 @contextlib.contextmanager
@@ -112,8 +113,6 @@ def read_record(
 @functools.cache
 def adapter(kind: Any) -> TypeAdapter[Any]:
     """Return what reads a ``kind``; to make one takes long."""
-    from pydantic import TypeAdapter
-
     return TypeAdapter(kind)
 
 

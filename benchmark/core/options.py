@@ -4,22 +4,20 @@
 (``problems``, ``build``) and writes its JSON Schema for editors (``schema_of``).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import json
 import re
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import MISSING, fields
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import SchemaValidator
+from pydantic_core.core_schema import no_info_wrap_validator_function
 
 from benchmark.core.errors import ConfigError, Problem, unknown_name
-
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter, ValidationError
-    from pydantic_core import SchemaValidator
 
 Made = TypeVar("Made")
 
@@ -31,7 +29,7 @@ hints_of = functools.cache(functools.partial(typing.get_type_hints, include_extr
 
 
 def option(
-    default: Any = dataclasses.MISSING,
+    default: Any = MISSING,
     *,
     help: str,
     search: Mapping[str, Sequence[float]] | None = None,
@@ -47,39 +45,33 @@ def option(
     the option is younger than results that are to remain valid, and its default is what was done
     before it; ``stated`` leaves it out at its default.
     """
-    metadata = {_LIMITS.get(name, name): value for name, value in limits.items()}
-    metadata |= {"description": help, "added": added}
-    return field_of(default, metadata | ({"search": dict(search)} if search else {}))
+    limits = {_LIMITS.get(name, name): value for name, value in limits.items()}
+    extra: dict[str, Any] = {"search": dict(search)} if search else {}
+    metadata = {**limits, "description": help, "added": added, **extra}
+    extra |= {"default": default} if isinstance(default, (list, dict)) else {}
+    return field_of(default, {**metadata, "json_schema_extra": extra})
 
 
 def field_of(default: Any, metadata: Mapping[str, Any]) -> Any:
     """Return a dataclass field; pydantic reads limits, description and schema from its metadata."""
-    extra = {"search": metadata["search"]} if "search" in metadata else {}
     if not isinstance(default, (list, dict)):
-        metadata = {**metadata, "json_schema_extra": extra}
         return dataclasses.field(default=default, metadata=metadata)
-    metadata = {**metadata, "json_schema_extra": {**extra, "default": default}}
     return dataclasses.field(default_factory=lambda: type(default)(default), metadata=metadata)
 
 
 @functools.cache
-def _adapter(config: type) -> TypeAdapter[Any]:
-    from pydantic import TypeAdapter
-
-    config.__pydantic_config__ = _STRICT  # type: ignore[attr-defined]
+def _adapter(config: Any) -> TypeAdapter[Any]:
+    config.__pydantic_config__ = _STRICT
     return TypeAdapter(config)
 
 
 @functools.cache
 def _validator(config: Any) -> SchemaValidator:
-    from pydantic_core import SchemaValidator
-
     return SchemaValidator(_as_written(_adapter(config).core_schema))
 
 
 def _as_written(schema: Any) -> Any:
     """Return a schema of pydantic's whose numbers stay as they are: 0 is not 0.0 in a digest."""
-    from pydantic_core.core_schema import no_info_wrap_validator_function
 
     def checked_alone(value: Any, check: Callable[[Any], Any]) -> Any:
         check(value)
@@ -104,17 +96,14 @@ def problems(config: type, values: Any, where: str = "") -> list[Problem]:
     try:
         build(config, values, where)
     except ConfigError as error:
-        found = [".".join(filter(None, (where, each.key))) for each in error.problems]
-        return [Problem(each.message, key) for each, key in zip(error.problems, found, strict=True)]
+        return [each.below(where) for each in error.problems]
     return []
 
 
 def build(config: type[Made], values: Any, where: str) -> Made:
     """Return ``values`` as a ``config``; raise ConfigError with all problems at once."""
-    from pydantic import ValidationError
-
-    try:  # as JSON, where a mapping may become a dataclass, and a list a tuple
-        text = json.dumps(values, default=str)
+    text = json.dumps(values, default=str)  # where a mapping may become a dataclass, a list a tuple
+    try:
         made: Made = _validator(typing.cast(Any, config)).validate_json(text)
     except ValidationError as error:
         raise ConfigError(where, worded(config, values, error)) from error
@@ -157,10 +146,9 @@ def _at(kind: Any, key: Iterable[int | str]) -> tuple[list[type], str]:
     kinds, help_text = list(_dataclasses(kind)), ""
     for part in key:
         for kind in kinds:
-            for item in fields(kind):
-                if _name(item) == part:
-                    help_text = item.metadata.get("description", "")
-                    kinds = list(_dataclasses(hints_of(kind)[item.name]))
+            if item := options_of(kind).get(part):
+                help_text = item.metadata.get("description", "")
+                kinds = list(_dataclasses(hints_of(kind)[item.name]))
     return kinds, help_text
 
 
@@ -170,12 +158,6 @@ def _dataclasses(hint: Any) -> Iterator[type]:
         yield hint
     for part in typing.get_args(hint):
         yield from _dataclasses(part)
-
-
-def _name(item: dataclasses.Field[Any]) -> str:
-    """Return the name of a field in YAML."""
-    name: str = item.metadata.get("alias", item.name)
-    return name
 
 
 def distinct(values: Sequence[Any]) -> Sequence[Any]:
@@ -200,18 +182,15 @@ def stated(config: Any) -> dict[str, Any]:
     return values
 
 
-def options_of(config: type) -> dict[str, dataclasses.Field[Any]]:
+def options_of(config: type) -> dict[Any, dataclasses.Field[Any]]:
     """Return the options of a Config by their names in YAML."""
-    return {_name(item): item for item in fields(config)}
-
-
-def default_of(item: dataclasses.Field[Any]) -> Any:
-    """Return the default of an option, MISSING where it has none."""
-    made = item.default_factory
-    return item.default if made is dataclasses.MISSING else made()
+    return {item.metadata.get("alias", item.name): item for item in fields(config)}
 
 
 def defaults_of(config: type) -> dict[str, Any]:
     """Return the default of every option of a Config that has one."""
-    given = {name: default_of(item) for name, item in options_of(config).items()}
-    return {name: value for name, value in given.items() if value is not dataclasses.MISSING}
+    return {
+        name: item.default if item.default_factory is MISSING else item.default_factory()
+        for name, item in options_of(config).items()
+        if item.default is not MISSING or item.default_factory is not MISSING
+    }

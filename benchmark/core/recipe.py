@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
-from benchmark.core.errors import Problem
+from benchmark.core.errors import Problem, failing
 from benchmark.core.options import distinct, option
 
 Precision = Literal["float32", "bfloat16", "float16"]
@@ -341,39 +341,58 @@ def check_recipe(recipe: Recipe) -> list[Problem]:
     The width of a network without a head is known to the network alone: training checks its
     whitening.
     """
-    found = [
-        replace(problem, key=f"input.{problem.key}")
-        for problem in check_input(recipe.input, recipe.model.channels)
-    ]
-    found += frozen_problems(recipe.model, recipe.input.augmentation, recipe.training.epochs)
-    milestones = recipe.schedule.milestones
-    if milestones != sorted({each for each in milestones if each >= 0}):
-        words = f"{milestones} do not rise from 0; give each epoch once, in order"
-        found.append(Problem(words, "schedule.milestones"))
-    size, start, epochs = recipe.memory.size, recipe.memory.start_epoch, recipe.training.epochs
-    if size == 0:
-        words = "0 remembers nothing; give null for no memory, -1 for the size of the training set"
-        found.append(Problem(words, "memory.size"))
-    if size is not None and start >= epochs:
-        words = (
-            f"{start:g} is not before the end of the training ({epochs} epochs), so that the "
-            "memory would never be used; start it earlier, or set memory.size to null"
-        )
-        found.append(Problem(words, "memory.start_epoch"))
-    if recipe.evaluation.scales is not None and recipe.model.freeze_backbone:
-        words = (
+    model, memory, measured = recipe.model, recipe.memory, recipe.evaluation
+    frozen, epochs = model.freeze_backbone, recipe.training.epochs
+    milestones, kept, width = recipe.schedule.milestones, measured.whitening, model.embedding_dim
+    found = check_input(recipe.input, model.channels)
+    return [replace(each, key=f"input.{each.key}") for each in found] + failing(
+        (
+            frozen and recipe.input.augmentation != "none",
+            "input.augmentation",
+            f"'{recipe.input.augmentation}' changes images at each step, and a frozen backbone "
+            "sees each image once (model.freeze_backbone); give 'none'",
+        ),
+        (
+            frozen and model.pooling == "gem",
+            "model.pooling",
+            "'gem' learns its power from feature maps, of which a frozen backbone leaves one "
+            "vector (model.freeze_backbone); give 'avg', 'max', 'token' or 'native'",
+        ),
+        (
+            frozen and width is None and epochs,
+            "model.embedding_dim",
+            "null means no head, and with model.freeze_backbone nothing else is trained; give the "
+            "width of the head",
+        ),
+        (
+            milestones != sorted({each for each in milestones if each >= 0}),
+            "schedule.milestones",
+            f"{milestones} do not rise from 0; give each epoch once, in order",
+        ),
+        (
+            memory.size == 0,
+            "memory.size",
+            "0 remembers nothing; give null for no memory, -1 for the size of the training set",
+        ),
+        (
+            memory.size is not None and memory.start_epoch >= epochs,
+            "memory.start_epoch",
+            f"{memory.start_epoch:g} is not before the end of the training ({epochs} epochs), so "
+            "that the memory would never be used; start it earlier, or set memory.size to null",
+        ),
+        (
+            frozen and measured.scales is not None,
+            "evaluation.scales",
             "the features of a frozen backbone (model.freeze_backbone) are computed once, of "
-            "images at one scale; give null"
-        )
-        found.append(Problem(words, "evaluation.scales"))
-    kept, width = recipe.evaluation.whitening, recipe.model.embedding_dim
-    if kept is not None and width is not None and kept > width:
-        words = (
+            "images at one scale; give null",
+        ),
+        (
+            kept is not None and width is not None and kept > width,
+            "evaluation.whitening",
             f"{kept} dimensions are more than the {width} of model.embedding_dim; give at most "
-            f"{width}, or null"
-        )
-        found.append(Problem(words, "evaluation.whitening"))
-    return found
+            f"{width}, or null",
+        ),
+    )
 
 
 def memory_problem(recipe: Recipe, loss: str, accepts_references: bool) -> str | None:
@@ -394,72 +413,61 @@ def recipe_without_training(recipe: Recipe) -> Recipe:
 
 def check_input(config: InputConfig, channels: int) -> list[Problem]:
     """Return what is wrong with the input options of a network of ``channels``."""
-    found = []
-    if config.resize is not None and config.resize < config.image_size:
-        words = (
-            f"{config.resize} is smaller than image_size {config.image_size}, so that no crop fits"
-        )
-        found.append(Problem(f"{words}; give at least image_size, or null", "resize"))
-    if config.crop == "random" and (config.resize is None or config.train_resize == "none"):
-        words = (
-            "'random' does not fit into images smaller than image_size; give resize, and "
-            "train_resize 'short_side' or 'square', or crop: random_resized"
-        )
-        found.append(Problem(words, "crop"))
-    if config.native_size and config.augmentation == "none":
-        words = (
-            "shows images of many sizes, which do not fit into one training batch; give "
-            "augmentation: crop_flip, or native_size: false"
-        )
-        found.append(Problem(words, "native_size"))
-    if config.max_side is not None and not config.native_size:
-        words = f"{config.max_side} has no meaning without native_size: true; give null"
-        found.append(Problem(words, "max_side"))
-    for key, values in (("mean", config.mean), ("std", config.std)):
-        if len(values) != 1 and len(values) < channels:
-            words = (
-                f"has {len(values)} values for {channels} channels; give one, or one per channel"
-            )
-            found.append(Problem(words, key))
-    if not all(1 / MOST_SCALE <= value <= MOST_SCALE for value in config.std):
-        words = f"{config.std} divides the pixels; give values from {1 / MOST_SCALE:g}"
-        found.append(Problem(f"{words} to {MOST_SCALE:g}", "std"))
-    if not all(abs(value) <= MOST_SCALE for value in config.mean):
-        words = f"{config.mean} is subtracted from pixels in [0, 1]; give values of at most"
-        found.append(Problem(f"{words} {MOST_SCALE:g}", "mean"))
-    for key, values, highest in (
+    small = config.resize is not None and config.resize < config.image_size
+    free = config.resize is None or config.train_resize == "none"
+    few = "has {} values for {} channels; give one, or one per channel"
+    least = 1 / MOST_RATIO**2
+    ranges = (
         ("crop_area", config.crop_area, 1.0),
         ("crop_aspect", config.crop_aspect, MOST_RATIO),
         ("scale", config.scale, MOST_RATIO),
-    ):
-        if len(values) != 2 or not 1 / MOST_RATIO**2 <= values[0] <= values[1] <= highest:
-            words = f"{values} is not a range; give two rising numbers from {1 / MOST_RATIO**2:g}"
-            words = f"{words} to {highest:g}"
-            found.append(Problem(words, key))
-    return found
-
-
-def frozen_problems(model: ModelConfig, augmentation: str, epochs: int) -> list[Problem]:
-    """Return what keeps a head from being trained on features that are computed once."""
-    if not model.freeze_backbone:
-        return []
-    found = []
-    if augmentation != "none":
-        words = (
-            f"'{augmentation}' changes images at each step, and a frozen backbone sees each image "
-            "once (model.freeze_backbone); give 'none'"
-        )
-        found.append(Problem(words, "input.augmentation"))
-    if model.pooling == "gem":
-        words = (
-            "'gem' learns its power from feature maps, of which a frozen backbone leaves one "
-            "vector (model.freeze_backbone); give 'avg', 'max', 'token' or 'native'"
-        )
-        found.append(Problem(words, "model.pooling"))
-    if model.embedding_dim is None and epochs:
-        words = (
-            "null means no head, and with model.freeze_backbone nothing else is trained; give "
-            "the width of the head"
-        )
-        found.append(Problem(words, "model.embedding_dim"))
-    return found
+    )
+    return failing(
+        (
+            small,
+            "resize",
+            f"{config.resize} is smaller than image_size {config.image_size}, so that no crop "
+            "fits; give at least image_size, or null",
+        ),
+        (
+            config.crop == "random" and free,
+            "crop",
+            "'random' does not fit into images smaller than image_size; give resize, and "
+            "train_resize 'short_side' or 'square', or crop: random_resized",
+        ),
+        (
+            config.native_size and config.augmentation == "none",
+            "native_size",
+            "shows images of many sizes, which do not fit into one training batch; give "
+            "augmentation: crop_flip, or native_size: false",
+        ),
+        (
+            config.max_side is not None and not config.native_size,
+            "max_side",
+            f"{config.max_side} has no meaning without native_size: true; give null",
+        ),
+        *(
+            (1 != len(values) < channels, key, few.format(len(values), channels))
+            for key, values in (("mean", config.mean), ("std", config.std))
+        ),
+        (
+            not all(1 / MOST_SCALE <= value <= MOST_SCALE for value in config.std),
+            "std",
+            f"{config.std} divides the pixels; give values from {1 / MOST_SCALE:g} to "
+            f"{MOST_SCALE:g}",
+        ),
+        (
+            not all(abs(value) <= MOST_SCALE for value in config.mean),
+            "mean",
+            f"{config.mean} is subtracted from pixels in [0, 1]; give values of at most "
+            f"{MOST_SCALE:g}",
+        ),
+        *(
+            (
+                len(values) != 2 or not least <= values[0] <= values[1] <= highest,
+                key,
+                f"{values} is not a range; give two rising numbers from {least:g} to {highest:g}",
+            )
+            for key, values, highest in ranges
+        ),
+    )

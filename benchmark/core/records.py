@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from benchmark.core.errors import ConfigError, Problem, RunError
 from benchmark.core.files import read_record, write_json
-from benchmark.core.options import build, option, problems, stated
+from benchmark.core.options import build, option, stated
 from benchmark.core.recipe import Recipe
 
 SCHEMA = 1
@@ -124,11 +124,6 @@ class RunSpec:
         parameters are checked by their component.
         """
         data = read_record(dict[str, Any], path, "a run specification")
-        return cls.from_json(data, str(path))
-
-    @classmethod
-    def from_json(cls, data: Any, source: str) -> RunSpec:
-        """Return the specification whose ``as_json`` is ``data``; raise as ``read`` does."""
         try:
             parts = {name: data[name] for name in ("loss", "batch_size", "seed", "recipe")}
             label = data["run_id"].partition("/")[0]
@@ -138,15 +133,16 @@ class RunSpec:
                 raise ValueError(f"schema {data['schema']}")
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise RunError(
-                f"{source} is not a run specification of schema {SCHEMA}; "
+                f"{path} is not a run specification of schema {SCHEMA}; "
                 "write it again with 'python -m benchmark specs STUDY'"
             ) from error
-        if found := problems(cls, parts):
-            raise ConfigError(source, [*found, _ADVICE])
-        spec = build(cls, parts, source)
+        try:
+            spec = build(cls, parts, str(path))
+        except ConfigError as error:
+            raise ConfigError(str(path), [*error.problems, _ADVICE]) from error
         if spec.run_id != data["run_id"]:
             words = f"'{data['run_id']}' is not the name of this run, which is '{spec.run_id}'"
-            raise ConfigError(source, [Problem(words, "run_id"), _ADVICE])
+            raise ConfigError(str(path), [Problem(words, "run_id"), _ADVICE])
         return spec
 
 

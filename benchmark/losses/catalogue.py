@@ -10,7 +10,7 @@ import inspect
 import json
 import typing
 from collections.abc import Mapping
-from dataclasses import MISSING, asdict, dataclass, field, fields, make_dataclass
+from dataclasses import MISSING, asdict, dataclass, field, make_dataclass
 from functools import cache, cached_property
 from importlib.metadata import version
 from pathlib import Path
@@ -96,12 +96,12 @@ def part_problems(
 
 def rows_of(config: type) -> Rows:
     """Return the options of a Config as JSON holds them."""
-    hints, rows = options.hints_of(config), []
-    for item in fields(config):
-        row = [item.name, inspect.formatannotation(hints[item.name]), dict(item.metadata)]
-        default = options.default_of(item)
-        rows.append(row if default is MISSING else [*row, default])
-    return rows
+    hints, defaults = options.hints_of(config), options.defaults_of(config)
+    return [
+        [item.name, inspect.formatannotation(hints[item.name]), dict(item.metadata)]
+        + ([defaults[name]] if name in defaults else [])
+        for name, item in options.options_of(config).items()
+    ]
 
 
 def config_of(rows: Rows) -> type:

@@ -116,16 +116,6 @@ class BlockFile:
             for each in self.datasets
         )
 
-    def recipes(self) -> dict[str, list[DatasetChoice]]:
-        """Return the names of the block's recipes, each with its datasets."""
-        if isinstance(self.recipe, str):
-            return {self.recipe: list(self.choices)}
-        found: dict[str, list[DatasetChoice]] = {}
-        for each in self.choices:
-            if each.label in self.recipe:
-                found.setdefault(self.recipe[each.label], []).append(each)
-        return found
-
 
 @dataclass(frozen=True)
 class Comparison:

@@ -10,7 +10,7 @@ import importlib.util
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, fields
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from typing import Any
 from benchmark.core.code_version import version_of
 from benchmark.core.documents import Document, nearest_file, read_document
 from benchmark.core.environment import cache_folder
-from benchmark.core.errors import ConfigError, Problem
+from benchmark.core.errors import ConfigError, Problem, failing
 from benchmark.core.files import from_child
 from benchmark.core.options import build
 from benchmark.core.recipe import GOOGLENET, GOOGLENET_WEIGHTS, ModelConfig, Recipe, check_recipe
@@ -30,21 +30,22 @@ RGB = 3
 
 def read_recipe(name: str, study_path: Path) -> RecipeFile:
     """Return the recipe called ``name``; raise ConfigError with all its problems."""
-    document, data = _resolved(name, _folders(study_path), ())
-    found, above = [], ""
+    documents, data = _extended(name, _folders(study_path)), dict[str, Any]()
+    for document in reversed(documents):
+        data = _laid_over(data, document.data)
     try:
         file = build(RecipeFile, data, name)
-        found = unsourced(document.data, data)
-        overlay(file, {})
     except ConfigError as error:
-        found += error.problems
-    else:
-        for option, part in file.options.items():
-            above = f"options.{option}."
-            try:
-                overlay(file, without_losses(part))
-            except ConfigError as error:
-                found += [replace(each, key=f"{above}{each.key}") for each in error.problems]
+        raise ConfigError(str(document.path), map(document.locate, error.problems)) from error
+    found = unsourced(document.data, data)
+    parts = {f"options.{option}": without_losses(part) for option, part in file.options.items()}
+    for above, part in {"": {}, **parts}.items():
+        try:
+            overlay(file, part)
+        except ConfigError as error:
+            found += [each.below(above) for each in error.problems]
+            if not above:
+                break  # each option would have the same problems
     if found:
         raise ConfigError(str(document.path), map(document.locate, found))
     return file
@@ -56,15 +57,9 @@ def recipes_beside(names: Iterable[str], study_path: Path) -> list[Path]:
     The repository's own are left out.
     """
     beside, own = _folders(study_path)
-    found = set()
-    for name in names:
-        base: str | None = name
-        while base is not None:
-            paths = [folder / f"{base}.yaml" for folder in (beside, own)]
-            path = next(path for path in paths if path.is_file())
-            found |= {path} if path.parent == beside and beside.resolve() != own else set()
-            base = read_document(path).data.get("extends")
-    return sorted(found)
+    found = {each.path for name in names for each in _extended(name, (beside, own))}
+    is_own = beside.resolve() == own
+    return sorted(path for path in found if path.parent == beside and not is_own)
 
 
 def _folders(study_path: Path) -> tuple[Path, Path]:
@@ -76,34 +71,33 @@ def without_losses(partial: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in partial.items() if key != "losses"}
 
 
-def _resolved(
-    name: str, folders: Sequence[Path], below: tuple[str, ...]
-) -> tuple[Document, dict[str, Any]]:
-    """Return the document of a recipe, and its data laid over what the file extends.
-
-    A value that is written anew loses the old one's source.
-    """
+def _extended(name: str, folders: Sequence[Path], above: tuple[str, ...] = ()) -> list[Document]:
+    """Return the document of a recipe, and those of what it extends."""
     paths = [folder / f"{name}.yaml" for folder in folders if re.fullmatch(LABEL, name)]
     path = next((path for path in paths if path.is_file()), None)
     if path is None:
         raise ConfigError("recipe", [nearest_file("recipe", name, folders)])
     document = read_document(path)
-    data, base = document.data, document.data.get("extends")
+    base = document.data.get("extends")
     if not isinstance(base, str):
-        return document, data
+        return [document]
     try:
-        if base in (*below, name):
-            raise ConfigError(base, [f"is a circle: {' -> '.join([*below, name, base])}"])
-        _, extended = _resolved(base, folders, (*below, name))
+        if base in (*above, name):
+            raise ConfigError(base, [f"is a circle: {' -> '.join([*above, name, base])}"])
+        return [document, *_extended(base, folders, (*above, name))]
     except ConfigError as error:
         found = [Problem(f"{error.source}: {each}", "extends") for each in error.problems]
         raise ConfigError(str(path), map(document.locate, found)) from error
-    merged, changed = merge(extended, data), leaves(data)
-    old, own = extended.get("sources", {}), data.get("sources", {})
+
+
+def _laid_over(below: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
+    """Lay a file over what it extends; a value that is written anew loses the old one's source."""
+    merged, changed = merge(below, data), leaves(data)
+    old, own = below.get("sources", {}), data.get("sources", {})
     if isinstance(old, dict) and isinstance(own, dict):
-        kept = [key for key in old if not any(_is_in(key, leaf) for leaf in changed)]
-        merged["sources"] = {key: old[key] for key in kept} | own
-    return document, merged
+        kept = {key: old[key] for key in old if not any(_is_in(key, leaf) for leaf in changed)}
+        merged["sources"] = kept | own
+    return merged
 
 
 def _is_in(key: str, section: str) -> bool:
@@ -199,32 +193,45 @@ def input_problems(recipe: Recipe) -> list[Problem]:
     facts = _facts(cache_folder()).get(model.backbone)
     if facts is None:
         return []
-    found = []
-    for key, given in (("mean", view.mean), ("std", view.std)):
-        wanted = facts[key]
-        values = given * RGB if len(given) == 1 else given[:RGB]
-        close = all(map(lambda a, b: math.isclose(a, b, abs_tol=5e-4), values, wanted))
-        if not close and not view.own_normalisation:
-            words = f"{given} is not the {key} that '{model.backbone}' was pretrained with; give "
-            words += f"{wanted}, or set input.own_normalisation: true where it is meant"
-            found.append(Problem(words, f"input.{key}"))
     side, patch, fixed = view.image_size, facts["patch"], facts["fixed_side"]
-    if patch and side % patch:
-        near = sorted({max(side // patch, 1) * patch, (side // patch + 1) * patch})
-        words = (
+    near = sorted({max(side // patch, 1) * patch, (side // patch + 1) * patch}) if patch else []
+    scaled = [(scale, int(0.5 + scale * side)) for scale in recipe.evaluation.scales or ()]
+
+    def close(given: list[float], wanted: list[float]) -> bool:
+        values = given * RGB if len(given) == 1 else given[:RGB]
+        return all(map(functools.partial(math.isclose, abs_tol=5e-4), values, wanted))
+
+    return failing(
+        *(
+            (
+                not view.own_normalisation and not close(given, facts[key]),
+                f"input.{key}",
+                f"{given} is not the {key} that '{model.backbone}' was pretrained with; give "
+                f"{facts[key]}, or set input.own_normalisation: true where it is meant",
+            )
+            for key, given in (("mean", view.mean), ("std", view.std))
+        ),
+        (
+            patch and side % patch,
+            "input.image_size",
             f"{side} is not a multiple of the patches of '{model.backbone}', {patch} pixels; give "
-        )
-        found.append(Problem(words + " or ".join(map(str, near)), "input.image_size"))
-    if fixed and not patch and side != fixed:
-        words = f"{side} is not the side that '{model.backbone}' takes; give {fixed}"
-        found.append(Problem(words, "input.image_size"))
-    for scale in recipe.evaluation.scales or ():
-        scaled = int(0.5 + scale * side)
-        if scaled % patch if patch else fixed and scaled != fixed:
-            words = f"{scale:g} times {side} is {scaled}, which '{model.backbone}' does not take; "
-            words += f"give scales that end at multiples of {patch}" if patch else "give null"
-            found.append(Problem(words, "evaluation.scales"))
-    return found
+            + " or ".join(map(str, near)),
+        ),
+        (
+            fixed and not patch and side != fixed,
+            "input.image_size",
+            f"{side} is not the side that '{model.backbone}' takes; give {fixed}",
+        ),
+        *(
+            (
+                size % patch if patch else fixed and size != fixed,
+                "evaluation.scales",
+                f"{scale:g} times {side} is {size}, which '{model.backbone}' does not take; give "
+                + (f"scales that end at multiples of {patch}" if patch else "null"),
+            )
+            for scale, size in scaled
+        ),
+    )
 
 
 @functools.cache

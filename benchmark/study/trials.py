@@ -8,8 +8,7 @@ Trials draw values from ranges declared beside the options, each one word and it
 to high times the published value, on a log scale, and ``{"among": [2, 4, 8]}`` one of these.
 """
 
-from __future__ import annotations
-
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -17,15 +16,15 @@ from typing import Any
 
 import yaml
 
-from benchmark.core.documents import Document
-from benchmark.core.errors import ConfigError, unknown_name
+from benchmark.core.errors import ConfigError
 from benchmark.core.files import begin_folder, copy_file, read_record, write_json, write_text
 from benchmark.core.options import defaults_of, hints_of, options_of
 from benchmark.core.recipe import OptimizerConfig, SamplerConfig
 from benchmark.core.records import SCHEMA, DatasetChoice, Setting
 from benchmark.core.seeding import derive
+from benchmark.input.samplers import SAMPLERS, check
 from benchmark.losses.catalogue import LossFacts
-from benchmark.study.model import Block, Rules, Study, Trials, Variant, name_on
+from benchmark.study.model import Block, Rules, Study, Trials, Variant
 from benchmark.study.recipes import recipes_beside
 
 TRIAL = "trial"  # "trial00" is the published setting, "trial01" the first drawn
@@ -64,53 +63,34 @@ def sobol(name: str, dimensions: int, points: int) -> list[list[float]]:
     return sequence.random_base2((points - 1).bit_length()).tolist()[:points]
 
 
-@dataclass(frozen=True)
-class Knob:
-    """One option that trials vary: its section, name, range and published value."""
+def trial_blocks(block: Block, loss: Variant, config: type, trials: int) -> Iterator[Block]:
+    """Yield the block of the published setting of one loss, and one for each trial.
 
-    section: str
-    name: str
-    search: Mapping[str, Any]
-    published: Any
-    whole: bool
-
-
-def knobs(block: Block, loss: Variant, config: type) -> list[Knob]:
-    """Return what the trials of ``loss`` (hyperparameters ``config``) vary under a block's recipe.
-
-    These are all options with a range, but for the hyperparameters that the study itself sets, and
-    for the head's multiplier where a frozen backbone leaves one rate.
+    Trials vary all options with a range of optimizer, sampler and loss (hyperparameters
+    ``config``), but for the hyperparameters that the study itself sets, and for the head's
+    multiplier where a frozen backbone leaves one rate.
     """
-    from benchmark.input.samplers import SAMPLERS
-
     recipe = block.recipe_of(loss.name)
-    sampler = SAMPLERS[recipe.sampler.name].target.Config
-    sections: dict[str, tuple[type, dict[str, Any]]] = {
-        "optimizer": (OptimizerConfig, asdict(recipe.optimizer)),
-        "sampler": (sampler, {**defaults_of(sampler), **recipe.sampler.params}),
-        "losses": (config, loss.params),
-    }
-    return [
-        Knob(section, name, search, values.get(name), hints_of(kind)[item.name] is int)
-        for section, (kind, values) in sections.items()
+    sampler, of_sampler = recipe.sampler, SAMPLERS[recipe.sampler.name].target.Config
+    varied = [
+        (section, name, item.metadata["search"], values.get(name), hints_of(kind)[item.name] is int)
+        for section, kind, values in (
+            ("optimizer", OptimizerConfig, asdict(recipe.optimizer)),
+            ("sampler", of_sampler, {**defaults_of(of_sampler), **sampler.params}),
+            ("losses", config, loss.params),
+        )
         for name, item in options_of(kind).items()
-        if (search := item.metadata.get("search"))
+        if "search" in item.metadata
         and not (section == "losses" and name in loss.own)
         and not (name == "head_lr_multiplier" and recipe.model.freeze_backbone)
     ]
-
-
-def trial_blocks(block: Block, loss: Variant, config: type, trials: int) -> Iterator[Block]:
-    """Yield the block of the published setting of one loss, and one for each trial."""
-    varied, sampler = knobs(block, loss, config), block.recipe.sampler
     for number, point in enumerate([[], *sobol(loss.label, len(varied), trials)]):
         drawn: dict[str, dict[str, Any]] = {}
-        for knob, share in zip(varied if number else [], point, strict=True):
-            if "times" in knob.search and type(knob.published) not in (int, float):
-                words = f"{knob.name} is {knob.published!r}; its range 'times' needs a number to"
-                raise ConfigError(f"trials of loss '{loss.label}'", [f"{words} multiply"])
-            value = value_at(knob.search, share, knob.published, knob.whole)
-            drawn.setdefault(knob.section, {})[knob.name] = value
+        for (section, name, search, published, whole), share in zip(varied, point, strict=False):
+            if "times" in search and type(published) not in (int, float):
+                words = f"{name} is {published!r}; its range 'times' needs a number to multiply"
+                raise ConfigError(f"trials of loss '{loss.label}'", [words])
+            drawn.setdefault(section, {})[name] = value_at(search, share, published, whole)
         own, params = drawn.get("losses", {}), drawn.get("sampler", {})
         override: dict[str, Any] = dict(drawn)  # what a study file would lay over the recipe
         override |= {"sampler": {"name": sampler.name, "params": params}} if params else {}
@@ -136,12 +116,21 @@ def trial_setting(setting: Setting, number: int) -> Setting:
 def with_trials(
     blocks: Sequence[Block], rules: Rules, losses: Mapping[str, LossFacts]
 ) -> tuple[list[Block], Trials]:
-    """Return the blocks of all trials, and the rules with the blocks as they were written."""
+    """Return the blocks of all trials, and the rules with the blocks as they were written.
+
+    A trial sees the views of a dataset that each hold out one fold of its training classes.
+    """
     found: list[Block] = []
     for block in blocks:
-        folds = range(rules.folds)
         datasets = tuple(
-            fold_of(each, fold, rules.folds) for each in block.datasets for fold in folds
+            DatasetChoice(
+                f"{each.label}{FOLD}{fold}",
+                VIEW,
+                {"of": each.name, "folds": rules.folds, "fold": fold}
+                | ({"params": each.params} if each.params else {}),
+            )
+            for each in block.datasets
+            for fold in range(rules.folds)
         )
         for loss in block.losses:
             config, on_folds = losses[loss.name].config, replace(block, datasets=datasets)
@@ -152,18 +141,8 @@ def with_trials(
     return found, Trials(budgets, rules.folds, seeds, tuple(blocks))
 
 
-def fold_of(dataset: DatasetChoice, fold: int, folds: int) -> DatasetChoice:
-    """Return the view of a dataset that holds out one fold of its training classes."""
-    params: dict[str, Any] = {"of": dataset.name, "folds": folds, "fold": fold}
-    if dataset.params:
-        params["params"] = dataset.params
-    return DatasetChoice(f"{dataset.label}{FOLD}{fold}", VIEW, params)
-
-
 def trial_problems(blocks: Sequence[Block], losses: Mapping[str, LossFacts]) -> list[str]:
     """Return one message for each option and each batch size whose draws no run could take."""
-    from benchmark.input.samplers import check
-
     ranges: dict[tuple[str, str], str] = {}
     samplers: dict[str, None] = {}
     for block in blocks:
@@ -175,23 +154,6 @@ def trial_problems(blocks: Sequence[Block], losses: Mapping[str, LossFacts]) -> 
             for problem in check(sampler.name, sampler.params, size):
                 samplers[f"a trial draws {sampler.params} at batch size {size}: {problem}"] = None
     return [*ranges.values(), *samplers]
-
-
-def on_other_dataset(document: Document, instead: Mapping[str, str], dataset: str) -> Document:
-    """Return the document of a study with rules, on another of the datasets that it allows.
-
-    All trials, folds and seeds stay; the recipe is the one that the study names for the dataset.
-    """
-    if dataset not in instead:
-        words = unknown_name("dataset of rules.instead", dataset, instead)
-        raise ConfigError(f"{document.path} on {dataset}", [words])
-    data, recipe = document.data, {"datasets": [dataset], "recipe": instead[dataset]}
-    changed = {
-        "study": name_on(data["study"], dataset),
-        "blocks": [{**block, **recipe} for block in data["blocks"]],
-        "resources": data.get("resources", {}) | data["rules"].get("instead_resources", {}),
-    }
-    return replace(document, path=Path(name_on(document.path, dataset)), data=data | changed)
 
 
 @dataclass(frozen=True)
@@ -221,16 +183,6 @@ class Choice:
         return f"{EQUAL}{self.trials}" if self.trials else AUTHORS
 
 
-@dataclass(frozen=True)
-class Selection:
-    """All choices of a study."""
-
-    schema: int
-    study: str
-    metric: str
-    choices: list[Choice]
-
-
 def selected_path(study: Study, results: Path) -> Path:
     """Return where the study file of the final runs lies; its name is the study's with a suffix."""
     return study.folder(results) / f"{study.name}{SUFFIX}.yaml"
@@ -247,24 +199,32 @@ def write_selected(study: Study, choices: list[Choice], results: Path) -> list[P
         begin_folder(target)  # what else lies there would take the place of the repository's
     for recipe in recipes:
         copy_file(recipe, target / recipe.name)
-    selection = Selection(SCHEMA, study.name, study.metrics[0], choices)
-    write_json(path.parent / FILE, asdict(selection))
+    content = {"schema": SCHEMA, "study": study.name, "metric": study.metrics[0]}
+    write_json(path.parent / FILE, content | {"choices": list(map(asdict, choices))})
     write_text(path, _written(study, choices))
     return [path.parent / FILE, path]
+
+
+def read_choices(path: Path) -> list[Choice]:
+    """Return the choices in a selection; raise RunError where it cannot be read."""
+    return read_record(
+        list[Choice],
+        path,
+        "a selection of settings",
+        parse=lambda data: json.loads(data)["choices"],
+    )
 
 
 def is_current(study: Study, results: Path) -> bool:
     """Say whether the study of the final runs is the one that follows from study and selection."""
     path = selected_path(study, results)
-    if not (path.is_file() and (path.parent / FILE).is_file()):
+    if not (study.trials and path.is_file() and (path.parent / FILE).is_file()):
         return False
-    assert study.trials is not None
-    choices = read_record(Selection, path.parent / FILE, "a selection of settings").choices
+    choices = read_choices(path.parent / FILE)
     chosen = [(of.block, of.dataset, of.batch_size, of.loss, of.trials) for of in choices]
-    asked = [(block.name, *rest) for block, *rest in study.trials.choices]
     copied = {each.name: each.read_bytes() for each in path.parent.glob("recipes/*.yaml")}
     return (
-        chosen == asked
+        chosen == [(block.name, *rest) for block, *rest in study.trials.choices]
         and copied == {each.name: each.read_bytes() for each in _recipes(study)}
         # the order of an override's keys is that of a file with sorted ones
         and yaml.safe_load(path.read_bytes()) == yaml.safe_load(_written(study, choices))

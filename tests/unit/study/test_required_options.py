@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from benchmark.core.errors import ConfigError
-from benchmark.losses import catalogue
-from benchmark.study import load_study
+from benchmark.losses.catalogue import load_catalogue
+from benchmark.study import load, load_study
 
 KEY = "lambda_val"
 
@@ -16,9 +16,9 @@ KEY = "lambda_val"
 @pytest.fixture(autouse=True)
 def option_without_default(monkeypatch):
     """Take the default of an option of ROADMAP away."""
-    plain = catalogue.load_catalogue()
+    plain = load_catalogue()
     changed = {**plain, "roadmap": replace(plain["roadmap"], options=[[KEY, "float", {}]])}
-    monkeypatch.setattr(catalogue, "load_catalogue", lambda: changed)
+    monkeypatch.setattr(load, "load_catalogue", lambda: changed)
 
 
 def test_a_study_without_it_is_refused(study_data, write_study):

@@ -8,11 +8,10 @@ import pytest
 import yaml
 
 from benchmark.core.errors import ConfigError
-from benchmark.core.files import read_record
 from benchmark.study import load, load_study
 from benchmark.study.grid import expand
 from benchmark.study.model import name_on
-from benchmark.study.trials import Choice, Selection, sobol, value_at, write_selected
+from benchmark.study.trials import Choice, read_choices, sobol, value_at, write_selected
 from benchmark.study.workflow import load_flow
 
 
@@ -85,10 +84,10 @@ def test_a_batch_that_a_trial_cannot_fill_is_found_before_anything_starts(study_
 def test_a_range_that_no_run_could_take_is_found_before_anything_starts(
     study_data, write_study, monkeypatch, search, default, message
 ):
-    known = load.catalogue.load_catalogue()
+    known = load.load_catalogue()
     tau = ["tau", "float", {"gt": 0.0, "search": search}, default]
     losses = known | {"smooth_ap": replace(known["smooth_ap"], options=[tau])}
-    monkeypatch.setattr(load.catalogue, "load_catalogue", lambda: losses)
+    monkeypatch.setattr(load, "load_catalogue", lambda: losses)
     study_data |= {"rules": {"trials": [4]}, "losses": {}}
     study_data["blocks"][0] |= {"batch_sizes": [16], "losses": ["smooth_ap", "roadmap"]}
     study_data["comparison"] = {"baseline": "roadmap"}
@@ -119,7 +118,7 @@ def test_the_selection_becomes_an_ordinary_study_of_fresh_seeds(ruled, tmp_path)
         for trials in (0, 1)
     ]
     selection, path = write_selected(study, choices, tmp_path / "results")
-    assert read_record(Selection, selection, "").choices == choices
+    assert read_choices(selection) == choices
     final = load_study(path)
     runs = expand(final)
     assert set(final.seeds) == {2, 3} and final.references.trials == "small"
