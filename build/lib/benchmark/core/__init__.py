@@ -1,1 +1,0 @@
-"""Foundations: errors, files, options, records, recipe, seeds, provenance. No torch."""

@@ -1,1 +1,0 @@
-"""Reads what lies on a disk: images, lists, class folders, packed copies, pickles."""

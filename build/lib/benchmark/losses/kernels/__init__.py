@@ -1,1 +1,0 @@
-"""The machinery of the ranking losses, apart from the losses themselves."""

@@ -1,1 +1,0 @@
-"""Run folders: specifications, status, collection into the long table, tracking."""

@@ -1,1 +1,0 @@
-"""Training and evaluation of one run: from spec.json to result.json."""
