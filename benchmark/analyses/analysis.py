@@ -72,7 +72,7 @@ def make(name: str, context: Context, folder: Path) -> AnalysisSummary:
     entry = ANALYSES[name]
     analysis: Analysis = entry.target(context)
     drawing, lines, findings = analysis.drawing, analysis.table, analysis.findings
-    save(drawing, folder, "figure")
+    save(drawing, folder, "figure", entry.display)
     write_text(folder / "table.csv", to_csv(lines))
     write_text(folder / "table.md", to_markdown(lines))
     write_text(folder / "table.html", to_html(lines, f"analysis-{name}"))
@@ -122,7 +122,7 @@ def worded(
             says, found = (each.format(**{**values, **own}) for each in sentences)
             made.append((key.format(**own), place, says, found, holds))
     return Analysis(
-        Drawing(title, caption, alt, figure, data),
+        Drawing(caption, alt, figure, data),
         table(words.get("table_title", title), note, headers, rows, digits),
         made,
         [each.format(**values) for each in words.get("notes", ())],

@@ -6,7 +6,7 @@ conditions. Nothing is pooled over conditions: each keeps its own test.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -21,10 +21,7 @@ from benchmark.report.labels import (
     dataset_label,
     dataset_name,
     interval,
-    is_true,
     listed,
-    loss_label,
-    loss_order,
     mean_sd,
     metric_label,
     percent,
@@ -32,14 +29,13 @@ from benchmark.report.labels import (
     words_of,
 )
 from benchmark.report.table import TONES, NothingToShow
-from benchmark.study import Study
 
 SENTENCES = 4
 NAMED = 8  # sweeps that the sentence on them names
 NAMED_LOSSES = 3  # losses that a sentence on many conditions names
 SHOWN = 12  # changes of the analysis that are named
-STATUSES = ("ok", "diverged", "failed", "stale", "missing")
-UNFINISHED = ("missing", "failed", "stale")
+UNFINISHED = ("failed", "stale", "missing")
+STATUSES = {"ok": "finished"} | {name: name for name in ("diverged", *UNFINISHED)}
 
 
 def answer(inputs: Inputs) -> list[str]:
@@ -57,33 +53,28 @@ def answer(inputs: Inputs) -> list[str]:
             return budget_answer(inputs)
         except NothingToShow as reason:
             return [f"There is no answer yet: {reason}."]
-    study, means = inputs.study, last[last["metric"] == metric]
+    means, lost = last[last["metric"] == metric], inputs.diverging
     cells = means[[*DIVERGENCE_CELL]].itertuples(index=False, name=None)
-    lost = inputs.diverging  # a loss that diverges is not the best, whatever its other runs score
+    # a loss that diverges is not the best, whatever its other runs score
     means = means.loc[[cell not in lost for cell in cells]]
     single = len(means.drop_duplicates(WHERE)) == 1
-    noise = noise_shares(inputs.noise, metric, study)
-    compared = len(means) and (not noise or means["loss"].nunique() > 1)
 
-    def tests(kind: str) -> pd.DataFrame:
-        try:
-            found = inputs.tests(kind)
-        except NothingToShow:
-            return pd.DataFrame()
-        return found[found["metric"] == metric]
+    def tests(table: pd.DataFrame, kind: str) -> pd.DataFrame:
+        return (
+            table if table.empty else table[(table["kind"] == kind) & (table["metric"] == metric)]
+        )
 
-    own = [
-        *noise,
-        *([best_losses(means, study, single)] if compared else []),
-        *baseline_differences(tests("baseline"), study, single),
-        *last_step(tests("ablation"), study, single),
-    ]
+    own = noise_shares(inputs, metric)
+    if len(means) and (not own or means["loss"].nunique() > 1):
+        own.append(best_losses(means, inputs, single))
+    own += baseline_differences(tests(inputs.paired, "baseline"), inputs, single)
+    own += last_step(tests(inputs.ablation, "ablation"), inputs, single)
     numbers, claims = _published(inputs.verdicts), _claims(inputs.claims)
     said = [*numbers, *claims]
     if len(said) == 2:
         said = [f"{said[0].removesuffix('.')}; {said[1][:1].lower()}{said[1][1:]}"]
-    if swept := _sweeps(inputs.printed.sweeps):
-        return [*said, *swept, *own][:SENTENCES]
+    if inputs.printed.sweeps:
+        return [*said, _sweeps(inputs.printed.sweeps), *own][:SENTENCES]
     as_published = len(inputs.claims) > 0 and claims_reading(inputs.claims) == "published"
     return ([*said, *own] if as_published or numbers else [*own, *said])[:SENTENCES]
 
@@ -99,7 +90,7 @@ def claims_reading(claims: pd.DataFrame) -> str:
     return "here" if (published == NOT_RUN).all() else "published"
 
 
-def _by_verdict(table: pd.DataFrame, words: Iterable[str]) -> str:
+def _by_verdict(table: pd.DataFrame, words: Mapping[str, str]) -> str:
     found = table["verdict"].value_counts()
     return ", ".join(f"{found[word]} {words_of(word)}" for word in words if word in found)
 
@@ -125,35 +116,34 @@ def _claims(claims: pd.DataFrame) -> list[str]:
     return [f"Of {count(len(rows), 'claim')}{where}: {_by_verdict(rows, CLAIM_VERDICTS)}{never}."]
 
 
-def _sweeps(swept: Sequence[SweptValue]) -> list[str]:
-    """Return one sentence: the sweeps with a significant difference, and the furthest of each."""
-    titles = {each.title for each in swept}
-    tested = [each for each in swept if each.p_holm is not None]
-    asked = list(dict.fromkeys(each.title for each in tested))
-    if not tested:
+def _sweeps(swept: tuple[SweptValue, ...]) -> str:
+    """Return a sentence on the sweeps with a significant difference, and the furthest of each."""
+    asked = list(dict.fromkeys(each.title for each in swept if each.p_holm is not None))
+    if not asked:
         needed = "at least two common seeds of a setting and its default"
-        return [f"No sweep could be tested: that takes {needed}."] * bool(titles)
+        return f"No sweep could be tested: that takes {needed}."
     number = count(len(asked), "sweep")
-    number += " that could be tested" if len(asked) < len(titles) else ""
+    if len(asked) < len({each.title for each in swept}):
+        number += " that could be tested"
     furthest: dict[str, SweptValue] = {}
-    for each in sorted(tested, key=lambda each: abs(each.difference or 0.0)):
-        if each.significant:
+    for each in sorted(swept, key=lambda each: abs(each.difference or 0.0)):
+        if each.significant and each.p_holm is not None:
             furthest[each.title] = each
     if not furthest:
-        return [
+        return (
             f"In none of {number} does a setting differ significantly from the default after "
             "Holm's correction."
-        ]
+        )
     parts = [
         f"{title} {best.value} ({points(best.difference)} points of {metric_label(best.metric)})"
         for title in asked
         if (best := furthest.get(title))
     ]
     named = [*parts[:NAMED], *[f"and {len(parts) - NAMED} more"] * (len(parts) > NAMED)]
-    return [
+    return (
         f"In {len(parts)} of {number} a setting differs significantly from the default after "
         f"Holm's correction; the furthest of each: {', '.join(named)}."
-    ]
+    )
 
 
 def standing(ranks: pd.DataFrame, loss: str) -> list[str]:
@@ -184,7 +174,7 @@ def budget_answer(inputs: Inputs) -> list[str]:
             first = here.iloc[0]
             level = here[here["rank_low"] <= 1.0]["loss"].iloc[1:]
             also = f"; {count(len(level), 'other')} may be first as well" if len(level) else ""
-            name = loss_label(first["loss"], inputs.study)
+            name = inputs.label(first["loss"])
             sentences.append(
                 f"{where}{name} is first of {len(here)} {rules}: {metric} {percent(first['mean'])} "
                 f"[{percent(first['ci_low'])}, {percent(first['ci_high'])}]{also}."
@@ -192,7 +182,7 @@ def budget_answer(inputs: Inputs) -> list[str]:
         both = part.pivot(index="loss", columns="trials", values="mean")
         tau = both[0].corr(both[most], method="kendall")
         tests = gaps[(gaps["dataset"] == dataset) & (gaps["trials"] == most)]
-        sure = tests[tests["significant"].map(is_true)]
+        sure = tests[tests["significant"].astype(bool)]
         sentences.append(
             f"Trials change the score of a loss by {points(tests['difference'].median())} points "
             f"in the median, significantly up for {(sure['difference'] > 0).sum()} and down for "
@@ -202,61 +192,53 @@ def budget_answer(inputs: Inputs) -> list[str]:
     return sentences
 
 
-def best_losses(means: pd.DataFrame, study: Study, single: bool) -> str:
-    """Return which losses have the highest mean of one metric (rows of ``summary.csv``)."""
-    metric = metric_label(means["metric"].iloc[0])
-    if not single:
-        return _most_often_best(means, metric, study)
-    parts = []
-    for batch_size, group in means.groupby("batch_size"):
-        first, *rest = records(group.sort_values("mean", ascending=False))
-        second = (
-            f"; second {loss_label(rest[0].loss, study)} with {_score(rest[0])}" if rest else ""
-        )
-        name = loss_label(first.loss, study)
-        parts.append(f"{name} at batch size {batch_size} ({_score(first)}{second})")
-    where = dataset_label(*means[WHERE].iloc[0])
-    return f"On {where} the highest mean {metric} was reached by {listed(parts)}."
+def best_losses(means: pd.DataFrame, inputs: Inputs, single: bool) -> str:
+    """Return which losses have the highest mean of one metric (rows of ``summary.csv``).
 
-
-def _score(row: Any) -> str:
-    """Return the score of one row of means: "82.08 ± 0.51%, n=3"."""
-    return f"{mean_sd(row.mean, row.sd)}%, n={row.n}"
-
-
-def _most_often_best(means: pd.DataFrame, metric: str, study: Study) -> str:
-    """Return which losses are best in how many of the conditions where at least two were run.
-
-    Where all are batch sizes of one setting, scores compare, and the highest stands with its value.
+    Over many conditions, a loss counts where at least two were run. Where all are batch sizes of
+    one setting, scores compare, and the highest stands with its value.
     """
+    metric = metric_label(means["metric"].iloc[0])
+
+    def score(row: Any) -> str:
+        return f"{mean_sd(row.mean, row.sd)}%, n={row.n}"
+
+    if single:
+        parts = []
+        for batch_size, group in means.groupby("batch_size"):
+            first, *rest = records(group.sort_values("mean", ascending=False))
+            second = f"; second {inputs.label(rest[0].loss)} with {score(rest[0])}" if rest else ""
+            name = inputs.label(first.loss)
+            parts.append(f"{name} at batch size {batch_size} ({score(first)}{second})")
+        where = dataset_label(*means[WHERE].iloc[0])
+        return f"On {where} the highest mean {metric} was reached by {listed(parts)}."
     compared = means[means.groupby(CONDITION)["loss"].transform("size") > 1]
     places = len(compared.drop_duplicates(WHERE))
     if not places:
         places = len(means.drop_duplicates(WHERE))
         return f"In none of the conditions of {count(places, 'setting')} have two losses finished."
-    first = compared.loc[compared.groupby(CONDITION)["mean"].idxmax()]
-    winners = first["loss"].value_counts()
-    ranked: list[tuple[Any, int]] = sorted(winners.items(), key=lambda item: (-item[1], item[0]))
-    named = ", ".join(
-        f"{loss_label(loss, study)} in {number}" for loss, number in ranked[:NAMED_LOSSES]
-    )
-    rest = len(ranked) - NAMED_LOSSES
-    others = f" and {count(rest, 'other loss')} in the rest" if rest > 0 else ""
+    best = compared.loc[compared.groupby(CONDITION)["mean"].idxmax()]
+    wins: list[tuple[Any, int]] = [*best["loss"].value_counts().items()]
+    ranked = sorted(wins, key=lambda item: (-item[1], item[0]))
+    named = [f"{inputs.label(loss)} in {number}" for loss, number in ranked[:NAMED_LOSSES]]
+    more = len(ranked) - NAMED_LOSSES
+    others = f" and {count(more, 'other loss')} in the rest" if more > 0 else ""
     kind = "batch sizes" if places == 1 else f"batch sizes of {places} datasets and settings"
     text = (
-        f"The highest mean {metric} was reached by {named}{others} of "
-        f"{count(len(first), 'condition')} ({kind})"
+        f"The highest mean {metric} was reached by {', '.join(named)}{others} of "
+        f"{count(len(best), 'condition')} ({kind})"
     )
     if places == 1:
-        top = next(records(first.nlargest(1, "mean")))
-        name = loss_label(top.loss, study)
-        text += f"; the highest of all by {name} at batch size {top.batch_size} ({_score(top)})"
+        top = next(records(best.nlargest(1, "mean")))
+        name = inputs.label(top.loss)
+        text += f"; the highest of all by {name} at batch size {top.batch_size} ({score(top)})"
     return f"{text}."
 
 
-def noise_shares(noise: pd.DataFrame, metric: str, study: Study) -> list[str]:
+def noise_shares(inputs: Inputs, metric: str) -> list[str]:
     """Return for each loss of a square which share of the variance each source makes."""
     sentences = []
+    noise = inputs.noise
     own = noise if noise.empty else noise[noise["metric"] == metric]
     for _, group in own.groupby([*CONDITION, "loss"], sort=False) if len(own) else ():
         first, *_ = rows = list(records(group))
@@ -265,7 +247,7 @@ def noise_shares(noise: pd.DataFrame, metric: str, study: Study) -> list[str]:
             for row in rows
         ]
         where = dataset_label(first.dataset, first.setting, first.split)
-        loss, runs = loss_label(first.loss, study), count(int(first.runs), "run")
+        loss, runs = inputs.label(first.loss), count(int(first.runs), "run")
         sentences.append(
             f"Shares of the variance of {metric_label(metric)} over {runs} of {loss} "
             f"({where}, batch size {first.batch_size}): "
@@ -274,17 +256,17 @@ def noise_shares(noise: pd.DataFrame, metric: str, study: Study) -> list[str]:
     return sentences
 
 
-def baseline_differences(tests: pd.DataFrame, study: Study, single: bool) -> list[str]:
+def baseline_differences(tests: pd.DataFrame, inputs: Inputs, single: bool) -> list[str]:
     """Return one sentence: which losses differ significantly from the baseline, and where."""
     if tests.empty:
         return []
-    baseline = loss_label(tests["against"].iloc[0], study)
+    baseline = inputs.label(tests["against"].iloc[0])
     metric = metric_label(tests["metric"].iloc[0])
     tests = tests[tests["p_holm"].notna()]
     if tests.empty:
         text = f"Nothing could be tested against {baseline}: that takes at least two common seeds."
         return [text] * single
-    sure = tests[tests["significant"].map(is_true)]
+    sure = tests[tests["significant"]]
     conditions = count(len(tests.drop_duplicates(CONDITION)), "condition")
     number, left = count(len(tests), "comparison"), len(tests) - len(sure)
     over = f"{number} in {conditions}"
@@ -293,49 +275,41 @@ def baseline_differences(tests: pd.DataFrame, study: Study, single: bool) -> lis
             f"Against {baseline}, after Holm's correction, no loss differs significantly in "
             f"{metric} ({over})."
         ]
-    if not single:
-        more = f"; no significant difference in the other {left} of {over}"
+    higher, lower = sure[sure["difference"] > 0], sure[sure["difference"] < 0]
+    if single:
+        sizes = sorted(tests["batch_size"].unique())
+        ways = " and ".join(
+            f"{word} for {_by_batch_size(group, sizes, inputs)}"
+            for word, group in (("higher", higher), ("lower", lower))
+            if len(group)
+        )
+        rest = f"; {left} of {number} show no significant difference" if left else ""
         return [
-            f"Significant differences to {baseline} in {metric} after Holm's correction, by "
-            f"condition: {_by_loss(sure, tests['loss'].value_counts(), study)}"
-            f"{more if left else f', in all {over}'}."
+            f"Against {baseline}, after Holm's correction, {metric} is significantly {ways}{rest}."
         ]
-    sizes = sorted(tests["batch_size"].unique())
-    groups = {"higher": sure[sure["difference"] > 0], "lower": sure[sure["difference"] < 0]}
-    ways = [
-        f"{word} for {_by_batch_size(group, sizes, study)}"
-        for word, group in groups.items()
-        if len(group)
-    ]
-    rest = f"; {left} of {number} show no significant difference"
-    return [
-        f"Against {baseline}, after Holm's correction, {metric} is significantly "
-        f"{' and '.join(ways)}{rest if left else ''}."
-    ]
-
-
-def _by_loss(sure: pd.DataFrame, total: pd.Series, study: Study) -> str:
-    """Return "SupAP (higher in 3, lower in 1 of 6), FastAP (lower)", most conditions first."""
-    ways = {
-        str(loss): ((part["difference"] > 0).sum(), (part["difference"] < 0).sum())
-        for loss, part in sure.groupby("loss")
-    }
-    ranked = sorted(ways, key=lambda loss: (-sum(ways[loss]), -ways[loss][0], loss))
+    ups, downs, total = (each["loss"].value_counts() for each in (higher, lower, tests))
+    counts = {loss: (ups.get(loss, 0), downs.get(loss, 0)) for loss in sure["loss"]}
+    ranked = sorted(counts, key=lambda loss: (-sum(counts[loss]), -counts[loss][0], loss))
     parts = []
     for loss in ranked[: 2 * NAMED_LOSSES]:
-        words = [(word, n) for word, n in zip(("higher", "lower"), ways[loss], strict=True) if n]
+        words = [(word, n) for word, n in zip(("higher", "lower"), counts[loss], strict=True) if n]
         text = ", ".join(f"{word} in {n}" for word, n in words) + f" of {total[loss]}"
-        parts.append(f"{loss_label(loss, study)} ({words[0][0] if total[loss] == 1 else text})")
-    rest = len(ranked) - len(parts)
-    return ", ".join([*parts, *[count(rest, "further setting")] * (rest > 0)])
+        parts.append(f"{inputs.label(loss)} ({words[0][0] if total[loss] == 1 else text})")
+    if more := len(ranked) - len(parts):
+        parts.append(count(more, "further setting"))
+    rest = f"; no significant difference in the other {left} of {over}" if left else ""
+    return [
+        f"Significant differences to {baseline} in {metric} after Holm's correction, by "
+        f"condition: {', '.join(parts)}{rest or f', in all {over}'}."
+    ]
 
 
-def _by_batch_size(group: pd.DataFrame, sizes: list[int], study: Study) -> str:
+def _by_batch_size(group: pd.DataFrame, sizes: list[int], inputs: Inputs) -> str:
     """Return "SupAP and ROADMAP (at every batch size), FastAP (at 32)"."""
     together: dict[tuple[int, ...], list[str]] = defaultdict(list)
-    for loss in loss_order(group["loss"], study):
+    for loss in inputs.losses(group["loss"]):
         at = sorted(group.loc[group["loss"] == loss, "batch_size"])
-        together[tuple(at)].append(loss_label(loss, study))
+        together[tuple(at)].append(inputs.label(loss))
     if len(sizes) == 1:
         return listed([name for names in together.values() for name in names])
     return ", ".join(
@@ -345,33 +319,33 @@ def _by_batch_size(group: pd.DataFrame, sizes: list[int], study: Study) -> str:
     )
 
 
-def last_step(steps: pd.DataFrame, study: Study, single: bool) -> list[str]:
+def last_step(steps: pd.DataFrame, inputs: Inputs, single: bool) -> list[str]:
     """Return one sentence on the last step of the ablation: each test, or their range over many."""
-    if steps.empty or len(study.comparison.ablation) < 2:
+    ablation = inputs.study.comparison.ablation
+    if steps.empty or len(ablation) < 2:
         return []
-    before, after = study.comparison.ablation[-2:]
+    before, after = ablation[-2:]
     last = steps[steps["loss"].eq(after) & steps["against"].eq(before)]
     if last.empty:
         return []
     text = (
-        f"The step from {loss_label(before, study)} to {loss_label(after, study)} changes "
+        f"The step from {inputs.label(before)} to {inputs.label(after)} changes "
         f"{metric_label(last['metric'].iloc[0])} by "
     )
     if single or len(last) == 1:
         parts = []
         for row in records(last.sort_values("batch_size")):
-            verdict = "significant" if is_true(row.significant) else "not significant"
+            verdict = "significant" if row.significant else "not significant"
             verdict = "no test" if pd.isna(row.p_holm) else verdict
             span = f" {interval(row.ci_low, row.ci_high)}".removesuffix(f" {DASH}")
             change = f"{points(row.difference)} points{span}"
             parts.append(f"{change} at batch size {row.batch_size} ({verdict})")
         return [f"{text}{listed(parts)}."]
-    sure = last[last["significant"].map(is_true)]
-    up, down = (sure["difference"] > 0).sum(), (sure["difference"] < 0).sum()
-    ways = [f"{word} in {number}" for word, number in (("up", up), ("down", down)) if number]
+    sure = last.loc[last["significant"], "difference"]
+    ways = {"up": (sure > 0).sum(), "down": (sure < 0).sum()}
+    where = ", ".join(f"{word} in {number}" for word, number in ways.items() if number)
     span = f"{points(last['difference'].min())} to {points(last['difference'].max())} points"
-    where = ", ".join(ways) or "in none"
-    return [f"{text}{span} over {len(last)} conditions, significantly {where}."]
+    return [f"{text}{span} over {len(last)} conditions, significantly {where or 'in none'}."]
 
 
 class Count(NamedTuple):
@@ -386,12 +360,11 @@ class Count(NamedTuple):
 def counts(inputs: Inputs) -> list[tuple[str, str, list[Count]]]:
     """Return (heading, label, counts) of runs by status, and of judged numbers and claims."""
     found = inputs.runs["status"].value_counts()
-    runs = []
-    for status in STATUSES:
-        if status in found or status == "ok":
-            number = int(found.get(status, 0))
-            name = "finished" if status == "ok" else status
-            runs.append(Count(f"{name} {'run' if number == 1 else 'runs'}", number, TONES[status]))
+    runs = [
+        Count(f"{name} {'run' if number == 1 else 'runs'}", number, TONES[status])
+        for status, name in STATUSES.items()
+        if (number := int(found.get(status, 0))) or status == "ok"
+    ]
     shown, claims = [("Runs", "Runs by status", runs)], inputs.claims
     if not inputs.verdicts.empty:
         numbers = _counts(inputs.verdicts, VERDICTS)
@@ -449,7 +422,7 @@ def _unfinished(inputs: Inputs) -> Iterator[str]:
         yield f"{number} diverged. They are results, listed below, and enter no mean."
     if diverging := sorted(inputs.diverging):
         names = [
-            f"{loss_label(loss, inputs.study)} ({dataset_name(dataset)}, batch size {size})"
+            f"{inputs.label(loss)} ({dataset_name(dataset)}, batch size {size})"
             for dataset, _, size, loss in diverging
         ]
         yield (

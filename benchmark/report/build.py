@@ -183,7 +183,7 @@ def _write_table(part: Part, folder: Path) -> Artefact:
 
 def _write_figure(part: Part, folder: Path) -> Artefact:
     drawing = part.make()
-    files = save(drawing, folder, part.name)
+    files = save(drawing, folder, part.name, part.title)
     element = inline_svg(files["svg"], f"figure-{part.name}", drawing.alt)
     facts = {"caption": drawing.caption, "element": element, "files": files}
-    return Artefact("figure", part.name, drawing.title, part.group, rows=len(drawing.data), **facts)
+    return Artefact("figure", part.name, part.title, part.group, rows=len(drawing.data), **facts)

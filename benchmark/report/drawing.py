@@ -9,19 +9,16 @@ import contextlib
 import hashlib
 import io
 import re
-import textwrap
-from collections.abc import Hashable, Iterable, Iterator, Sequence, Sized
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from benchmark.core.files import replacing, write_text
-from benchmark.report.inputs import Inputs
-from benchmark.report.labels import dataset_label, loss_label
 
 SINGLE = 3.4  # inches: one column of a two-column page
 DOUBLE = 7.0  # inches: the full width
@@ -31,8 +28,6 @@ INK = "#16181d"
 GRID = "#d7dae1"
 FAINT = "#6b7280"
 BAND = "#8d99ae"
-PANELS = 6  # in one figure; more are left to the CSV, and the caption says so
-Panel = TypeVar("Panel", bound=Hashable)
 Dash = str | tuple[int, tuple[int, ...]]
 _SPARE = ("#A0436B", "#4C7A34", "#5B6ABF", "#B5804A", "#3E8E8E", "#B04A3A", "#6F7F2A", "#8561A8")
 _MARKERS = ("*", "d", "8", "H", "P", "X", "v", ">")
@@ -159,7 +154,6 @@ class Drawing:
     ``alt`` is what a person who cannot see it should know: the kind of plot and its main finding.
     """
 
-    title: str
     caption: str
     alt: str
     figure: Any
@@ -251,14 +245,14 @@ def size_rules(elements: Iterable[str]) -> str:
     )
 
 
-def save(drawing: Drawing, folder: Path, name: str) -> dict[str, str]:
+def save(drawing: Drawing, folder: Path, name: str, title: str) -> dict[str, str]:
     """Write ``name``.svg, .pdf and .csv below ``folder``; return the texts of SVG and CSV."""
     numbers = drawing.data.to_csv(index=False, float_format="%.8g", lineterminator="\n")
     texts = {"svg": to_svg(drawing), "csv": numbers}
     for kind, text in texts.items():
         write_text(folder / f"{name}.{kind}", text)
     with replacing(folder / f"{name}.pdf") as temporary, styled():
-        metadata = {"CreationDate": None, "Creator": None, "Producer": None, "Title": drawing.title}
+        metadata = {"CreationDate": None, "Creator": None, "Producer": None, "Title": title}
         drawing.figure.savefig(temporary, format="pdf", metadata=metadata)
     return texts
 
@@ -271,27 +265,6 @@ class Series(NamedTuple):
     points: pd.DataFrame
 
 
-def panel_grid(
-    panels: Sequence[Panel], columns: int, size: tuple[float, float], extra: float, **options: Any
-) -> tuple[Any, list[tuple[Any, Panel]]]:
-    """Return a figure and (axes, panel) of its first ``PANELS`` panels, row by row.
-
-    ``size``: width of the figure and height of a row in inches; ``extra``: height of the legend.
-    """
-    drawn = panels[:PANELS]
-    rows = -(-len(drawn) // columns)
-    figure, grid = new_figure(size[0], size[1] * rows + extra, rows, columns, **options)
-    for axes in grid.flat[len(drawn) :]:
-        axes.remove()
-    return figure, list(zip(grid.flat, drawn, strict=False))
-
-
-def left_out(panels: Sized, drawn: int = PANELS, what: str = "panels") -> str:
-    """Return the sentence on panels that are not drawn; empty when all are."""
-    rest = len(panels) - drawn
-    return f" {rest} further {what} are only in the CSV file." if rest > 0 else ""
-
-
 def rows_of(table: pd.DataFrame, **values: Any) -> pd.DataFrame:
     """Return the rows of a table whose columns have the given values."""
     keep = pd.Series(True, index=table.index)
@@ -300,16 +273,12 @@ def rows_of(table: pd.DataFrame, **values: Any) -> pd.DataFrame:
     return table[keep]
 
 
-def keys_of(table: pd.DataFrame, columns: Sequence[str]) -> list[tuple[Any, ...]]:
-    """Return the distinct values of several columns, sorted."""
-    return sorted(table[[*columns]].drop_duplicates().itertuples(index=False, name=None))
-
-
-def errorbars(axes: Any, where: Any, points: pd.DataFrame, style: dict[str, Any], **more: Any):
-    """Draw means with bars from ``low`` to ``high`` at the positions ``where``."""
-    bars = [points["mean"] - points["low"], points["high"] - points["mean"]]
-    bars = [bar.astype(float).fillna(0) for bar in bars]
-    return axes.errorbar(where, points["mean"], yerr=bars, **style, **more)
+def bars(
+    points: pd.DataFrame, middle: str = "mean", low: str = "low", high: str = "high"
+) -> list[pd.Series]:
+    """Return the lengths of error bars below and above the middles; 0 where there is no bound."""
+    lengths = (points[middle] - points[low], points[high] - points[middle])
+    return [each.astype(float).fillna(0) for each in lengths]
 
 
 def by_batch_size(
@@ -321,26 +290,8 @@ def by_batch_size(
         if len(points):
             ordered = points.sort_values("batch_size")
             where = [sizes.index(size) + offset for size in ordered["batch_size"]]
-            errorbars(axes, where, ordered, style, label=label)
+            axes.errorbar(where, ordered["mean"], yerr=bars(ordered), **style, label=label)
     batch_axis(axes, sizes)
-
-
-def loss_line(inputs: Inputs, loss: str, **other: Any) -> dict[str, Any]:
-    """Return how to draw a loss of a study: its name for the legend and its style, with others."""
-    return {
-        "label": loss_label(loss, inputs.study),
-        **line(loss, inputs.base_losses.get(loss)),
-        **other,
-    }
-
-
-def loss_series(inputs: Inputs, losses: Sequence[str], table: pd.DataFrame) -> list[Series]:
-    """Return a series of the rows of ``table`` for each loss, in its name and style."""
-    found = []
-    for loss in losses:
-        style = loss_line(inputs, loss)
-        found.append(Series(style.pop("label"), style, rows_of(table, loss=loss)))
-    return found
 
 
 def dodge(count: int, width: float = 0.5) -> np.ndarray:
@@ -356,12 +307,7 @@ def batch_axis(axes: Any, sizes: Sequence[int]) -> None:
     axes.set_xlabel("batch size (images)")
 
 
-def panel_title(where: tuple[str, ...], several: bool, *more: str) -> str:
-    """Return a panel's title; ``where`` (dataset, setting, split) is named if there are several."""
-    named = textwrap.wrap(dataset_label(*where), 32, break_long_words=False) if several else []
-    return "\n".join([*named, *([" · ".join(more)] if more else [])])
-
-
-def span(values: pd.Series) -> str:
-    """Return "81.2 to 85.9" in percent, for alternative texts."""
-    return f"{100 * values.min():.1f} to {100 * values.max():.1f}"
+def row_axis(axes: Any, names: Sequence[str]) -> None:
+    """Name the rows of a plot from top to bottom."""
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(len(names) - 0.5, -0.5)

@@ -19,7 +19,6 @@ from benchmark.core.paths import without_paths
 from benchmark.core.records import NEIGHBOURS, SPEC_DIGEST
 from benchmark.core.seeding import derive
 from benchmark.report.inputs import CONDITION, Inputs
-from benchmark.report.labels import loss_label
 from benchmark.report.render import as_text
 from benchmark.report.table import NothingToShow
 
@@ -137,7 +136,7 @@ def run_pairs(inputs: Inputs, choice: Choice) -> list[Facts]:
         pair = {name: row[name] for name in ("dataset", "setting", "batch_size", "seed", "metric")}
         for which in SIDES:
             loss, run_id, score = (row[f"{key}_{which}"] for key in ("loss", "run_id", "value"))
-            display = loss_label(loss, inputs.study)
+            display = inputs.label(loss)
             pair[which] = {"loss": loss, "display": display, "run_id": run_id, "score": score}
         found.append(pair)
     return found

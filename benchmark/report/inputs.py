@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import pandas as pd
 
+from benchmark.core.options import defaults_of
 from benchmark.core.paths import without_paths
+from benchmark.losses.catalogue import load_catalogue
 from benchmark.papers.printed import Printed
 from benchmark.papers.registration import RegistrationState
-from benchmark.report.labels import is_true
+from benchmark.report.labels import loss_name
 from benchmark.report.table import NothingToShow
 from benchmark.runs.run_table import RunTable
 from benchmark.study import Study
 
-# The statistics (files of stats/), and what was judged.
-FRAMES = (
-    "summary", "paired", "ablation", "gain", "curves", "best_epoch", "differences", "costs",
-    "divergence", "noise", "ranks", "rank_tests", "profiles", "verdicts", "claims",
-)  # fmt: skip
 BUDGET = "budget_"  # begins the names of statistics on trials
 TIMING = "timing"  # option of runs that were made to be timed: their scores are not compared
 WHERE = ["dataset", "setting", "split"]
@@ -90,14 +87,13 @@ class Inputs:
         """Return the inputs from the table of runs and the other tables by name."""
         runs = table.runs.assign(reason=table.runs["reason"].map(without_paths))
         timed = {run.setting for run in records(runs) if TIMING in run.options}
-        found = {name: tables.get(name, pd.DataFrame()) for name in FRAMES}
+        found = {name: tables.get(name, _NONE) for name in FRAMES} | {"runs": runs}
         found["scores"] = table.test_scores("last", study.metrics)
         for name in ("scores", *_COMPARED):
             if not found[name].empty:
                 found[name] = found[name][~found[name]["setting"].isin(timed)]
         return cls(
             study,
-            runs,
             **found,
             printed=printed,
             provenance=provenance,
@@ -113,11 +109,45 @@ class Inputs:
     @property
     def diverging(self) -> set[tuple[str, str, int, str]]:
         """Return the dataset, setting, batch size and loss of the cells that diverge."""
-        rates = self.divergence
-        if rates.empty:
-            return set()
-        rows = rates.loc[rates["diverges"].map(is_true), [*DIVERGENCE_CELL]]
-        return set(rows.itertuples(index=False, name=None))
+        return {
+            (row.dataset, row.setting, row.batch_size, row.loss)
+            for row in records(self.divergence)
+            if row.diverges
+        }
+
+    @property
+    def confidence(self) -> str:
+        """Return the confidence of the study's intervals: "95%"."""
+        return f"{100 * (1 - self.study.comparison.alpha):g}%"
+
+    def label(self, loss: str) -> str:
+        """Return the display name of a variant: "SmoothAP", or "SmoothAP (tau=0.1)".
+
+        Hyperparameters are named where they differ from the loss's defaults. A label that the study
+        does not have (of a frozen or published row) is taken for the name of a loss.
+        """
+        variant = self.study.losses.get(loss)
+        if variant is None or loss == variant.name:
+            return loss_name(loss)
+        facts = load_catalogue().get(variant.name)
+        defaults = defaults_of(facts.config) if facts else {}
+        other = [
+            f"{key.rstrip('_')}={value}"
+            for key, value in variant.params.items()
+            if value != defaults.get(key, object()) and key not in variant.recipe
+        ]
+        # Two variants with the same numbers still need two names.
+        return f"{loss_name(variant.name)} ({', '.join(other) or loss})"
+
+    def losses(self, labels: Iterable[str]) -> list[str]:
+        """Return the labels in the study's order, others last in alphabetical order."""
+        order = {label: index for index, label in enumerate(self.study.losses)}
+        return sorted(set(labels), key=lambda label: (order.get(label, len(order)), label))
+
+    def metrics(self, metrics: Iterable[str]) -> list[str]:
+        """Return the study's metrics, in its order, as far as they are among ``metrics``."""
+        present = set(metrics)
+        return [metric for metric in self.study.metrics if metric in present]
 
     @property
     def headline(self) -> str:
@@ -153,6 +183,10 @@ class Inputs:
                 f"(stats/{name}.csv)"
             )
         return found
+
+
+# The frames: of runs, scores and statistics (files of stats/), and what was judged.
+FRAMES = [each.name for each in fields(Inputs) if each.type == "pd.DataFrame"]
 
 
 def records(table: pd.DataFrame) -> Iterator[Any]:

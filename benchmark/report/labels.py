@@ -2,13 +2,11 @@
 
 import functools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from benchmark.core.options import defaults_of
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.metrics.metric import display_name
-from benchmark.study import Study
 
 DASH = "–"
 metric_label = display_name
@@ -27,38 +25,6 @@ def loss_name(name: str) -> str:
     return facts.display if facts else name
 
 
-def loss_label(label: str, study: Study) -> str:
-    """Return the display name of a variant: "SmoothAP", or "SmoothAP (tau=0.1)".
-
-    Hyperparameters are named where they differ from the loss's defaults. A label that the study
-    does not have (of a frozen or published row) is taken for the name of a loss.
-    """
-    variant = study.losses.get(label)
-    if variant is None or label == variant.name:
-        return loss_name(label)
-    facts = load_catalogue().get(variant.name)
-    defaults = defaults_of(facts.config) if facts else {}
-    other = [
-        f"{key.rstrip('_')}={value}"
-        for key, value in variant.params.items()
-        if value != defaults.get(key, object()) and key not in variant.recipe
-    ]
-    # Two variants with the same numbers still need two names.
-    return f"{loss_name(variant.name)} ({', '.join(other) or label})"
-
-
-def loss_order(labels: Iterable[str], study: Study) -> list[str]:
-    """Return the labels in the study's order, others last in alphabetical order."""
-    order = {label: index for index, label in enumerate(study.losses)}
-    return sorted(set(labels), key=lambda label: (order.get(label, len(order)), label))
-
-
-def metric_order(metrics: Iterable[str], study: Study) -> list[str]:
-    """Return the study's metrics, in its order, as far as they are among ``metrics``."""
-    present = set(metrics)
-    return [metric for metric in study.metrics if metric in present]
-
-
 def dataset_name(label: str) -> str:
     """Return the display name of a registered dataset: "iNaturalist-2018"; others are kept."""
     return _datasets().get(label, label)
@@ -74,16 +40,6 @@ def condition_label(row: Any) -> str:
     """Return the heading of runs that are compared with each other, of a row with its columns."""
     where = dataset_label(row.dataset, row.setting, getattr(row, "split", "test"))
     return f"{where} · batch size {row.batch_size}"
-
-
-def confidence(study: Study) -> str:
-    """Return the confidence of the study's intervals: "95%"."""
-    return f"{100 * (1 - study.comparison.alpha):g}%"
-
-
-def is_true(value: Any) -> bool:
-    """Return whether a cell of a file says true, as text or as a number."""
-    return str(value) == "True"
 
 
 def finite(value: Any) -> float | None:

@@ -19,11 +19,9 @@ from benchmark.report.gallery import GALLERY, REASONS, SIDES, TABLE, Gallery
 from benchmark.report.inputs import Inputs
 from benchmark.report.labels import (
     DASH,
-    confidence,
     count,
     dataset_label,
     duration,
-    loss_label,
     metric_label,
 )
 from benchmark.report.render import TEMPLATES, to_html
@@ -171,8 +169,8 @@ def build_page(inputs: Inputs, built: Built) -> str:
         margins=[] if verdicts.empty else sorted(verdicts["margin"].dropna().unique()),
         metric_of=metric_of,
         metric_label=metric_label,
-        loss_label=loss_label,
-        confidence=confidence,
+        label=inputs.label,
+        confidence=inputs.confidence,
         count=count,
         duration=duration,
         version=__version__,

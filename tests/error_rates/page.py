@@ -50,7 +50,7 @@ def draw_rates(table: pd.DataFrame) -> drawing.Drawing:
         axes[0, 0].set(ylabel="errors (%)", ylim=(0, 10))
         axes[1, 0].set(ylabel="power (%)", ylim=(0, 104))
         drawing.legend_below(figure, columns=3)
-    return drawing.Drawing("Error rates and power", "", "", figure, table)
+    return drawing.Drawing("", "", figure, table)
 
 
 def main(tables: int = 4000, claimed: int = 600, out: Path = OUT) -> int:

@@ -234,5 +234,5 @@ def draw_losses(table: pd.DataFrame, out: Path) -> None:
             axis.set(yscale="log", xlabel="batch size", ylabel=label)
         drawing.legend_below(figure)
     words = "Time and peak memory of one forward and backward pass against batch size; log axes."
-    figure = drawing.Drawing("Cost of the losses", words, words, figure, data)
-    drawing.save(figure, out, "loss_time")
+    figure = drawing.Drawing(words, words, figure, data)
+    drawing.save(figure, out, "loss_time", "Cost of the losses")

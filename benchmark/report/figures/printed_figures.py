@@ -1,8 +1,9 @@
-"""The papers' figures and the sweeps, panel by panel: our marks, and published ones beside."""
+"""Our marks beside those of papers: their figures and the sweeps, and differences to references."""
 
 import math
 import re
 import textwrap
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
@@ -12,28 +13,34 @@ import pandas as pd
 from benchmark.papers.numbers import BATCH_SIZE, Figure, Panel, TestSet
 from benchmark.papers.paper import all_figures, cite, cite_statement
 from benchmark.papers.printed import OURS, PUBLISHED, FigureMarks, Mark
-from benchmark.papers.verdicts import CLAIM_VERDICTS
+from benchmark.papers.verdicts import CLAIM_VERDICTS, rule
 from benchmark.papers.vocabulary import load_vocabulary
-from benchmark.report.artefacts import Group, Part
+from benchmark.report.artefacts import Part
 from benchmark.report.drawing import (
+    BAND,
+    COLOURS,
     DOUBLE,
     FAINT,
     INK,
     SERIES,
     SINGLE,
     Drawing,
+    bars,
     legend_below,
     line,
     new_figure,
     plain,
+    row_axis,
     rows_of,
     styled,
 )
+from benchmark.report.figures import FIGURES
 from benchmark.report.inputs import Inputs, records
-from benchmark.report.labels import confidence, count, loss_label, metric_label, words_of
-from benchmark.report.table import NothingToShow
-from benchmark.study import Study
+from benchmark.report.labels import count, dataset_label, listed, metric_label, words_of
+from benchmark.report.table import TONES, NothingToShow
 
+ROWS = 60  # that fit on one page
+_MARKERS = {"drifted": "s", "inconclusive": "D", "reproduced": "o"}  # in the order of the rows
 Claims = Mapping[str, tuple[str, str]]
 MARKS = ["panel", "series", "side", "x", "value", "low", "high", "n"]
 TITLE = 30  # characters of a line above a panel
@@ -49,6 +56,66 @@ _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 Axes = Any
 
 
+@FIGURES.register("verdicts", display="Differences to the references")
+@styled()
+def verdicts(inputs: Inputs) -> Drawing:
+    """Return one row per judged reference number, drifted ones first; the band is the margin."""
+    table = inputs.some("verdicts")
+    judged = table[table["difference"].notna() & table["verdict"].isin([*_MARKERS])]
+    if judged.empty:
+        words = listed([words_of(word) for word in sorted(set(table["verdict"]))])
+        raise NothingToShow(
+            f"none of {count(len(table), 'reference number')} was measured (all are {words})"
+        )
+    judged = judged.sort_values(
+        "verdict", key=lambda words: words.map([*_MARKERS].index), kind="stable", ignore_index=True
+    )
+    drawn = judged.head(ROWS)
+    margins = drawn["margin"].fillna(0)
+    figure, ((axes,),) = new_figure(DOUBLE, 0.9 + 0.17 * len(drawn))
+    band = {"height": 1, "color": BAND, "alpha": 0.22, "linewidth": 0, "zorder": 0}
+    axes.barh(range(len(drawn)), 2 * margins, left=-margins, **band)
+    axes.axvline(0, color=INK, linewidth=0.7)
+    for word, marker in _MARKERS.items():
+        part, colour = rows_of(drawn, verdict=word), COLOURS[TONES[word]]
+        style = {"fmt": marker, "color": colour, "label": word}
+        style["markerfacecolor"] = "white" if word == "inconclusive" else colour
+        if len(part):
+            ends = bars(part, "difference", "ci_low", "ci_high")
+            axes.errorbar(part["difference"], part.index, xerr=ends, **style)
+    row_axis(axes, [*_rows(drawn, inputs)])
+    axes.grid(axis="y", visible=False)
+    axes.set_xlabel("ours − reference (percentage points)")
+    legend_below(figure)
+    counts = table["verdict"].value_counts()
+    counted = ", ".join(f"{number} {words_of(str(word))}" for word, number in counts.items())
+    caption = (
+        "Difference to each reference number with its interval; the grey band is the margin. The "
+        f"rule is {rule(table['level'].min())}. References that were not run are not "
+        "drawn."
+    )
+    if len(judged) > ROWS:
+        caption += f" {len(judged) - ROWS} further rows are only in the CSV file."
+    alt = f"Interval plot of {len(drawn)} differences to reference numbers: {counted}."
+    return Drawing(caption, alt, figure, judged)
+
+
+def _rows(drawn: pd.DataFrame, inputs: Inputs) -> Iterator[str]:
+    """Yield the rows' names; dataset and table are named only where there are several."""
+    datasets, tables = (
+        len(drawn[[column, "source"]].drop_duplicates()) > 1 for column in ("dataset", "table")
+    )
+    for row in records(drawn):
+        sized = [f"bs {row.batch_size:.0f}"] * (row.batch_size == row.batch_size)
+        parts = [inputs.label(row.loss), *sized, metric_label(row.metric)]
+        if datasets:
+            parts.append(dataset_label(row.dataset, split=row.split))
+        if tables:
+            frozen = row.source == row.table
+            parts.append(row.source if frozen else cite(row.source, row.table))
+        yield " · ".join(parts)
+
+
 def paper_figures(inputs: Inputs) -> Iterator[Part]:
     """Yield the papers' figures that the study has, then its sweeps on the embedded data."""
     # {name of a claim: (where the paper says it, whether it holds here)}
@@ -60,9 +127,8 @@ def paper_figures(inputs: Inputs) -> Iterator[Part]:
     marks = {each.figure: each for each in inputs.printed.figures}
     for figure in all_figures():
         if figure.name in marks:
-            make = partial(draw, figure, marks[figure.name], inputs.study, verdicts)
-            group: Group = "paper" if figure.source else "sweep"
-            yield Part(figure.name, title_of(figure), group, make)
+            make = partial(draw, figure, marks[figure.name], inputs, verdicts)
+            yield Part(figure.name, title_of(figure), "paper" if figure.source else "sweep", make)
 
 
 def title_of(figure: Figure) -> str:
@@ -73,57 +139,74 @@ def title_of(figure: Figure) -> str:
     return f"{place}: {figure.title}"
 
 
-def draw(figure: Figure, marks: FigureMarks, study: Study, verdicts: Claims) -> Drawing:
+@styled()
+def draw(figure: Figure, marks: FigureMarks, inputs: Inputs, verdicts: Claims) -> Drawing:
     """Return the figure; a panel without runs says so, and NothingToShow is raised if all are.
 
     ``verdicts`` are those of the claims that a panel names, which stand above it.
     """
+    panels = figure.panels
     data = pd.DataFrame(
-        [vars(mark) | {"series": series_of(mark, figure, study)} for mark in marks.marks],
+        [vars(mark) | {"series": series_of(mark, figure, inputs)} for mark in marks.marks],
         columns=[*MARKS, "test_set", "loss", "batch_size"],
     )
-    ours = data[data["side"] == OURS]
-    if ours.empty:
-        raise NothingToShow(_reason(figure, marks.settings, study))
-    columns = min(3, len(figure.panels))
-    rows = -(-len(figure.panels) // columns)
-    with styled():
-        width = DOUBLE if columns > 1 else SINGLE + 1.2
-        drawing, grid = new_figure(width, 2.4 * rows + 0.6, rows, columns)
-        for number, (axes, panel) in enumerate(zip(grid.flat, figure.panels, strict=False)):
-            here = rows_of(data, panel=number)
-            DRAWERS[figure.kind](axes, panel, here, study)
-            axes.set_title("\n".join([panel.title, *_judged(panel, verdicts)]))
-            if not (here["side"] == OURS).any():
-                where = {"transform": axes.transAxes, "ha": "center", "va": "center"}
-                axes.text(0.5, 0.5, "not run", color=FAINT, **where)
-        for axes in grid.flat[len(figure.panels) :]:
-            axes.remove()
-        # Published values end the legend in no colour of their own: they stand beside every series.
-        legend_below(drawing, columns=4 if columns > 1 else 2, last=(PUBLISHED, published_key()))
-    titles = dict(enumerate(panel.title for panel in figure.panels))
-    data = data[MARKS].assign(panel=data["panel"].map(titles))
-    title, ours = title_of(figure), data[data["side"] == OURS]
-    listed = "; ".join(
+    if not (data["side"] == OURS).any():
+        loss = inputs.label(panels[0].loss)
+        where = ", ".join(dict.fromkeys(each.dataset for p in panels for each in p.test_sets))
+        needed = count(marks.settings, "setting")
+        raise NothingToShow(
+            f"no run of {loss} on {where} has finished yet, of {needed} that the figure needs"
+            if marks.settings > 1
+            else f"the study has no runs of {loss} that vary what this figure shows on {where}"
+        )
+    columns = min(3, len(panels))
+    rows, width = -(-len(panels) // columns), DOUBLE if columns > 1 else SINGLE + 1.2
+    drawing, grid = new_figure(width, 2.4 * rows + 0.6, rows, columns)
+    for number, (axes, panel) in enumerate(zip(grid.flat, panels, strict=False)):
+        here = rows_of(data, panel=number)
+        DRAWERS[figure.kind](axes, panel, here, inputs)
+        axes.set_title("\n".join([panel.title, *_judged(panel, verdicts)]))
+        if not (here["side"] == OURS).any():
+            middle = {"transform": axes.transAxes, "ha": "center", "va": "center"}
+            axes.text(0.5, 0.5, "not run", color=FAINT, **middle)
+    for axes in grid.flat[len(panels) :]:
+        axes.remove()
+    # Published values end the legend in no colour of their own: they stand beside every series.
+    legend_below(drawing, columns=4 if columns > 1 else 2, last=(PUBLISHED, published_key()))
+    data = data[MARKS].assign(panel=data["panel"].map({n: p.title for n, p in enumerate(panels)}))
+    ranges = "; ".join(
         f"{series} in panel '{panel}' from {part['value'].min():.1f} to {part['value'].max():.1f}"
-        for (panel, series), part in list(ours.groupby(["panel", "series"], sort=False))[:6]
+        for (panel, series), part in list(
+            rows_of(data, side=OURS).groupby(["panel", "series"], sort=False)
+        )[:6]
     )
-    alt = f"{title}. {metric_label(figure.panels[0].metric)}: {listed}."
-    return Drawing(title, _caption(figure, data, study), alt, drawing, data)
+    alt = f"{title_of(figure)}. {metric_label(panels[0].metric)}: {ranges}."
+    words = _WORDS[figure.kind].format(
+        mean=f"mean over seeds with its {inputs.confidence} t interval"
+    )
+    caption = f"{words[0].upper()}{words[1:]}."
+    if (data["side"] == PUBLISHED).any():
+        caption += " Open marks and dotted lines are published values."
+    if any(panel.claims for panel in panels):
+        caption += " Above each panel: what papers say about it, and whether that is so here."
+    facts = {(panel.backbone, panel.batch_size) for panel in panels}
+    if len(facts) == 1:
+        backbone, size = facts.pop()
+        caption += f" Backbone {backbone}" + (f", batch size {size}." if size else ".")
+    return Drawing(caption, alt, drawing, data)
 
 
-def series_of(mark: Mark, figure: Figure, study: Study) -> str:
+def series_of(mark: Mark, figure: Figure, inputs: Inputs) -> str:
     """Return the name of the line that a mark belongs to, for a legend."""
-    panel = figure.panels[mark.panel]
-    loss = loss_label(panel.loss, study)
+    panel, loss = figure.panels[mark.panel], inputs.label(mark.loss)
     if mark.batch_size is not None:
         return f"batch size {mark.batch_size}"
-    if mark.loss != panel.loss:
-        return loss_label(mark.loss, study)
-    if panel.loss_against:
-        return f"{loss} over {loss_label(panel.loss_against, study)}"
+    if panel.loss_against and mark.loss == panel.loss:
+        return f"{loss} over {inputs.label(panel.loss_against)}"
     alone = len(panel.test_sets) == 1 and not panel.parameter
-    return loss if alone else name_of_test_set(panel.test_sets[mark.test_set])
+    if alone or mark.loss != panel.loss:
+        return loss
+    return name_of_test_set(panel.test_sets[mark.test_set])
 
 
 def name_of_test_set(test_set: TestSet) -> str:
@@ -136,47 +219,21 @@ def name_of_test_set(test_set: TestSet) -> str:
     return f"{name}, {test_set.split}" if test_set.split else name
 
 
-def _judged(panel: Panel, verdicts: Claims) -> list[str]:
-    """Return lines such as "ROADMAP, figure 4b: 1 supported, 1 inconclusive", one per place."""
-    found: dict[str, list[str]] = {}
-    for name in panel.claims:
-        if name in verdicts:
-            where, verdict = verdicts[name]
-            found.setdefault(where, []).append(verdict)
-    lines = []
+def _judged(panel: Panel, verdicts: Claims) -> Iterator[str]:
+    """Yield lines such as "ROADMAP, figure 4b: 1 supported, 1 inconclusive", one per place."""
+    found: dict[str, Counter[str]] = {}
+    for where, verdict in (verdicts[name] for name in panel.claims if name in verdicts):
+        found.setdefault(where, Counter())[verdict] += 1
     for where, words in found.items():
-        counted = [(words_of(word), words.count(word)) for word in CLAIM_VERDICTS if word in words]
-        text = ", ".join(f"{number} {word}" if len(words) > 1 else word for word, number in counted)
-        lines += textwrap.wrap(f"{where}: {text}", TITLE)
-    return lines
+        counted = [
+            f"{words[word]} {words_of(word)}" if words.total() > 1 else words_of(word)
+            for word in CLAIM_VERDICTS
+            if word in words
+        ]
+        yield from textwrap.wrap(f"{where}: {', '.join(counted)}", TITLE)
 
 
-def _reason(figure: Figure, settings: int, study: Study) -> str:
-    loss = loss_label(figure.panels[0].loss, study)
-    names = [each.dataset for panel in figure.panels for each in panel.test_sets]
-    where = ", ".join(dict.fromkeys(names))
-    if settings < 2:
-        return f"the study has no runs of {loss} that vary what this figure shows on {where}"
-    needed = count(settings, "setting")
-    return f"no run of {loss} on {where} has finished yet, of {needed} that the figure needs"
-
-
-def _caption(figure: Figure, data: pd.DataFrame, study: Study) -> str:
-    mean = f"mean over seeds with its {confidence(study)} t interval"
-    words = _WORDS[figure.kind].format(mean=mean)
-    text = f"{words[0].upper()}{words[1:]}."
-    if (data["side"] == PUBLISHED).any():
-        text += " Open marks and dotted lines are published values."
-    if any(panel.claims for panel in figure.panels):
-        text += " Above each panel: what papers say about it, and whether that is so here."
-    facts = {(panel.backbone, panel.batch_size) for panel in figure.panels}
-    if len(facts) == 1:
-        backbone, size = facts.pop()
-        text += f" Backbone {backbone}" + (f", batch size {size}." if size else ".")
-    return text
-
-
-def sweep(axes: Axes, panel: Panel, marks: pd.DataFrame, study: Study) -> None:
+def sweep(axes: Axes, panel: Panel, marks: pd.DataFrame, inputs: Inputs) -> None:
     """Draw the score against a hyperparameter or the batch size, one line per test set."""
     alone, log = len(panel.test_sets) == 1, panel.x == BATCH_SIZE or panel.scale == "log"
     middle, positions = (len(panel.test_sets) - 1) / 2, set()
@@ -189,7 +246,7 @@ def sweep(axes: Axes, panel: Panel, marks: pd.DataFrame, study: Study) -> None:
         _published(axes, printed, style)
         positions |= {*ours["x"], *printed["x"]}
         if panel.baseline:
-            own, named = line(panel.baseline), loss_label(panel.baseline, study)
+            own, named = line(panel.baseline), inputs.label(panel.baseline)
             ours, printed = _lines(marks, panel.baseline, number)
             for value in ours["value"]:
                 level = {"color": own["color"], "linestyle": own["linestyle"]}
@@ -205,7 +262,7 @@ def sweep(axes: Axes, panel: Panel, marks: pd.DataFrame, study: Study) -> None:
     axes.set_ylabel(f"{metric_label(panel.metric)} (%)")
 
 
-def gain(axes: Axes, panel: Panel, marks: pd.DataFrame, study: Study) -> None:
+def gain(axes: Axes, panel: Panel, marks: pd.DataFrame, inputs: Inputs) -> None:
     """Draw the gain of one loss over another in percent of the latter, against batch size."""
     axes.axhline(0, color=INK, linewidth=0.7)
     style = line(panel.loss)
@@ -217,7 +274,7 @@ def gain(axes: Axes, panel: Panel, marks: pd.DataFrame, study: Study) -> None:
     axes.set_ylabel(f"gain in {metric_label(panel.metric)} (%)")
 
 
-def convergence(axes: Axes, panel: Panel, marks: pd.DataFrame, study: Study) -> None:
+def convergence(axes: Axes, panel: Panel, marks: pd.DataFrame, inputs: Inputs) -> None:
     """Draw the test score against the epoch, one curve per batch size."""
     from matplotlib import colormaps
 
@@ -235,7 +292,7 @@ def convergence(axes: Axes, panel: Panel, marks: pd.DataFrame, study: Study) -> 
     axes.set_ylabel(f"{metric_label(panel.metric)} (%)")
 
 
-def effect(axes: Axes, panel: Panel, marks: pd.DataFrame, study: Study) -> None:
+def effect(axes: Axes, panel: Panel, marks: pd.DataFrame, inputs: Inputs) -> None:
     """Draw the paired difference of two settings, one mark per test set."""
     axes.axhline(0, color=INK, linewidth=0.7)
     style = line(panel.loss) | {"linestyle": "none"}
@@ -258,10 +315,8 @@ def _lines(marks: pd.DataFrame, loss: str, test_set: int = 0) -> tuple[pd.DataFr
 def _errorbar(axes: Axes, marks: pd.DataFrame, style: dict[str, Any], factor: float = 1.0) -> None:
     """Draw marks with their intervals, if there are any, at ``factor`` times their x."""
     if len(marks):
-        low, high = marks["value"] - marks["low"], marks["high"] - marks["value"]
-        bars = [low.astype(float).fillna(0), high.astype(float).fillna(0)]
-        label = marks["series"].iloc[0]
-        axes.errorbar(marks["x"] * factor, marks["value"], yerr=bars, label=label, **style)
+        style = {"yerr": bars(marks, "value"), "label": marks["series"].iloc[0], **style}
+        axes.errorbar(marks["x"] * factor, marks["value"], **style)
 
 
 def _published(axes: Axes, printed: pd.DataFrame, style: dict[str, Any]) -> None:

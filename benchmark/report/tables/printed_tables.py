@@ -4,13 +4,11 @@ A printed cell has our value, below it the published one, the difference and the
 of a sweep stands beside its default, with the papers' claims.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from typing import Any, NamedTuple
-
-import pandas as pd
 
 from benchmark.papers.numbers import PublishedNumber
 from benchmark.papers.paper import Footnote, Paper, arranged_tables, cite, footnotes
@@ -21,10 +19,8 @@ from benchmark.report.artefacts import Part
 from benchmark.report.inputs import Inputs, records
 from benchmark.report.labels import (
     DASH,
-    confidence,
     count,
     interval,
-    loss_label,
     mean_sd,
     metric_label,
     signed,
@@ -41,8 +37,7 @@ from benchmark.report.table import (
     marks,
     words,
 )
-from benchmark.report.tables.paired import test_columns
-from benchmark.study import Study
+from benchmark.report.tables.loss_tables import test_columns
 
 PARTS = (
     "ours", "ours sd", "ours n", "published", "published sd", "published n",
@@ -58,7 +53,7 @@ UNJUDGED = {
 _FACTS = ("backbone", "embedding_dim", "batch_size", "dataset", "metric")
 Key = tuple[str, ...]
 Cells = Mapping[tuple[str, str, int], PrintedCell]
-SWEEPS, SWEEPS_TITLE = "sweeps", "The sweeps in numbers"
+SWEEPS = "The sweeps in numbers"
 
 
 class Entry(NamedTuple):
@@ -72,18 +67,16 @@ class Entry(NamedTuple):
 
 def paper_tables(inputs: Inputs) -> Iterator[Part]:
     """Yield the printed tables that the study references, then that of its finished sweeps."""
-    study, sweeps = inputs.study, inputs.printed.sweeps
     cells = {(each.source, each.table, each.line): each for each in inputs.printed.cells}
-    for paper, name in arranged_tables(study.references.published):
+    for paper, name in arranged_tables(inputs.study.references.published):
         title = f"{cite(paper.source, name)}: {paper.tables[name].title}"
-        make = partial(paper_table, paper, name, cells, study)
+        make = partial(paper_table, paper, name, cells)
         yield Part(f"{paper.source}_{name}", title, "paper", make)
-    if sweeps:
-        make = partial(sweep_table, sweeps, inputs.claims, study)
-        yield Part(SWEEPS, SWEEPS_TITLE, "sweep", make)
+    if inputs.printed.sweeps:
+        yield Part("sweeps", SWEEPS, "sweep", partial(sweep_table, inputs))
 
 
-def paper_table(paper: Paper, name: str, cells: Cells, study: Study) -> Table:
+def paper_table(paper: Paper, name: str, cells: Cells) -> Table:
     """Return a printed table in the paper's arrangement; a number without a cell was not run."""
     table, notes = paper.tables[name], footnotes(paper, name)
     distinct = dict.fromkeys(note.text for note in notes.values())
@@ -111,23 +104,28 @@ def paper_table(paper: Paper, name: str, cells: Cells, study: Study) -> Table:
     sections = []
     for section in dict.fromkeys(key[0] for key in entries):
         labels = list(dict.fromkeys(key[1] for key in entries if key[0] == section))
-        body = [[entries.get((section, label, head)) for label in labels] for head in heads]
-        marked = [_marks(column) for column in body]
         lines = []
-        for at, label in enumerate(labels):
-            row = [column[at] for column in body]
-            values = zip(table.rows, label, strict=True)
-            texts = [TableCell(named(*each) or DASH) for each in values]
+        for label in labels:
+            texts = [
+                TableCell(named(*each) or DASH) for each in zip(table.rows, label, strict=True)
+            ]
+            row = [entries.get((section, label, head)) for head in heads]
             if not any(each.number.reproducible for each in row if each):
                 texts[0] = replace(texts[0], note="quoted")
-            shown = (_cell(each, mark[at]) for each, mark in zip(row, marked, strict=True))
-            lines.append([*texts, *shown])
+            lines.append(texts)
+        for head in heads:
+            column = [entries.get((section, label, head)) for label in labels]
+            # times have no best
+            scores = [each.ours.mean if each and each.number.is_score else None for each in column]
+            marked = marks([None if score is None else round(score, 2) for score in scores])
+            for line, each, mark in zip(lines, column, marked, strict=True):
+                line.append(_cell(each, mark))
         title = (_valued(paper, *each) for each in zip(table.sections, section, strict=True))
         sections.append(Section(" · ".join(title), lines))
     remarks = [f"{letter} {text}" for text, letter in letters.items()]
     return Table(
         f"{cite(paper.source, name)}: {table.title}",
-        _caption(paper, name, list(entries.values()), study),
+        _caption(paper, name, list(entries.values())),
         columns,
         sections,
         [*remarks, *paper.about.deviations],
@@ -138,18 +136,6 @@ def _valued(paper: Paper, field: str, value: str) -> str:
     """Return a value that explains itself: "batch size 64", "ResNet-50"."""
     words = {"batch_size": "batch size {}", "embedding_dim": "{}-d embedding"}
     return words.get(field, "{}").format(paper.vocabulary.name(field, value))
-
-
-def _marks(entries: Sequence[Entry | None]) -> list[str]:
-    """Return the best and second of our values in one column; times have no best."""
-    return marks(
-        [
-            round(entry.ours.mean, 2)
-            if entry and entry.number.is_score and entry.ours.mean is not None
-            else None
-            for entry in entries
-        ]
-    )
 
 
 def _cell(entry: Entry | None, mark: str) -> TableCell:
@@ -198,23 +184,7 @@ def _outcome(ours: PrintedCell) -> Iterator[Line]:
             yield Line(f"{ours.other_rule} {ours.other:.2f} ({by}): {word}", "muted")
 
 
-def _other_reading(paper: Paper) -> str:
-    """Return what a table says of the epoch that its numbers are of."""
-    if paper.about.epoch is None:
-        return (
-            "The paper does not say which epoch its numbers are of. “best”: mean and verdict at "
-            "the best test epoch of each metric, and in brackets the points that this choice adds."
-        )
-    why = paper.about.epoch.why.rstrip(".")
-    if paper.selection == "last":
-        return f"That is the paper's rule ({why}). “best”: the best test epoch of each metric."
-    return (
-        f"That is the paper's rule ({why}). “last”: mean and verdict at the last epoch, and in "
-        "brackets the points that choosing the epoch on the test set adds."
-    )
-
-
-def _caption(paper: Paper, name: str, entries: list[Entry], study: Study) -> str:
+def _caption(paper: Paper, name: str, entries: list[Entry]) -> str:
     own = [entry.number for entry in entries if entry.number.reproducible]
     ours, metrics = [entry.ours for entry in entries], {number.metric for number in own}
     table, facts = paper.tables[name], []
@@ -231,7 +201,22 @@ def _caption(paper: Paper, name: str, entries: list[Entry], study: Study) -> str
             f"Each cell: ours {EPOCHS[paper.selection]}, mean ± sd; published; ours − published in "
             "points with its interval; the verdict."
         )
-        parts.append(_other_reading(paper))
+        why = "" if paper.about.epoch is None else paper.about.epoch.why.rstrip(".")
+        if not why:
+            parts.append(
+                "The paper does not say which epoch its numbers are of. “best”: mean and verdict "
+                "at the best test epoch of each metric, and in brackets the points that this "
+                "choice adds."
+            )
+        elif paper.selection == "last":
+            parts.append(
+                f"That is the paper's rule ({why}). “best”: the best test epoch of each metric."
+            )
+        else:
+            parts.append(
+                f"That is the paper's rule ({why}). “last”: mean and verdict at the last epoch, "
+                "and in brackets the points that choosing the epoch on the test set adds."
+            )
     else:
         parts.append("None of these numbers was run here; each cell gives the published value.")
     if any(each.verdict == QUOTED for each in ours):
@@ -251,9 +236,10 @@ def _caption(paper: Paper, name: str, entries: list[Entry], study: Study) -> str
     return " ".join(parts)
 
 
-def sweep_table(values: Sequence[SweptValue], claims: pd.DataFrame, study: Study) -> Table:
+def sweep_table(inputs: Inputs) -> Table:
     """Return a section a sweep, with the test of each value against the default."""
-    verdicts = {row.claim: row.verdict for row in records(claims) if row.reading == "here"}
+    verdicts = {row.claim: row.verdict for row in records(inputs.claims) if row.reading == "here"}
+    values = inputs.printed.sweeps
     most = max(each.score_n for each in values)
     told: dict[SweptValue, str] = {}
     rows: list[tuple[str, SweptValue]] = []
@@ -269,7 +255,7 @@ def sweep_table(values: Sequence[SweptValue], claims: pd.DataFrame, study: Study
         )
 
     def value(row: Any) -> TableCell:
-        return TableCell(row.value or f"{loss_label(row.loss, study)} alone", words=(row.option,))
+        return TableCell(row.value or f"{inputs.label(row.loss)} alone", words=(row.option,))
 
     def score(row: Any) -> TableCell:
         note = "" if row.score_n == most else f"n={row.score_n}"
@@ -279,7 +265,7 @@ def sweep_table(values: Sequence[SweptValue], claims: pd.DataFrame, study: Study
     def of_test(column: Column, default: TableCell) -> Column:
         return replace(column, cell=lambda row: default if row.is_default else column.cell(row))
 
-    difference, span, outcome, _, p_holm, _, detectable, _ = test_columns(study)
+    difference, span, outcome, _, p_holm, _, detectable, _ = test_columns(inputs)
     noted = replace(difference, cell=lambda row: replace(difference.cell(row), note=row.note))
     one, two = (TableCell(DASH, numbers=(None,) * parts) for parts in (1, 2))
     columns = [
@@ -295,13 +281,13 @@ def sweep_table(values: Sequence[SweptValue], claims: pd.DataFrame, study: Study
     caption = (
         f"Test scores in percent at the last epoch, mean ± standard deviation over n = {most} "
         "seeds (other n is noted). Differences are to the default setting of the sweep, paired by "
-        f"seed, in percentage points with their {confidence(study)} interval; p is that of the "
+        f"seed, in percentage points with their {inputs.confidence} interval; p is that of the "
         "two-sided paired t-test after Holm's correction. Detectable: the smallest true difference "
         "that this many seeds would have shown with probability 0.8."
     )
     number = sum(each.p_holm is not None for each in values)
     note = (
-        f"Holm families at level {study.comparison.alpha:g}: the settings of one sweep each, "
-        f"{count(len(told), 'sweep')} with {count(number, 'test')}."
+        f"Holm families at level {inputs.study.comparison.alpha:g}: the settings of one sweep "
+        f"each, {count(len(told), 'sweep')} with {count(number, 'test')}."
     )
-    return filled(SWEEPS_TITLE, caption, columns, rows, [note])
+    return filled(SWEEPS, caption, columns, rows, [note])

@@ -3,6 +3,7 @@
 import csv
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from operator import itemgetter
 from typing import Any
 
@@ -17,7 +18,6 @@ from benchmark.report.labels import (
     dataset_label,
     finite,
     interval,
-    loss_label,
     metric_label,
     p_value,
     plain,
@@ -40,7 +40,6 @@ from benchmark.report.table import (
 from benchmark.report.tables import TABLES
 from benchmark.study.data_files import PACKAGE, PRETRAINING
 
-PUBLISHED_TITLE = "Published and frozen numbers beside ours"
 # Short words for the marks of ``benchmark.stats.reproduction``.
 MARK_WORDS = {
     "spread": "published spread ×2",
@@ -49,18 +48,14 @@ MARK_WORDS = {
     "laboratory": "laboratories differ",
 }
 QUOTED = ("copied", "quoted")  # provenances of numbers that another paper printed first
-OUTSIDE = "Published numbers outside of every study"
-CLAIMS = "Claims of the papers"
 PUBLISHED, HERE = "published", "here"
 READINGS = {PUBLISHED: "As published", HERE: "As far as it was run here"}
-MISSING = "Runs without a result"
 _MEANING = {  # the gravest first
     "failed": "the job ended with an error",
     "diverged": "the loss became infinite or not a number: a result, shown as such",
     "stale": "made from another specification than that of the study now",
     "missing": "not run yet",
 }
-SEEN = "What networks were pretrained on"
 PACKAGED = "in1k"  # of the weights that come as a Python package
 
 
@@ -68,13 +63,16 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-@TABLES.register("published", display=PUBLISHED_TITLE)
+@TABLES.register("published", display="Published and frozen numbers beside ours")
 def published(inputs: Inputs) -> Table:
     """Return one row per reference number; tables with something measured come first."""
-    verdicts, study = inputs.some("verdicts"), inputs.study
+    verdicts = inputs.some("verdicts")
 
     def named(value: Any, form: Callable[[str], str] = str) -> str:
         return form(value) if _text(value) else DASH
+
+    def printed(row: Any) -> TableCell:
+        return TableCell(named(row.row_label), note="quoted" * (row.provenance in QUOTED))
 
     def verdict(row: Any) -> TableCell:
         text = f"{words_of(row.verdict)} {_text(row.direction)}".strip()
@@ -87,46 +85,35 @@ def published(inputs: Inputs) -> Table:
             return TableCell(f"not under {marks}", tone="unsure")
         return TableCell("yes", tone="good")
 
+    def margin(value: Any) -> str:
+        return DASH if finite(value) is None else f"±{value:g}"
+
     def side(header: str, name: str) -> Column:
         def cell(row: Any) -> TableCell:
-            mean, sd, n = (getattr(row, f"{name}_{part}") for part in ("mean", "sd", "n"))
-            measured = finite(mean) is not None
-            spread = f" ± {sd:.2f}" if measured and finite(sd) is not None else ""
-            note = f"n={n:.0f}" if measured and finite(n) is not None else ""
-            return number_cell(lambda mean, *_: plain(mean) + spread, mean, sd, n, note=note)
+            mean, sd, n = (finite(getattr(row, f"{name}_{part}")) for part in ("mean", "sd", "n"))
+            spread = "" if mean is None or sd is None else f" ± {sd:.2f}"
+            note = "" if mean is None or n is None else f"n={n:.0f}"
+            return TableCell(plain(mean) + spread, note=note, numbers=(mean, sd, n))
 
         return Column((header,), ("mean", "sd", "n"), cell=cell)
 
     columns = [
-        words(
-            "Row as printed",
-            lambda row: TableCell(
-                named(row.row_label), note="quoted" if row.provenance in QUOTED else ""
-            ),
-        ),
+        words("Row as printed", printed),
         words("Verdict", verdict),
         words("Stands", stands),
-        words("Loss", lambda row: named(row.loss, lambda loss: loss_label(loss, study))),
+        words("Loss", lambda row: named(row.loss, inputs.label)),
         words("Dataset", lambda row: named(row.dataset, dataset_label)),
         Column(("Batch size",), cell=lambda row: number_cell(whole, row.batch_size)),
         words("Metric", lambda row: named(row.metric, metric_label)),
         side("Reference", "reference"),
         side("Ours", "ours"),
         numbers("Difference", signed, points="difference"),
-        numbers(
-            "Interval", lambda low, high: interval(low, high, signed), low="ci_low", high="ci_high"
-        ),
-        numbers(
-            "Margin",
-            lambda value: DASH if finite(value) is None else f"±{value:g}",
-            points="margin",
-        ),
+        numbers("Interval", partial(interval, form=signed), low="ci_low", high="ci_high"),
+        numbers("Margin", margin, points="margin"),
         numbers("p of drift (Holm)", p_value, value="p_holm"),
         words("Reason", lambda row: named(row.reason)),
     ]
-    not_run = (verdicts["verdict"] == "not_run").groupby(
-        [verdicts["source"], verdicts["table"]], sort=False
-    )
+    not_run = (verdicts["verdict"] == "not_run").groupby([verdicts["source"], verdicts["table"]])
     first = not_run.transform("mean").sort_values(kind="stable").index
     frozen = "Frozen runs of this study"
     rows = (
@@ -141,10 +128,10 @@ def published(inputs: Inputs) -> Table:
         "when an assumption fails: the published spread is twice ours, the published value is the "
         "best of three runs, scores have heavy tails, or laboratories differ by half a point."
     )
-    return filled(PUBLISHED_TITLE, caption, columns, rows)
+    return filled("Published and frozen numbers beside ours", caption, columns, rows)
 
 
-@TABLES.register("outside", display=OUTSIDE)
+@TABLES.register("outside", display="Published numbers outside of every study")
 def outside(inputs: Inputs) -> Table:
     """Return one row per printed table and reason; only for papers that the study covers whole."""
     asked = inputs.study.references.published
@@ -165,10 +152,12 @@ def outside(inputs: Inputs) -> Table:
         f"{found.total()} of the {len(printed)} numbers that the authors of these papers trained "
         "themselves have no run here."
     )
-    return filled(OUTSIDE, caption, columns, (("", row) for row in found))
+    return filled(
+        "Published numbers outside of every study", caption, columns, (("", row) for row in found)
+    )
 
 
-@TABLES.register("claims", display=CLAIMS)
+@TABLES.register("claims", display="Claims of the papers")
 def claims(inputs: Inputs) -> Table:
     """Return one row per claim that some run of the study bears on; a note counts the others."""
     name = inputs.study.name
@@ -238,7 +227,7 @@ def claims(inputs: Inputs) -> Table:
         for reason, number in Counter(filter(None, reasons)).items()
     ]
     rows = ((paper_name(pair[HERE].paper), pair) for pair in tested)
-    return filled(CLAIMS, caption, columns, rows, notes)
+    return filled("Claims of the papers", caption, columns, rows, notes)
 
 
 def _reading(reading: str) -> list[Column]:
@@ -270,10 +259,10 @@ def _reading(reading: str) -> list[Column]:
     ]
 
 
-@TABLES.register("missing", display=MISSING)
+@TABLES.register("missing", display="Runs without a result")
 def missing(inputs: Inputs) -> Table:
     """Return failed, diverged, stale and missing runs; NothingToShow when every run finished."""
-    runs, study = inputs.runs, inputs.study
+    runs = inputs.runs
     lost = runs[runs["status"] != "ok"]
     if lost.empty:
         raise NothingToShow(
@@ -286,7 +275,7 @@ def missing(inputs: Inputs) -> Table:
     columns = [
         words("Status", lambda run: TableCell(run.status, tone=TONES[run.status])),
         words("Dataset · setting", lambda run: dataset_label(run.dataset, run.setting)),
-        words("Loss", lambda run: loss_label(run.loss, study)),
+        words("Loss", lambda run: inputs.label(run.loss)),
         Column(("Batch size",), cell=lambda run: number_cell(str, run.batch_size)),
         Column(("Seed",), cell=lambda run: number_cell(str, run.seed)),
         words("Reason", lambda run: run.reason or _MEANING[run.status]),
@@ -298,7 +287,7 @@ def missing(inputs: Inputs) -> Table:
         if status in counts
     )
     caption = f"{len(lost)} of {count(len(runs), 'run')} gave no usable number: {parts}."
-    return filled(MISSING, caption, columns, (("", run) for run in records(lost)))
+    return filled("Runs without a result", caption, columns, (("", run) for run in records(lost)))
 
 
 # One row for each kind of weights: ``tags`` are words of timm's weight tags, a column named like a
@@ -306,7 +295,7 @@ def missing(inputs: Inputs) -> Table:
 FACTS = PACKAGE / PRETRAINING
 
 
-@TABLES.register("pretraining", display=SEEN)
+@TABLES.register("pretraining", display="What networks were pretrained on")
 def pretraining(inputs: Inputs) -> Table:
     """Return a row for each pretrained network and dataset, and whether it may hold test images."""
     with open(FACTS, encoding="utf-8", newline="") as stream:
@@ -335,7 +324,9 @@ def pretraining(inputs: Inputs) -> Table:
         "What each network saw before this study. Where that may contain test images or classes, "
         "its scores say less about unseen classes than those of a network that saw none."
     )
-    return filled(SEEN, caption, columns, (("", row) for row in rows.values()))
+    return filled(
+        "What networks were pretrained on", caption, columns, (("", row) for row in rows.values())
+    )
 
 
 def _weight_words(model: ModelConfig) -> list[str]:

@@ -105,7 +105,7 @@ def test_drawing_leaves_the_users_matplotlib_settings_alone(inputs):
 def test_equal_inputs_give_equal_files(inputs, tmp_path):
     for name in ("metric_by_batch_size", "verdicts"):
         for part in ("a", "b"):
-            save(draw(name, inputs), tmp_path / part, name)
+            save(draw(name, inputs), tmp_path / part, name, "A title")
         for one in (tmp_path / "a").iterdir():
             assert one.read_bytes() == (tmp_path / "b" / one.name).read_bytes(), one.name
 
@@ -210,7 +210,7 @@ def test_a_dollar_sign_of_a_text_starts_no_formula():
     panel.set_xlabel(r"10 \$ or $5$")
     panel.set_xticks([1, 10], [plain(odd), "b"])
     legend_below(figure)
-    drawing = Drawing("t", "c", "a", figure, pd.DataFrame())
+    drawing = Drawing("c", "a", figure, pd.DataFrame())
     assert "<svg" in to_svg(drawing)
     assert panel.get_title() == r"\$\frac{1}{\$" and panel.get_xlabel() == r"10 \$ or \$5\$"
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pandas as pd
-from made_up_inputs import variant
+from made_up_inputs import made_up_inputs, variant
 from made_up_results import made_up_block, made_up_study
 
 from benchmark.report.answer import (
@@ -16,6 +18,7 @@ from benchmark.report.answer import (
 WARM = variant("smooth_ap_tau_0.1", "smooth_ap", tau=0.1)
 LOSSES = (*map(variant, ("smooth_ap", "sup_ap", "roadmap", "fast_ap")), WARM)
 STUDY = made_up_study(blocks=(made_up_block(LOSSES, (32, 64, 128), (0, 1), setting="r"),))
+INPUTS = made_up_inputs(STUDY)
 
 
 def means(*rows: tuple[str, int, str, float]) -> pd.DataFrame:
@@ -42,7 +45,7 @@ def test_a_setting_that_was_run_once_can_be_the_best():
         ("r", 128, "smooth_ap_tau_0.1", 0.8208),
         ("r~dim32", 128, "roadmap", 0.9),
     )
-    assert best_losses(table, STUDY, False) == (
+    assert best_losses(table, INPUTS, False) == (
         "The highest mean R@1 was reached by FastAP in 1, SmoothAP (tau=0.1) in 1 of 2 conditions "
         "(batch sizes); the highest of all by SmoothAP (tau=0.1) at batch size 128 "
         "(82.08 ± 1.00%, n=3)."
@@ -51,7 +54,7 @@ def test_a_setting_that_was_run_once_can_be_the_best():
 
 def test_settings_where_nothing_is_compared_do_not_count():
     table = means(("r", 32, "fast_ap", 0.7), ("r~p8", 32, "fast_ap", 0.6))
-    assert "In none of the conditions of 2 settings" in best_losses(table, STUDY, False)
+    assert "In none of the conditions of 2 settings" in best_losses(table, INPUTS, False)
 
 
 def test_losses_without_a_significant_difference_are_counted_and_not_listed():
@@ -59,7 +62,7 @@ def test_losses_without_a_significant_difference_are_counted_and_not_listed():
         ("fast_ap", 32, 0.1, True), ("fast_ap", 64, -0.1, False), ("sup_ap", 32, -0.1, True)
     )
     (found,) = baseline_differences(
-        pd.concat([sure, compared(("roadmap", 64, 0.1, False))]), STUDY, False
+        pd.concat([sure, compared(("roadmap", 64, 0.1, False))]), INPUTS, False
     )
     assert (
         "by condition: FastAP (higher in 1 of 2), SupAP (lower); no significant difference in "
@@ -73,7 +76,7 @@ def test_losses_without_a_significant_difference_are_counted_and_not_listed():
 
 
 def test_no_significant_difference_at_all_is_one_plain_statement():
-    (found,) = baseline_differences(compared(("fast_ap", 32, 0.1, False)), STUDY, False)
+    (found,) = baseline_differences(compared(("fast_ap", 32, 0.1, False)), INPUTS, False)
     assert found == (
         "Against SmoothAP, after Holm's correction, no loss differs significantly in R@1 "
         "(1 comparison in 1 condition)."
@@ -82,14 +85,14 @@ def test_no_significant_difference_at_all_is_one_plain_statement():
 
 def test_a_step_in_one_condition_is_given_with_its_interval_and_verdict():
     one = compared(("roadmap", 128, 0.0008, False), against="sup_ap")
-    (found,) = last_step(one, STUDY, False)
+    (found,) = last_step(one, INPUTS, False)
     assert found.endswith(
         "changes R@1 by +0.08 points [−0.92, +1.08] at batch size 128 (not significant)."
     )
     two = pd.concat([one, compared(("roadmap", 32, 0.02, True), against="sup_ap")])
     assert (
         "+0.08 to +2.00 points over 2 conditions, significantly up in 1."
-        in last_step(two, STUDY, False)[0]
+        in last_step(two, INPUTS, False)[0]
     )
 
 
@@ -100,7 +103,8 @@ def test_each_source_of_noise_is_named_with_its_share_and_interval():
         dataset="glyphs_1k", setting="r", batch_size=32, split="test", metric="recall_at_1",
         loss="smooth_ap", runs=25,
     )  # fmt: skip
-    (found,) = noise_shares(table, "recall_at_1", STUDY)
+    (found,) = noise_shares(dataclasses.replace(INPUTS, noise=table), "recall_at_1")
     assert "over 25 runs of SmoothAP" in found
     assert "initial weights 41% [3, 84] and interaction 47% [8, 87]" in found
-    assert noise_shares(table, "map", STUDY) == noise_shares(table[:0], "map", STUDY) == []
+    assert noise_shares(dataclasses.replace(INPUTS, noise=table), "map") == []
+    assert noise_shares(INPUTS, "map") == []

@@ -9,7 +9,6 @@ from made_up_inputs import WENT_WRONG, made_up_inputs
 from made_up_results import made_up_runs, made_up_study
 
 from benchmark.core.records import Setting
-from benchmark.report.labels import loss_label
 from benchmark.report.table import NothingToShow, Table
 from benchmark.report.tables import TABLES
 from benchmark.study.model import Variant
@@ -117,7 +116,7 @@ def test_an_option_is_printed_without_the_underscore_that_python_needs():
     heavy = Variant("roadmap_lambda_0.8", "roadmap", {"lambda_": 0.8})
     block = dataclasses.replace(study.blocks[0], losses=(heavy,))
     assert (
-        loss_label("roadmap_lambda_0.8", dataclasses.replace(study, blocks=(block,)))
+        made_up_inputs(dataclasses.replace(study, blocks=(block,))).label("roadmap_lambda_0.8")
         == "ROADMAP (lambda=0.8)"
     )
 

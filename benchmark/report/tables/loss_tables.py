@@ -1,0 +1,591 @@
+"""Losses beside each other: scores, their spread, tests, ranks, equal budgets, and cost."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pandas as pd
+
+from benchmark.report.inputs import CONDITION, DIVERGENCE_CELL, TIMING, WHERE, Inputs, records
+from benchmark.report.labels import (
+    DASH,
+    condition_label,
+    count,
+    dataset_label,
+    duration,
+    finite,
+    interval,
+    mean_sd,
+    metric_label,
+    p_value,
+    percent,
+    plain,
+    points,
+    signed,
+    whole,
+)
+from benchmark.report.table import (
+    Column,
+    NothingToShow,
+    Section,
+    Table,
+    TableCell,
+    filled,
+    marks,
+    number_cell,
+    numbers,
+    text_column,
+    words,
+)
+from benchmark.report.tables import TABLES
+from benchmark.study.trials import AUTHORS
+
+Cell = tuple[Any, ...]  # dataset, setting of the columns, batch size, loss, options of the row
+DRAWN = {"seeds": "seeds", "trials": "trials and folds", "both": "all of them"}
+METRIC = words("Metric", lambda row: metric_label(row.metric))
+OF_TESTS = (
+    "Two-sided paired t-test over common seeds, test score at the last epoch. Differences, "
+    "intervals and detectable differences are in percentage points; bold differences are "
+    "significant after Holm's correction. d_z: effect size of the paired differences, unbiased. "
+    "Detectable: the smallest true difference that this many seeds would have shown with "
+    "probability 0.8. The interval over classes, where there is one, says how much the difference "
+    "depends on the classes that were tested. A loss that diverges where the other does not has "
+    "lost, whatever its other runs score."
+)
+
+
+def named(inputs: Inputs, header: str = "Loss", column: str = "loss") -> Column:
+    """Return the column with the name of a row's loss."""
+    return words(header, lambda row: inputs.label(getattr(row, column)))
+
+
+def ordered(table: pd.DataFrame, inputs: Inputs, *columns: str) -> Iterator[Any]:
+    """Yield the rows of a table by these columns; losses and metrics come in the study's order."""
+    keys = table[[*columns]].copy()
+    for column in keys.columns.intersection(["metric", "loss", "against"]):
+        listed = inputs.metrics if column == "metric" else inputs.losses
+        order = {name: at for at, name in enumerate(listed(table[column].dropna()))}
+        keys[column] = [order.get(name, -1) for name in table[column]]
+    return records(table.loc[keys.sort_values([*columns], kind="stable").index])
+
+
+def by_condition(table: pd.DataFrame, inputs: Inputs) -> Iterator[tuple[str, Any]]:
+    """Yield (condition, row) of a table with a row per loss, or loss and metric, in study order."""
+    columns = [name for name in (*CONDITION, "loss", "metric") if name in table]
+    return ((condition_label(row), row) for row in ordered(table, inputs, *columns))
+
+
+@TABLES.register("comparison", display="Comparison of the losses")
+def comparison(inputs: Inputs) -> Table:
+    """Return mean ± sd over seeds at the last epoch; runs without a number are named.
+
+    An option of the recipe that one loss alone was run with ("dim512") is a row of its own:
+    columns for it would be empty for all others.
+    """
+    runs = inputs.runs[[TIMING not in options for options in inputs.runs["options"]]]
+    if runs.empty:
+        raise NothingToShow("the grid of this study is empty: no run is recorded")
+    try:
+        means = inputs.last
+    except NothingToShow:
+        means = pd.DataFrame(columns=[*CONDITION, "loss", "metric", "n"])
+    moved = _moved(runs, means)
+
+    def cell_of(row: Any) -> Cell:
+        setting, options = moved[row.dataset, row.setting]
+        return row.dataset, setting, row.batch_size, row.loss, options
+
+    states: dict[Cell, Counter[str]] = defaultdict(Counter)
+    for run in records(runs):
+        states[cell_of(run)][run.status] += 1
+    scores = {(cell_of(row), row.split, row.metric): row for row in records(means)}
+    measured = {(cell[0], cell[1], split) for cell, split, _ in scores}
+    unmeasured = {cell[:2] for cell in states} - {where[:2] for where in measured}
+    places = sorted(measured | {(*where, "test") for where in unmeasured})
+    metrics = inputs.metrics(means["metric"]) or list(inputs.study.metrics)
+    columns = [(*place, metric) for place in places for metric in metrics]
+    most = int(means["n"].max()) if len(means) else 0
+    options_order, lost = [(), *dict.fromkeys(runs["options"])], inputs.diverging
+    sections = []
+    for size in sorted(runs["batch_size"].unique()):
+        labels = {cell[3:] for cell in states if cell[2] == size}
+        losses = inputs.losses(loss for loss, _ in labels)
+        rows = sorted(labels, key=lambda row: (losses.index(row[0]), options_order.index(row[1])))
+        lines = [[TableCell(", ".join([inputs.label(loss), *tags]))] for loss, tags in rows]
+        for dataset, setting, split, metric in columns:
+            cells = [(dataset, setting, size, *row) for row in rows]
+            found = [scores.get((cell, split, metric)) for cell in cells]
+            # Marks follow the printed digits: what looks equal is marked equal.
+            marked = marks(
+                [
+                    None
+                    if row is None or tuple(getattr(row, name) for name in DIVERGENCE_CELL) in lost
+                    else round(row.mean, 4)
+                    for row in found
+                ]
+            )
+            for line, row, mark, cell in zip(lines, found, marked, cells, strict=True):
+                line.append(_score(row, mark, states.get(cell), most))
+        sections.append(Section(f"Batch size {size}", lines))
+    caption = (
+        "Test scores in percent at the last epoch, mean ± standard deviation over "
+        f"n = {most} seeds (other n is noted). Bold: best of the section's column; "
+        "underlined: second; a loss that diverges is neither."
+        if most
+        else "No finished run yet: each cell gives the state of its runs."
+    )
+    heads = [
+        Column((dataset_label(*place), metric_label(metric)), parts=("mean", "sd", "n"))
+        for *place, metric in columns
+    ]
+    columns_of = [text_column("", "Loss"), *heads]
+    return Table("Comparison of the losses", caption, columns_of, sections)
+
+
+def _moved(
+    runs: pd.DataFrame, means: pd.DataFrame
+) -> dict[tuple[str, str], tuple[str, tuple[str, ...]]]:
+    """Return {(dataset, setting): (setting of its columns, options in the names of its rows)}.
+
+    A setting moves to the backbone without options if one loss alone was run with them, several
+    were run without them, and the same splits were measured there.
+    """
+    losses = runs.groupby(["dataset", "setting"])["loss"].nunique()
+    splits = defaultdict(set)
+    for dataset, setting, split in means[WHERE].itertuples(index=False):
+        splits[dataset, setting].add(split)
+    moved = {}
+    for run in records(runs.drop_duplicates(["dataset", "setting"])):
+        here, bare = (run.dataset, run.setting), (run.dataset, run.backbone)
+        single = run.options and losses[here] == 1 and losses.get(bare, 0) > 1
+        moves = single and splits[here] <= splits[bare]
+        moved[here] = (run.backbone, run.options) if moves else (run.setting, ())
+    return moved
+
+
+def _score(row: Any, mark: str, states: Mapping[str, int] | None, most: int) -> TableCell:
+    if states is None:
+        return TableCell(DASH, tone="muted")
+    lost = ", ".join(f"{number} {name}" for name, number in sorted(states.items()) if name != "ok")
+    if row is not None:
+        notes = [f"n={row.n}"] * (row.n != most) + [lost] * bool(lost)
+        behind = (row.mean, row.sd if row.n > 1 else None, row.n)
+        return TableCell(mean_sd(row.mean, row.sd), mark, ", ".join(notes), behind)
+    if len(states) > 1:
+        return TableCell(lost, tone="bad")
+    (state,) = states
+    tone = "muted" if state in ("ok", "missing") else "bad"
+    return TableCell(DASH if state == "ok" else state, tone=tone)
+
+
+@TABLES.register("uncertainty", display="How sure the scores are")
+def uncertainty(inputs: Inputs) -> Table:
+    """Return per loss and metric the mean, both intervals, and the rate of divergence."""
+    if inputs.divergence.empty or "selection" not in inputs.summary:
+        raise NothingToShow("no run of this study has ended yet")
+    last = inputs.summary[inputs.summary["selection"] == "last"].drop(columns="n_diverged")
+    rows = inputs.divergence.merge(last, on=[*DIVERGENCE_CELL], how="left")
+    rows["split"] = rows["split"].fillna("test")  # of losses that diverged under every seed
+
+    def span(low: Any, high: Any, *_: Any) -> str:
+        return interval(low, high, percent)
+
+    def measured(column: Column, none: TableCell) -> Column:
+        return replace(
+            column, cell=lambda row: column.cell(row) if isinstance(row.metric, str) else none
+        )
+
+    def rate(row: Any) -> TableCell:
+        behind = tuple(map(float, (row.n_diverged, row.n_ended, row.low, row.high)))
+        bounds = f"{plain(100 * row.low, 0)} to {plain(100 * row.high, 0)}%"
+        text = f"{int(row.n_diverged)} of {int(row.n_ended)} ({bounds})"
+        return TableCell(text, numbers=behind, tone="bad" if row.diverges else "")
+
+    by_seed, by_class = (f"{inputs.confidence} over {what}" for what in ("seeds", "classes"))
+    parts = {"low": "query_low", "high": "query_high", "classes": "classes", "queries": "queries"}
+    scored = (
+        numbers("Mean", percent, mean="mean"),
+        numbers(by_seed, span, low="ci_low", high="ci_high", n="n"),
+        numbers(by_class, span, **parts),
+    )
+    columns = [
+        named(inputs),
+        measured(METRIC, TableCell("no score", tone="bad")),
+        *(measured(column, TableCell(DASH)) for column in scored),
+        Column(("Runs that diverged",), parts=("runs", "of", "low", "high"), cell=rate),
+    ]
+    caption = (
+        "Scores in percent at the last epoch. Over seeds: had the networks been trained again (t "
+        "interval of the mean). Over classes: had other classes been tested with these networks "
+        "(bootstrap that draws whole classes of queries). Neither contains the other. A dash: one "
+        "seed, or runs from before the scores of queries were kept. Divergence: the rate with its "
+        "exact interval (Clopper and Pearson 1934); a loss diverges where significantly more than "
+        "one run of ten does, and then it loses its comparisons."
+    )
+    return filled("How sure the scores are", caption, columns, by_condition(rows, inputs))
+
+
+@TABLES.register("best_epoch", display="Last epoch and best test epoch")
+def best_epoch(inputs: Inputs) -> Table:
+    """Return per loss and metric the headline value, the best-epoch value and their difference."""
+
+    def difference(value: float) -> str:
+        return points(value) if round(value, 4) else percent(value)
+
+    columns = [
+        named(inputs),
+        METRIC,
+        numbers("Last epoch (headline)", mean_sd, mean="last", sd="last_sd"),
+        numbers("Best test epoch (selected on test)", mean_sd, mean="best", sd="best_sd"),
+        numbers("Difference", difference, mean="difference"),
+        numbers("Mean best epoch", lambda epoch: plain(epoch, 1), mean="epoch"),
+        numbers("n", str, runs="n"),
+    ]
+    caption = (
+        "Scores in percent, mean ± standard deviation over seeds. The best test epoch is chosen "
+        "per metric on the test data itself, as the papers' code does; it is shown for comparison "
+        "and never used for a headline number."
+    )
+    rows = by_condition(inputs.some("best_epoch"), inputs)
+    return filled("Last epoch and best test epoch", caption, columns, rows)
+
+
+@TABLES.register("noise", display="Sources of noise")
+def noise(inputs: Inputs) -> Table:
+    """Return per loss and metric the spread and the share of each source."""
+    share = partial(percent, digits=0)
+    span = partial(interval, form=share)
+    columns = [
+        named(inputs),
+        words("Source", lambda row: row.source),
+        numbers("Spread, points", percent, sd="sd"),
+        numbers("Share of the variance", share, share="share"),
+        numbers(f"{inputs.confidence} interval", span, low="low", high="high"),
+    ]
+    caption = (
+        "Runs of a Latin square: each source of chance has seeds of its own, and every value of "
+        "one meets every value of each other once. Spread: standard deviation that the source "
+        "alone adds to the score of a run. Interaction: what a seed does only together with the "
+        "others. Shares are in percent of the variance of a run; intervals are generalised ones "
+        "(Weerahandi 1993), and wide, because a square has few values of each source."
+    )
+    rows = (
+        (f"{metric_label(row.metric)} · {condition_label(row)} · {count(row.runs, 'run')}", row)
+        for row in records(inputs.some("noise"))
+        if row.metric in inputs.study.metrics
+    )
+    return filled("Sources of noise", caption, columns, rows)
+
+
+@TABLES.register("cost", display="Cost of training")
+def cost(inputs: Inputs) -> Table:
+    """Return training time, throughput, time in the loss and its share of a step, and memory."""
+
+    def memory(row: Any) -> TableCell:
+        gpu = finite(row.peak_gpu_mb)
+        return number_cell(whole, gpu or row.peak_rss_mb, note="GPU" if gpu else "")
+
+    def share(value: Any) -> str:
+        return DASH if finite(value) is None else f"{100 * value:.1f} %"
+
+    columns = [
+        named(inputs),
+        numbers("Training time", duration, seconds="train_seconds"),
+        numbers("Images/s", whole, mean="images_per_second"),
+        numbers("Loss, ms per step", plain, mean="loss_ms"),
+        numbers("Loss, share of step", share, share="loss_share"),
+        Column(("Peak memory, MB",), parts=("mean",), cell=memory),
+        numbers("n", str, runs="n"),
+    ]
+    caption = (
+        "Wall time of training without evaluation, throughput, and time inside the loss (forward "
+        "and backward), means over seeds. The share is the loss's time divided by the time of a "
+        "step (batch size / images per second). Memory is the host's, or the GPU's where marked. "
+        "Times depend on the machine and its load; compare them within this table only."
+    )
+    rows = by_condition(inputs.some("costs"), inputs)
+    return filled("Cost of training", caption, columns, rows)
+
+
+@TABLES.register("paired", display="Paired tests against the baseline")
+def paired(inputs: Inputs) -> Table:
+    """Return the tests of each loss against the study's baseline; positive means better."""
+    baseline = inputs.label(inputs.tests("baseline")["against"].iloc[0])
+    title, caption = f"Paired tests against {baseline}", f"Each loss minus {baseline}."
+    return _pair_table(inputs, "baseline", title, caption, [named(inputs)])
+
+
+@TABLES.register("all_pairs", display="Paired tests of all pairs")
+def all_pairs(inputs: Inputs) -> Table:
+    """Return the tests of all pairs of losses; positive means that the first is better."""
+    columns = [named(inputs, "First"), named(inputs, "Second", "against")]
+    outcomes, caption = ("first higher", "second higher"), "First loss minus second."
+    title = "Paired tests of all pairs"
+    return _pair_table(inputs, "pairs", title, caption, columns, outcomes)
+
+
+@TABLES.register("ablation", display="Ablation")
+def ablation(inputs: Inputs) -> Table:
+    """Return per batch size the steps of the study's ablation and their total, with their tests."""
+
+    def step(row: Any) -> str:
+        total = " (total)" if row.step == "total" else ""
+        return f"{inputs.label(row.against)} → {inputs.label(row.loss)}{total}"
+
+    columns = [
+        words("Step", step),
+        numbers("From", percent, mean="mean_against"),
+        numbers("To", percent, mean="mean"),
+    ]
+    steps = " → ".join(map(inputs.label, inputs.study.comparison.ablation))
+    caption = f"Steps {steps}. Means are in percent over the common seeds."
+    return _pair_table(inputs, "ablation", "Ablation", caption, columns, ("gain", "loss"))
+
+
+def _pair_table(
+    inputs: Inputs,
+    kind: str,
+    title: str,
+    caption: str,
+    columns: Sequence[Column],
+    outcomes: tuple[str, str] = ("higher", "lower"),
+) -> Table:
+    """Return the table of tests, a section per metric and condition; ``columns`` come first."""
+    tests = inputs.tests(kind)
+    known = tests[tests["metric"].isin(inputs.study.metrics)]
+    # An ablation keeps the order of its steps; "total" comes after all numbers.
+    known = known.assign(step=known.get("step", pd.Series("", index=known.index)).astype(str))
+    by = ("dataset", "setting", "split", "metric", "batch_size", "step", "loss", "against")
+    rows = (
+        (f"{metric_label(row.metric)} · {condition_label(row)}", row)
+        for row in ordered(known, inputs, *by)
+    )
+    families = "; ".join(
+        f"{row.family} ({int(finite(row.family_size) or 0)} tests)"
+        for row in records(tests.drop_duplicates("family"))
+    )
+    over_classes = bool(tests["query_low"].notna().any())
+    return filled(
+        title,
+        f"{caption} {OF_TESTS}",
+        [*columns, *test_columns(inputs, over_classes, outcomes)],
+        rows,
+        [f"Holm families at level {inputs.study.comparison.alpha:g}: {families}."],
+    )
+
+
+def test_columns(
+    inputs: Inputs, queries: bool = False, outcomes: tuple[str, str] = ("higher", "lower")
+) -> list[Column]:
+    """Return the columns of a test, a row of ``paired.csv``; the CSV has differences in [0, 1].
+
+    ``outcomes`` say of a significant difference that it is above or below zero.
+    """
+    above, below = (outcomes[0], "good"), (outcomes[1], "bad")
+
+    def difference(row: Any) -> TableCell:
+        return number_cell(points, row.difference, mark="best" if row.significant else "")
+
+    def outcome(row: Any) -> TableCell:
+        lost = getattr(row, "lost", "")
+        if isinstance(lost, str) and lost:
+            word, tone = below if lost == row.loss else above
+            return TableCell(f"{word}: divergence", tone=tone)
+        if finite(row.p_holm) is None:
+            return TableCell("no test", tone="muted")
+        if not row.significant:
+            return TableCell("not significant", tone="unsure")
+        word, tone = above if row.difference > 0 else below
+        return TableCell(word, tone=tone)
+
+    def pairs(row: Any) -> TableCell:
+        return number_cell(whole, row.n, note=row.note if isinstance(row.note, str) else "")
+
+    sure = inputs.confidence
+    over_classes = numbers(f"{sure} over classes", interval, low="query_low", high="query_high")
+    return [
+        Column(("Difference",), parts=("difference",), cell=difference),
+        numbers(f"{sure} interval", interval, low="ci_low", high="ci_high"),
+        *[over_classes] * queries,
+        words("Outcome", outcome),
+        numbers("p", p_value, "p"),
+        numbers("p (Holm)", p_value, "p_holm"),
+        numbers("d_z", plain, "d_z"),
+        numbers("Detectable", lambda value: points(value).lstrip("+"), "detectable"),
+        Column(("n",), parts=("",), cell=pairs),
+    ]
+
+
+@TABLES.register("ranks", display="Average ranks over datasets")
+def ranks(inputs: Inputs) -> Table:
+    """Return per setting, batch size and metric the losses from the best average rank on."""
+    tests = {
+        (row.setting, row.batch_size, row.metric, row.loss, row.against): row
+        for row in records(inputs.rank_tests)
+    }
+    best: dict[Cell, str] = {}
+    rows = []
+    for row in ordered(inputs.some("ranks"), inputs, "setting", "batch_size", "metric", "rank"):
+        place = (row.setting, row.batch_size, row.metric)
+        first = best.setdefault(place, row.loss)
+        heading = (
+            f"{metric_label(row.metric)} · {row.setting} · batch size {row.batch_size} · "
+            f"{row.datasets} datasets · Friedman p = {p_value(row.p_friedman)} · critical "
+            f"difference {plain(row.critical)}"
+        )
+        rows.append((heading, (row, tests.get((*place, first, row.loss)))))
+
+    def behind(form: Any, name: str) -> Any:
+        return lambda pair: number_cell(form, getattr(pair[1], name)) if pair[1] else TableCell("")
+
+    def outcome(pair: Any) -> TableCell:
+        if pair[1] is None:
+            return TableCell("best")
+        word, tone = ("behind", "bad") if pair[1].significant else ("not told apart", "unsure")
+        return TableCell(word, tone=tone)
+
+    columns = [
+        words("Loss", lambda pair: inputs.label(pair[0].loss)),
+        Column(("Average rank",), ("rank",), cell=lambda pair: number_cell(plain, pair[0].rank)),
+        Column(("Behind the best by",), ("difference",), cell=behind(plain, "difference")),
+        Column(("p (Holm)",), ("",), cell=behind(p_value, "p_holm")),
+        words("Outcome", outcome),
+    ]
+    caption = (
+        "Rank of each loss by its mean over seeds at the last epoch, 1 for the best, averaged over "
+        "datasets; a dataset counts once, by the mean over its splits, and a loss that diverges "
+        "ranks last. Friedman's test is whether any ranks differ (by permutation); the pairs are "
+        "tested by Demšar's z test with Holm's correction over all pairs."
+    )
+    return filled("Average ranks over datasets", caption, columns, rows)
+
+
+def rule_words(trials: int) -> str:
+    """Return "Authors", "1 trial" or "16 trials"."""
+    return count(trials, "trial") if trials else AUTHORS.capitalize()
+
+
+@TABLES.register("budgets", display="Losses at equal budgets", of_trials=True)
+def budgets(inputs: Inputs) -> Table:
+    """Return one row per loss: the score under each rule set, best after all trials first."""
+    where = ["dataset", "setting", "batch_size"]
+    ranks, gaps = inputs.some("budget_ranks"), inputs.some("budget_gaps")
+    budgets = sorted(ranks["trials"].unique())
+    most, metric, rows = budgets[-1], metric_label(inputs.headline), []
+    tests = {
+        (row.dataset, row.setting, row.batch_size, row.loss): row
+        for row in records(gaps)
+        if row.trials == most
+    }
+    for place, part in ranks.groupby(where, sort=False):
+        found = {(row.trials, row.loss): row for row in records(part)}
+        order = part[part["trials"] == most].sort_values("rank")["loss"]
+        marked = {}
+        for budget in budgets:
+            scores = [found[budget, loss] for loss in order]
+            marked[budget] = marks([round(row.mean, 4) if row.n else None for row in scores])
+        for at, loss in enumerate(order):
+            by_budget = {each: (found[each, loss], marked[each][at]) for each in budgets}
+            heading = condition_label(found[most, loss])
+            rows.append((heading, (loss, by_budget, tests.get((*place, loss)))))
+
+    def score(budget: int) -> Column:
+        def cell(row: Any) -> TableCell:
+            each, mark = row[1][budget]
+            if not each.n:
+                return TableCell("diverged", tone="bad")
+            text = f"{percent(each.mean)} {interval(each.ci_low, each.ci_high, percent)}"
+            return TableCell(text, mark, numbers=(each.mean, each.ci_low, each.ci_high))
+
+        return Column((metric, rule_words(budget)), ("mean", "low", "high"), cell=cell)
+
+    def rank(budget: int) -> Column:
+        def cell(row: Any) -> TableCell:
+            each = row[1][budget][0]
+            text = f"{each.rank:.0f} [{each.rank_low:.0f}, {each.rank_high:.0f}]"
+            return TableCell(text, numbers=(each.rank, each.rank_low, each.rank_high))
+
+        return Column(("Rank [interval]", rule_words(budget)), ("rank", "low", "high"), cell=cell)
+
+    def tested(header: str, parts: tuple[str, ...], cell: Callable[[Any], TableCell]) -> Column:
+        none = TableCell(DASH, tone="muted")
+        gap = f"{rule_words(most)} − authors"
+        return Column((gap, header), parts, cell=lambda row: cell(row[2]) if row[2] else none)
+
+    def difference(test: Any) -> TableCell:
+        mean, bounds = test.difference, (test.ci_low, test.ci_high)
+        tone = ("good" if mean > 0 else "bad") if test.significant else ""
+        return TableCell(f"{points(mean)} {interval(*bounds)}", numbers=(mean, *bounds), tone=tone)
+
+    def seconds(row: Any) -> TableCell:
+        return number_cell(duration, row[1][most][0].seconds)
+
+    columns = [
+        replace(words("", lambda row: inputs.label(row[0])), header=("", "Loss")),
+        *map(score, budgets),
+        rank(most),
+        rank(budgets[0]),
+        tested("Points", ("difference", "low", "high"), difference),
+        tested("p (Holm)", ("p",), lambda test: number_cell(p_value, test.p_holm)),
+        Column(("Time", f"of {rule_words(most)}"), ("seconds",), cell=seconds),
+    ]
+    caption = (
+        f"Test {metric} in percent with its {inputs.confidence} t interval over "
+        f"{int(ranks['n'].max())} fresh seeds. “Authors”: as published. “k trials”: the "
+        "best of the first k trials, chosen on training classes that were held out, never on the "
+        "test classes. Rank intervals come from drawing trials and seeds again. Bold: best of the "
+        "column; underlined: second."
+    )
+    notes = [
+        f"The difference is tested seed by seed (paired t-test, Holm over the losses), at "
+        f"{rule_words(most)}.",
+        "A loss with more hyperparameters of its own spreads its trials over more options.",
+    ]
+    return filled("Losses at equal budgets", caption, columns, rows, notes)
+
+
+@TABLES.register("budget_order", display="How sure the order is", of_trials=True)
+def budget_order(inputs: Inputs) -> Table:
+    """Return one row per rule set and kind of chance."""
+    columns = [
+        words("Rule set", lambda row: rule_words(row.trials)),
+        words("Drawn again", lambda row: DRAWN[row.source]),
+        numbers("Kendall's tau", plain, kendall="kendall"),
+        numbers("Pairs in another order (%)", percent, flipped="flipped"),
+        numbers("Same best loss (%)", percent, best_kept="best_kept"),
+    ]
+    rows = ((condition_label(row), row) for row in records(inputs.some("budget_order")))
+    caption = (
+        "The order of the losses compared with the one that 2,000 draws with replacement give. "
+        "Kendall's tau: 1 is the same order, 0 no relation. Only chosen settings were run on the "
+        "test classes: trials drawn again move a test score by as much as the best score on the "
+        "held-out classes."
+    )
+    return filled("How sure the order is", caption, columns, rows)
+
+
+@TABLES.register("budget_options", display="Which options mattered", of_trials=True)
+def budget_options(inputs: Inputs) -> Table:
+    """Return one row per loss and option, the most important option of each loss first."""
+    rows: list[tuple[str, Any]] = []
+    for dataset, part in inputs.some("budget_options").groupby("dataset", sort=False):
+        for loss in inputs.losses(part["loss"]):
+            here = part[part["loss"] == loss].sort_values("share", ascending=False, kind="stable")
+            named = [inputs.label(loss), *[""] * (len(here) - 1)]
+            rows += ((str(dataset), row) for row in records(here.assign(named=named)))
+    columns = [
+        words("Loss", lambda row: row.named),
+        words("Option", lambda row: row.option.removeprefix("recipe.")),
+        numbers("Share", lambda value: whole(100 * value), share="share"),
+        numbers("rho", signed, rho="rho"),
+        numbers("p", p_value, p="p"),
+    ]
+    caption = (
+        "How much of the variance of the trials' ranks lies between low, middle and high values of "
+        "an option, less what chance alone would put there (percent); Spearman's rho; p of Kruskal "
+        "and Wallis, not corrected. A stand-in for functional ANOVA, which so few trials cannot "
+        "carry: interactions are not seen."
+    )
+    return filled("Which options mattered", caption, columns, rows)
