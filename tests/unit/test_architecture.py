@@ -60,8 +60,8 @@ BUDGETS = {
 }
 WHOLE = (32_600, 19_460)
 FILES, ALONE = 190, 25  # files of the package; those whose only importer lies beside them
-# One idea in two packages: its statistics or plan, and its table or verbs.
-SAME = {"own.py", "paired.py", "trials.py"}
+# One idea in two packages: a study on own images, and its verbs.
+SAME = {"own.py"}
 
 
 def allowed_imports(part: str) -> set[str]:
