@@ -10,6 +10,9 @@ import pytest
 from mlflow_servers import real_server  # noqa: F401
 from workplace import DryRuns, Workplace, small_study
 
+# Runs that take no time are not worth a process from which they are forked.
+NO_SERVER = {"BENCHMARK_FORK_SERVER": "off"}
+
 
 @pytest.fixture(scope="session")
 def dry_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DryRuns]:
@@ -21,7 +24,7 @@ def dry_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DryRuns]:
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Returns a folder in which the study ``small`` (4 runs) has been run up to its long table."""
-    place = Workplace(tmp_path_factory.mktemp("finished"))
+    place = Workplace(tmp_path_factory.mktemp("finished"), environment={**NO_SERVER})
     place.write(small_study("small", ["smooth_ap", "smooth_ap_wide"]))
     done = place.snakemake("small")
     assert done.returncode == 0, done.stderr
@@ -32,11 +35,11 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def workplace(finished: Path, tmp_path: Path, dry_runs: DryRuns) -> Workplace:
     """Returns a copy of the finished workplace, with the times of its files."""
     shutil.copytree(finished, tmp_path / "work", copy_function=shutil.copy2)
-    return Workplace(tmp_path / "work", dry_runs=dry_runs)
+    return Workplace(tmp_path / "work", dry_runs=dry_runs, environment={**NO_SERVER})
 
 
 @pytest.fixture
 def fresh(tmp_path: Path) -> Workplace:
     """Returns an empty workplace."""
     (tmp_path / "work").mkdir()
-    return Workplace(tmp_path / "work")
+    return Workplace(tmp_path / "work", environment={**NO_SERVER})

@@ -54,7 +54,8 @@ def judged(tmp_path_factory: pytest.TempPathFactory):
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / name, folder / "code" / name, ignore=ignored)
     shutil.copy(ROOT / "Snakefile", folder / "code")
-    variables = {"BENCHMARK_PLUGINS": str(folder / "plugins"), "QUICK_STEPS": ALL_STEPS}
+    variables = {"BENCHMARK_PLUGINS": f"{folder}/plugins", "QUICK_STEPS": ALL_STEPS}
+    variables["BENCHMARK_FORK_SERVER"] = "off"
     work = Workplace(folder, folder / "code", environment=variables)
     write_paper(folder / "plugins")
     published = {"published": ["roadmap2021v2/table1", "toy2030"]}

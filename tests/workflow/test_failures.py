@@ -25,8 +25,7 @@ def test_a_failed_run_leaves_the_others_and_the_report_names_it(
     fresh.write(small_study("small", ["smooth_ap", "smooth_ap_wide"]))
     server = real_server(fresh.folder / "server")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", server.address)
-    # no run takes long enough for a fork server
-    fresh.environment |= {"QUICK_TRAINING_FAILS": BROKEN, "BENCHMARK_FORK_SERVER": "off"}
+    fresh.environment["QUICK_TRAINING_FAILS"] = BROKEN
     done = fresh.snakemake("small", target="all", hooks=True)
     assert done.returncode != 0
     assert f"warning: MLflow store {server.address} cannot be used" in done.stderr
@@ -38,7 +37,7 @@ def test_a_failed_run_leaves_the_others_and_the_report_names_it(
     assert BROKEN.lstrip("/") in page and "the training broke on purpose" in page
 
     server.start()
-    fresh.environment["QUICK_STEPS"] = "finish"
+    fresh.environment["QUICK_STEPS"] = "finish build"
     assert fresh.snakemake("small", target=THE_IMPORT, hooks=True).returncode != 0
     assert in_mlflow(fresh) == sorted(finished)
 

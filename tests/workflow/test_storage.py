@@ -28,7 +28,7 @@ def stored(fresh: Workplace, tmp_path: Path, dry_runs: DryRuns) -> Workplace:
     program.write_text(RSYNC)
     program.chmod(0o755)
     path = f"{program.parent}{os.pathsep}{os.environ['PATH']}"
-    return replace(fresh, environment={"PATH": path, "REAL_TRAINING": "1"}, dry_runs=dry_runs)
+    return replace(fresh, environment={**fresh.environment, "PATH": path}, dry_runs=dry_runs)
 
 
 def test_the_smoke_study_plans_all_its_jobs(stored: Workplace):
