@@ -26,16 +26,6 @@ PROGRAM = "ranking-benchmark"
 COMPLETION = ("--install-completion", "--show-completion")
 
 
-def check_call() -> None:
-    """Raise RunError for an argument that is empty, and for a working folder that is gone."""
-    if any(word == "" or re.fullmatch("--.*=", word) for word in sys.argv[1:]):
-        raise RunError("an argument is empty; is a variable of the shell not set?")
-    try:
-        os.getcwd()
-    except OSError as error:
-        raise RunError("the working folder is gone; change to one that exists") from error
-
-
 def main() -> None:
     """Run the command line; a BenchmarkError becomes one message and exit status 2."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
@@ -45,7 +35,12 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
     keep_interrupts()
     try:
-        check_call()
+        if any(word == "" or re.fullmatch("--.*=", word) for word in sys.argv[1:]):
+            raise RunError("an argument is empty; is a variable of the shell not set?")
+        try:
+            os.getcwd()
+        except OSError as error:
+            raise RunError("the working folder is gone; change to one that exists") from error
         app(prog_name=PROGRAM if sys.argv[1:2] and sys.argv[1].startswith(COMPLETION) else None)
     except KeyboardInterrupt:
         sys.exit(128 + signal.SIGINT)

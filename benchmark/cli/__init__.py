@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import tempfile
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,9 +16,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 import typer.core
 
-from benchmark.core.errors import printable
+from benchmark.core.errors import ConfigError, RunError, printable
 
 if TYPE_CHECKING:
+    from benchmark.runs.run_table import RunTable
     from benchmark.study import Study
 
 # The verbs that help lists; it names the others, which are single steps of a workflow.
@@ -58,8 +60,6 @@ StudyName = Annotated[str, typer.Argument(help="name or path of a study")]
 
 def _folder(path: Path) -> Path:
     """Return the path; refuse URLs such as s3://bucket, which ``Path`` shortens to s3:/bucket."""
-    from benchmark.core.errors import RunError
-
     if re.match(r"\w{2,}:/", path.as_posix()):
         raise RunError(f"--results {path} is a URL; name a folder on this machine")
     return path
@@ -85,8 +85,6 @@ def folder_to_write(path: Path | None) -> Path | None:
 
 def file_to_write(path: Path | None) -> Path | None:
     """Return the file of an option; raise BadParameter where it cannot be, or replaces another."""
-    import tempfile
-
     if path is not None:
         if os.path.lexists(path) and not path.is_file():
             raise typer.BadParameter(f"'{path}' is not a file; choose another place")
@@ -104,17 +102,24 @@ def file_to_write(path: Path | None) -> Path | None:
     return path
 
 
-def load(study: str, results: Path) -> Study:
-    """Return the study of this name or path; its problems are printed, all at once."""
+def load(study: str, results: Path | None = None) -> Study:
+    """Return the study of this name or path, at the look that its results have reached."""
     from benchmark.study import load_study
 
     return load_study(study, results)
 
 
+def load_runs(study: str, results: Path) -> tuple[Study, RunTable]:
+    """Return the study, and the tables of its runs."""
+    from benchmark.runs.run_table import RunTable
+
+    loaded = load(study, results)
+    return loaded, RunTable.read(loaded.folder(results))
+
+
 def parse_pairs(option: str, pairs: Sequence[str], texts: Collection[str] = ()) -> dict[str, Any]:
     """Return KEY=VALUE as a dictionary; values are read as YAML, and as they are for ``texts``."""
     from benchmark.core.documents import YamlError, parse_yaml
-    from benchmark.core.errors import ConfigError
 
     wrong = [pair for pair in pairs if "=" not in pair or pair.startswith("=")]
     if wrong:

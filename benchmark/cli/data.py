@@ -8,31 +8,28 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
-import typer
+from typer import Argument, BadParameter, Exit, Option, Typer
 
 from benchmark.cli import MAX_PROCESSES, app, echo, folder_to_write, parse_pairs
+from benchmark.core.environment import available_cores
+from benchmark.core.errors import DataError
+from benchmark.core.files import alone, write_json
 
 if TYPE_CHECKING:
-    from benchmark.datasets.base import Dataset, ImageSet
+    from benchmark.datasets.base import Dataset
 
-group = typer.Typer(no_args_is_help=True, help="List, prepare and check datasets.")
+group = Typer(no_args_is_help=True, help="List, prepare and check datasets.")
 app.add_typer(group, name="data")
 
+Name = Annotated[str, Argument(metavar="NAME", help="registered name; 'data list' shows all")]
 ROOT_HELP = "directory of the dataset; default for published ones: $BENCHMARK_DATA/NAME"
-
-Name = Annotated[str, typer.Argument(metavar="NAME", help="registered name; 'data list' shows all")]
-Root = Annotated[Path | None, typer.Option(help=ROOT_HELP, callback=folder_to_write)]
-Params = Annotated[
-    list[str] | None,
-    typer.Option("--param", metavar="KEY=VALUE", help="another parameter of it; repeatable"),
-]
-Digests = Annotated[
-    list[str] | None, typer.Option(metavar="[FILE=]HEX", help="digest of a source; repeatable")
-]
-AllowCounts = Annotated[bool, typer.Option("--allow-counts", help="accept any other counts")]
-Workers = Annotated[
-    int | None, typer.Option(help="threads; default: all", min=1, max=MAX_PROCESSES)
-]
+Root = Annotated[Path | None, Option(help=ROOT_HELP, callback=folder_to_write)]
+PARAM_HELP = "another parameter of it; repeatable"
+Params = Annotated[list[str] | None, Option("--param", metavar="KEY=VALUE", help=PARAM_HELP)]
+DIGEST_HELP = "digest of a source; repeatable"
+Digests = Annotated[list[str] | None, Option(metavar="[FILE=]HEX", help=DIGEST_HELP)]
+AllowCounts = Annotated[bool, Option("--allow-counts", help="accept any other counts")]
+Workers = Annotated[int | None, Option(help="threads; default: all", min=1, max=MAX_PROCESSES)]
 RECORD = "prepared.json"
 
 
@@ -69,25 +66,22 @@ def list_datasets() -> None:
 def prepare(
     name: Name,
     root: Root = None,
-    source: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="archive, file or unpacked directory (a path, or an http, https or file address); "
-            "repeatable. Leave it out when the dataset is below --root already"
-        ),
-    ] = None,
+    source: list[str] | None = Option(
+        None,
+        help="archive, file or unpacked directory (a path, or an http, https or file address); "
+        "repeatable. Leave it out when the dataset is below --root already",
+    ),
     md5: Digests = None,
     sha256: Digests = None,
-    link: Annotated[
-        bool, typer.Option("--link", help="link the content of an unpacked directory, copy nothing")
-    ] = False,
-    pack: Annotated[
-        int | None,
-        typer.Option(metavar="SIDE", help="also pack images, shorter side SIDE", min=1, max=10_000),
-    ] = None,
-    pixels: Annotated[
-        bool, typer.Option("--pixels", help="pack plain pixels: five times the bytes, faster")
-    ] = False,
+    link: bool = Option(
+        False, "--link", help="link the content of an unpacked directory, copy nothing"
+    ),
+    pack: int | None = Option(
+        None, metavar="SIDE", help="also pack images, shorter side SIDE", min=1, max=10_000
+    ),
+    pixels: bool = Option(
+        False, "--pixels", help="pack plain pixels: five times the bytes, faster"
+    ),
     param: Params = None,
     workers: Workers = None,
     allow_counts: AllowCounts = False,
@@ -96,9 +90,6 @@ def prepare(
 
     Example: python -m benchmark data prepare cub --source CUB_200_2011.tgz --pack 256
     """
-    from benchmark.core.environment import available_cores
-    from benchmark.core.errors import DataError
-    from benchmark.core.files import alone, write_json
     from benchmark.datasets import loader_of
     from benchmark.datasets.index import IndexedLoader
     from benchmark.datasets.io.packed import pack as write_packed
@@ -107,19 +98,19 @@ def prepare(
     params = _params(name, root, param)
     loader = loader_of(name, params)
     if not loader.archives:
-        raise typer.BadParameter(f"'{name}' needs no preparing; 'data check' looks at its images")
+        raise BadParameter(f"'{name}' needs no preparing; 'data check' looks at its images")
     if pack and not hasattr(loader.config, "packed"):
-        raise typer.BadParameter(f"'{name}' cannot be read from a packed copy; leave out --pack")
+        raise BadParameter(f"'{name}' cannot be read from a packed copy; leave out --pack")
     sources = {path.name: (path, url) for path, url in map(parse_source, source or ())}
     if len(sources) < len(source or ()):
-        raise typer.BadParameter("two sources have the same name; rename one")
+        raise BadParameter("two sources have the same name; rename one")
     digests: dict[str, dict[str, str]] = {file: {} for file in sources}
     for kind, values in (("md5", md5), ("sha256", sha256)):
         for value in values or ():
             file, _, digest = value.rpartition("=")
             file = file or ", ".join(sources)  # the only one
             if file not in sources:
-                raise typer.BadParameter(f"'{value}' is not FILE=HEX with one of: {file}")
+                raise BadParameter(f"'{value}' is not FILE=HEX with one of: {file}")
             digests[file][kind] = digest
     folder = Path(params["root"])
     record = _record(params["root"])
@@ -149,9 +140,7 @@ def check(
     name: Name,
     root: Root = None,
     param: Params = None,
-    images: Annotated[
-        bool, typer.Option("--images", help="decode every image and list the broken ones")
-    ] = False,
+    images: bool = Option(False, "--images", help="decode every image and list the broken ones"),
     workers: Workers = None,
     allow_counts: AllowCounts = False,
 ) -> None:
@@ -167,37 +156,29 @@ def check(
         echo(wrong)
     for file, facts in _record(params.get("root"))["sources"].items():
         echo(f"prepared from {file}{'  sha256 ' * ('sha256' in facts)}{facts.get('sha256', '')}")
-    bad = _broken_images(dataset, workers) if images else []
+    bad = []
+    if images:
+        from tqdm import tqdm
+
+        from benchmark.datasets.io.packed import ordered_map
+
+        places: dict[str, Any] = {}  # an image of two splits is decoded once
+        for split in dataset.image_sets():
+            for index, path in enumerate(split.names):
+                places.setdefault(path, (split, index))
+
+        def error_of(place: Any) -> str:
+            try:
+                place[0].image(place[1])
+            except DataError as error:
+                return str(error)
+            return ""
+
+        found = ordered_map(error_of, list(places.values()), workers or available_cores())
+        bad = [*filter(None, tqdm(found, "decoding", len(places), leave=False, disable=None))]
+        echo("\n".join([*bad, f"{len(bad):,} broken of {len(places):,} images"]))
     if wrong or bad:
-        raise typer.Exit(1)
-
-
-def _broken_images(dataset: "Dataset", workers: int | None) -> list[str]:
-    """Decode every image, one of two splits once; print and return the errors."""
-    from tqdm import tqdm
-
-    from benchmark.core.environment import available_cores
-    from benchmark.core.errors import DataError
-    from benchmark.datasets.io.packed import ordered_map
-
-    places: dict[str, tuple[ImageSet, int]] = {}
-    for images in dataset.image_sets():
-        for index, name in enumerate(images.names):
-            places.setdefault(name, (images, index))
-
-    def error_of(place: "tuple[ImageSet, int]") -> str:
-        try:
-            place[0].image(place[1])
-        except DataError as error:
-            return str(error)
-        return ""
-
-    errors = ordered_map(error_of, list(places.values()), workers or available_cores())
-    bad = [
-        error for error in tqdm(errors, "decoding", len(places), leave=False, disable=None) if error
-    ]
-    echo("\n".join([*bad, f"{len(bad):,} broken of {len(places):,} images"]))
-    return bad
+        raise Exit(1)
 
 
 def _record(root: str | None) -> dict[str, Any]:

@@ -2,14 +2,19 @@
 
 import os
 import re
+import subprocess
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+from typer import Argument, Exit, Option, Typer
 
 from benchmark.cli import Results, app, echo, file_to_write, folder_to_write, parse_pairs
 from benchmark.cli.running import Cores
+from benchmark.core.environment import PLUGINS
+from benchmark.core.errors import ConfigError, DataError
+from benchmark.core.files import guess_csv, write_json
+from benchmark.core.interrupts import handling_stop_signals
 from benchmark.core.records import RESULTS
 
 WIDTH = 24  # of a check's name
@@ -17,19 +22,15 @@ WIDTH = 24  # of a check's name
 
 @app.command()
 def conform(
-    candidate: Annotated[
-        str, typer.Argument(help="implementation: MODULE:OBJECT, FILE.py:OBJECT or FILE.py")
-    ],
-    loss: Annotated[str, typer.Option("--as", metavar="LOSS", help="the loss that it is")],
-    option: Annotated[
-        list[str] | None,
-        typer.Option(metavar="KEY=VALUE", help="hyperparameter of the loss, may be repeated"),
-    ] = None,
-    json: Annotated[
-        Path | None,
-        typer.Option(help="also write the result to this file", callback=file_to_write),
-    ] = None,
-    processes: Annotated[bool, typer.Option(help="also try two processes that train")] = True,
+    candidate: str = Argument(help="implementation: MODULE:OBJECT, FILE.py:OBJECT or FILE.py"),
+    loss: str = Option(..., "--as", metavar="LOSS", help="the loss that it is"),
+    option: list[str] | None = Option(
+        None, metavar="KEY=VALUE", help="hyperparameter of the loss, may be repeated"
+    ),
+    json: Path | None = Option(
+        None, help="also write the result to this file", callback=file_to_write
+    ),
+    processes: bool = Option(True, help="also try two processes that train"),
 ) -> None:
     """Check an implementation of a ranking loss.
 
@@ -44,7 +45,6 @@ def conform(
     """
     options = parse_pairs("--option", option or [])
     os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # torch's profiler tells of each start
-    from benchmark.core.files import write_json
     from benchmark.losses.conformance.formulas import reference
     from benchmark.losses.conformance.suite import all_findings, load
 
@@ -70,44 +70,36 @@ def conform(
         result = {"candidate": candidate, "reference": loss, "options": options}
         write_json(json, result | {"passed": not failed, "checks": checks})
     if failed:
-        raise typer.Exit(1)
-
-
-# Numbers are texts here, so that all mistakes are told at once and the printed digits are counted.
-Text = str | None
+        raise Exit(1)
 
 
 @app.command()
 def judge(
-    words: Annotated[list[str] | None, typer.Argument(hidden=True)] = None,
-    ours: Annotated[
-        list[str] | None,
-        typer.Option(metavar="SCORE", help="score that you got, in percent; again for each run"),
-    ] = None,
-    n: Annotated[
-        Text, typer.Option("--n", metavar="RUNS", help="runs behind --ours, if it is a mean")
-    ] = None,
-    published: Annotated[
-        Text, typer.Option(metavar="SCORE", help="score in the paper, with its printed digits")
-    ] = None,
-    spread: Annotated[
-        Text, typer.Option(metavar="POINTS", help="standard deviation of one run, if known")
-    ] = None,
-    published_spread: Annotated[
-        Text, typer.Option(metavar="POINTS", help="standard deviation that the paper prints")
-    ] = None,
-    published_n: Annotated[
-        Text, typer.Option(metavar="RUNS", help="runs behind the paper's score, if it says so")
-    ] = None,
-    metric: Annotated[str, typer.Option(help="metric, for its margin")] = "recall_at_1",
-    margin: Annotated[
-        Text,
-        typer.Option(metavar="POINTS", help="difference without consequence, not the metric's"),
-    ] = None,
-    family: Annotated[
-        str, typer.Option(metavar="TESTS", help="numbers that you judge together, with this one")
-    ] = "1",
-    as_json: Annotated[bool, typer.Option("--json", help="print JSON instead of text")] = False,
+    words: list[str] | None = Argument(None, hidden=True),
+    ours: list[str] | None = Option(
+        None, metavar="SCORE", help="score that you got, in percent; again for each run"
+    ),
+    n: str | None = Option(None, "--n", metavar="RUNS", help="runs behind --ours, if it is a mean"),
+    published: str | None = Option(
+        None, metavar="SCORE", help="score in the paper, with its printed digits"
+    ),
+    spread: str | None = Option(
+        None, metavar="POINTS", help="standard deviation of one run, if known"
+    ),
+    published_spread: str | None = Option(
+        None, metavar="POINTS", help="standard deviation that the paper prints"
+    ),
+    published_n: str | None = Option(
+        None, metavar="RUNS", help="runs behind the paper's score, if it says so"
+    ),
+    metric: str = Option("recall_at_1", help="metric, for its margin"),
+    margin: str | None = Option(
+        None, metavar="POINTS", help="difference without consequence, not the metric's"
+    ),
+    family: str = Option(
+        "1", metavar="TESTS", help="numbers that you judge together, with this one"
+    ),
+    as_json: bool = Option(False, "--json", help="print JSON instead of text"),
 ) -> None:
     """Judge a score of yours against a published one.
 
@@ -125,6 +117,7 @@ def judge(
     from benchmark.stats.judgement import as_text, question, record
     from benchmark.stats.judgement import judge as answer
 
+    # Numbers are texts, so that all mistakes are said at once and the printed digits are counted.
     asked = question(
         default_margin=margin_of,
         ours=ours or [],
@@ -144,14 +137,10 @@ def judge(
 
 @app.command()
 def challenge(
-    loss: Annotated[Path, typer.Argument(help="Python file that registers a loss of its own name")],
-    trials: Annotated[
-        int, typer.Option(help="number of trials: one of the field's budgets", min=1, max=99)
-    ] = 4,
+    loss: Path = Argument(help="Python file that registers a loss of its own name"),
+    trials: int = Option(4, help="number of trials: one of the field's budgets", min=1, max=99),
     cores: Cores = "all",
-    field: Annotated[
-        Path | None, typer.Option(help="folder of the field's frozen results", file_okay=False)
-    ] = None,
+    field: Path | None = Option(None, help="folder of the field's frozen results", file_okay=False),
     results: Results = RESULTS,
 ) -> None:
     """Compare a loss of yours with others at equal trials.
@@ -160,11 +149,6 @@ def challenge(
 
     Example: python -m benchmark challenge my_losses/ramp_ap.py --trials 4
     """
-    import subprocess
-
-    from benchmark.core.environment import PLUGINS
-    from benchmark.core.files import guess_csv
-    from benchmark.core.interrupts import handling_stop_signals
     from benchmark.report.answer import standing
     from benchmark.study.model import ROOT
     from benchmark.study.own import FIELD, write_challenge
@@ -178,7 +162,7 @@ def challenge(
         process = subprocess.Popen([*command, "--results", str(results)])
         status = process.wait()
     if status:
-        raise typer.Exit(128 - status if status < 0 else status)
+        raise Exit(128 - status if status < 0 else status)
     final = results / f"{study.stem}-selected"
     echo("\n".join(standing(guess_csv(final / "stats" / "budget_ranks.csv"), loss.stem)))
     echo(f"page: {final / 'report' / 'index.html'}")
@@ -187,7 +171,7 @@ def challenge(
 MAX_SIDE = 10_000  # pixels, as in recipes
 # What the dataset's errors advise to set, as options of this command.
 OPTIONS = {"set min_images: 2": "--min-images 2", "set categories: true": "--categories"}
-group = typer.Typer(no_args_is_help=True, help="The benchmark on your own images.")
+group = Typer(no_args_is_help=True, help="The benchmark on your own images.")
 app.add_typer(group, name="folder")
 
 
@@ -198,36 +182,25 @@ def folder() -> None:
 
 @group.command()
 def init(
-    root: Annotated[Path, typer.Argument(help="directory with a folder of images for each class")],
-    name: Annotated[
-        str | None, typer.Option(help="name of the study; default: that of the directory")
-    ] = None,
-    out: Annotated[
-        Path, typer.Option(help="folder for the study file", callback=folder_to_write)
-    ] = Path("."),
-    categories: Annotated[
-        bool, typer.Option("--categories", help="the directory has category/class/image")
-    ] = False,
-    min_images: Annotated[
-        int, typer.Option(help="leave out classes with fewer images", min=1, max=10**9)
-    ] = 1,
-    backbone: Annotated[
-        str | None,
-        typer.Option(
-            help="network: a timm name with its weight tag (resnet50.tv_in1k), or 'scratch'; "
-            "default: the packaged EfficientNet-Lite0 where it is installed, else scratch"
-        ),
-    ] = None,
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(help="file with the weights of --backbone", exists=True, dir_okay=False),
-    ] = None,
-    image_size: Annotated[
-        int | None, typer.Option(help="side of the network's input, pixels", min=32, max=MAX_SIDE)
-    ] = None,
-    seeds: Annotated[int | None, typer.Option(help="number of seeds", min=1, max=1_000)] = None,
-    gpus: Annotated[int, typer.Option(help="GPUs of a run", min=0, max=1)] = 0,
-    force: Annotated[bool, typer.Option("--force", help="replace files of the same name")] = False,
+    root: Path = Argument(help="directory with a folder of images for each class"),
+    name: str | None = Option(None, help="name of the study; default: that of the directory"),
+    out: Path = Option(".", help="folder for the study file", callback=folder_to_write),
+    categories: bool = Option(False, "--categories", help="the directory has category/class/image"),
+    min_images: int = Option(1, help="leave out classes with fewer images", min=1, max=10**9),
+    backbone: str | None = Option(
+        None,
+        help="network: a timm name with its weight tag (resnet50.tv_in1k), or 'scratch'; "
+        "default: the packaged EfficientNet-Lite0 where it is installed, else scratch",
+    ),
+    checkpoint: Path | None = Option(
+        None, help="file with the weights of --backbone", exists=True, dir_okay=False
+    ),
+    image_size: int | None = Option(
+        None, help="side of the network's input, pixels", min=32, max=MAX_SIDE
+    ),
+    seeds: int | None = Option(None, help="number of seeds", min=1, max=1_000),
+    gpus: int = Option(0, help="GPUs of a run", min=0, max=1),
+    force: bool = Option(False, "--force", help="replace files of the same name"),
 ) -> None:
     """Write a study of your own images.
 
@@ -235,7 +208,6 @@ def init(
 
     Example: python -m benchmark folder init /data/flowers
     """
-    from benchmark.core.errors import ConfigError, DataError
     from benchmark.runs.plan import duration
     from benchmark.study import study_names
     from benchmark.study.model import LABEL

@@ -1,17 +1,25 @@
-"""The verbs behind the runs: report and gallery, verdicts, claims, frozen references."""
+"""The verbs behind the runs: report and gallery, verdicts, claims, closer looks, references."""
 
-from __future__ import annotations
-
+import difflib
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Any
 
-import typer
+from typer import Argument, BadParameter, Exit, Option
 
-from benchmark.cli import MAX_SEED, Results, StudyName, app, echo, load
+from benchmark.cli import (
+    MAX_SEED,
+    Results,
+    StudyName,
+    app,
+    echo,
+    file_to_write,
+    folder_to_write,
+    load,
+    load_runs,
+)
+from benchmark.core.errors import ConfigError
+from benchmark.core.files import write_text
 from benchmark.core.records import RESULTS
-
-if TYPE_CHECKING:
-    from benchmark.report.gallery import Choice
 
 
 @app.command()
@@ -25,38 +33,35 @@ def build(study: StudyName, results: Results = RESULTS) -> None:
     _build(study, results)
 
 
+for _gone in ("stats", "papers", "tables", "plots", "report"):  # what one step each made
+    app.command(_gone, hidden=True, help="Now a part of 'build'.")(build)
+
+
 @app.command()
 def gallery(
     study: StudyName,
-    first: Annotated[
-        str | None, typer.Option(help="loss on top; default: the study's baseline")
-    ] = None,
-    second: Annotated[
-        str | None, typer.Option(help="loss below it; default: the best of the others")
-    ] = None,
-    batch_size: Annotated[
-        int | None, typer.Option(help="default: where the second is best", min=2, max=1_000_000)
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option(help="default: the first that both have", min=0, max=MAX_SEED)
-    ] = None,
+    first: str | None = Option(None, help="loss on top; default: the study's baseline"),
+    second: str | None = Option(None, help="loss below it; default: the best of the others"),
+    batch_size: int | None = Option(
+        None, help="default: where the second is best", min=2, max=1_000_000
+    ),
+    seed: int | None = Option(None, help="default: the first that both have", min=0, max=MAX_SEED),
     results: Results = RESULTS,
 ) -> None:
     """Build STUDY with a gallery of two losses.
 
     Example: python -m benchmark gallery embedded --first sup_ap --second roadmap --batch-size 32
     """
-    from benchmark.report.gallery import Choice
-
-    _build(study, results, Choice(first, second, batch_size, seed))
+    _build(study, results, first, second, batch_size, seed)
 
 
-def _build(study: str, results: Path, choice: Choice | None = None) -> None:
+def _build(study: str, results: Path, *chosen: Any) -> None:
     from benchmark.report.build import build
+    from benchmark.report.gallery import Choice
     from benchmark.study.workflow import PAGE
 
     loaded = load(study, results)
-    built = build(loaded, results, choice)
+    built = build(loaded, results, Choice(*chosen))
     for kind in ("table", "figure"):
         echo(f"{kind}s:")
         for each in built.artefacts:
@@ -74,15 +79,6 @@ def _build(study: str, results: Path, choice: Choice | None = None) -> None:
     echo(loaded.folder(results) / PAGE)
 
 
-for _gone in ("stats", "papers", "tables", "plots", "report"):  # what one step each made
-    app.command(_gone, hidden=True, help="Now a part of 'build'.")(build)
-
-
-Selection = Annotated[
-    str, typer.Option(help="epoch: paper (each paper's own rule), other, last, best or one_best")
-]
-
-
 @app.command()
 def verdicts(study: StudyName, results: Results = RESULTS) -> None:
     """Judge every reference number of STUDY.
@@ -95,19 +91,24 @@ def verdicts(study: StudyName, results: Results = RESULTS) -> None:
     """
     from benchmark.papers.judging import frozen_path
     from benchmark.report.build import write_verdicts
-    from benchmark.runs.run_table import RunTable
 
-    loaded = load(study, results)
+    loaded, table = load_runs(study, results)
     folder, frozen = loaded.folder(results), frozen_path(loaded)
     if frozen and not frozen.is_file():
         advice = f"'python -m benchmark freeze {loaded.name}' writes them"
         echo(f"no frozen runs at {frozen} yet: {advice}", err=True)
-    write_verdicts(loaded, RunTable.read(folder), folder)
+    write_verdicts(loaded, table, folder)
     echo(f"wrote {folder / 'verdicts.csv'}, {folder / 'verdicts_other.csv'}")
 
 
 @app.command()
-def check(study: StudyName, results: Results = RESULTS, selection: Selection = "paper") -> None:
+def check(
+    study: StudyName,
+    results: Results = RESULTS,
+    selection: str = Option(
+        "paper", help="epoch: paper (each paper's own rule), other, last, best or one_best"
+    ),
+) -> None:
     """Print the verdicts; exit status 1 if any drifted.
 
     Also what of its analysis has changed since it was registered.
@@ -117,25 +118,20 @@ def check(study: StudyName, results: Results = RESULTS, selection: Selection = "
     from benchmark.papers.judging import judge_study
     from benchmark.papers.registration import registration_state
     from benchmark.papers.verdicts import DRIFTED, summary_text, table_of
-    from benchmark.runs.run_table import RunTable
 
-    loaded = load(study, results)
-    table = table_of(judge_study(loaded, RunTable.read(loaded.folder(results)), selection))
+    loaded, runs = load_runs(study, results)
+    table = table_of(judge_study(loaded, runs, selection))
     echo(summary_text(table))
     echo(f"\n{registration_state(loaded, results)}")
     if (table["verdict"] == DRIFTED).any():
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 @app.command()
 def claims(
-    study: Annotated[
-        str | None, typer.Argument(metavar="[STUDY]", help="name or path of the study")
-    ] = None,
+    study: str | None = Argument(None, metavar="[STUDY]", help="name or path of the study"),
     results: Results = RESULTS,
-    listing: Annotated[
-        bool, typer.Option("--list", help="print the claims themselves, without any study")
-    ] = False,
+    listing: bool = Option(False, "--list", help="print the claims themselves, without any study"),
 ) -> None:
     """Test the papers' sentences on the runs of STUDY.
 
@@ -146,16 +142,15 @@ def claims(
     from benchmark.papers.claim_verdicts import list_text, summary_text
     from benchmark.papers.paper import claims_of
     from benchmark.report.build import write_claims
-    from benchmark.runs.run_table import RunTable
 
     if listing:
         echo(list_text(claims_of()))
         return
     if study is None:
-        raise typer.BadParameter("give the name of a study, or --list")
-    loaded = load(study, results)
+        raise BadParameter("give the name of a study, or --list")
+    loaded, table = load_runs(study, results)
     folder = loaded.folder(results)
-    judged = write_claims(loaded, RunTable.read(folder), folder)
+    judged = write_claims(loaded, table, folder)
     echo(f"wrote {folder / 'claims.csv'}, {folder / 'claims_parts.csv'}")
     echo(summary_text(judged))
 
@@ -164,12 +159,8 @@ def claims(
 def freeze(
     study: StudyName,
     results: Results = RESULTS,
-    out: Annotated[
-        Path | None, typer.Option(help="file to write; default: the study's frozen reference")
-    ] = None,
-    partial: Annotated[
-        bool, typer.Option("--partial", help="accept missing, failed or stale runs")
-    ] = False,
+    out: Path | None = Option(None, help="file to write; default: the study's frozen reference"),
+    partial: bool = Option(False, "--partial", help="accept missing, failed or stale runs"),
 ) -> None:
     """Freeze the scores of STUDY's runs as its reference.
 
@@ -179,11 +170,9 @@ def freeze(
     """
     from benchmark.papers.judging import freeze as freeze_runs
     from benchmark.papers.judging import frozen_path
-    from benchmark.runs.collect import freeze_field
-    from benchmark.runs.run_table import RunTable
+    from benchmark.runs.run_table import RunTable, freeze_field
 
-    loaded = load(study, results)
-    table = RunTable.read(loaded.folder(results))
+    loaded, table = load_runs(study, results)
     if chosen_by := loaded.references.trials:
         folder = out or results / "reference" / chosen_by
         trials = RunTable.read(results / chosen_by)
@@ -193,3 +182,162 @@ def freeze(
     target = out or frozen_path(loaded) or results / "reference" / f"{loaded.name}.csv"
     count = freeze_runs(table, target, metrics=list(loaded.metrics), partial=partial)
     echo(f"froze {count} runs in {target}")
+
+
+LISTED = 25  # verdicts that fit and are named
+
+
+@app.command()
+def explain(
+    cell: str = Argument(
+        metavar="CELL", help="words of a verdict, separated by '/', or a claim's name"
+    ),
+    study: str = Option("embedded", "--study", help="name or path of the study"),
+    results: Results = RESULTS,
+    selection: str = Option("paper", help="epoch: paper, other, last, best or one_best"),
+) -> None:
+    """Print the calculation behind one verdict.
+
+    Raw runs, reference, standard error, both tests and Holm.
+
+    CELL is any words of the verdict's row, in any order: of the printed table or of the run.
+    '*' stands for anything.
+
+    Example: python -m benchmark explain glyphs_1k/sup_ap/bs32/map_at_r
+
+    Example: python -m benchmark explain roadmap2021v2/table1/SmoothAP/cub --study roadmap
+
+    Example: python -m benchmark explain sup_ap_beats_smooth_ap
+    """
+    from benchmark.papers.claim_verdicts import explain_claim, judge_study_claims
+    from benchmark.papers.judging import judge_study
+    from benchmark.papers.paper import claims_of
+    from benchmark.papers.quantities import gap_decreases
+    from benchmark.papers.verdicts import explain as explain_verdict
+    from benchmark.papers.verdicts import find_verdicts, key_of
+
+    loaded, table = load_runs(study, results)
+    claims = {claim.name: claim for claim in claims_of(loaded.name)}
+    if cell in claims:
+        judged = judge_study_claims(loaded, table, gap_decreases(loaded.folder(results)))
+        echo(explain_claim(*(each[each["claim"] == cell] for each in judged)))
+        return
+    if near := difflib.get_close_matches(cell, claims, n=3):
+        words = f"no such claim; near: {', '.join(near)}; 'claims --list' prints them all"
+        raise ConfigError(f"cell {cell}", [words])
+    verdicts = judge_study(loaded, table, selection)
+    found = find_verdicts(verdicts, cell)
+    if len(found) == 1:
+        echo(explain_verdict(found[0], verdicts, table))
+        return
+    echo(f"{len(found)} verdicts fit '{cell}'; add words of the one you mean:")
+    for each in found[:LISTED]:
+        echo(f"  {key_of(each)}: {each.verdict}")
+    if len(found) > LISTED:
+        echo(f"  and {len(found) - LISTED} more")
+    raise Exit(2)
+
+
+@app.command()
+def compare(
+    first: str = Argument(
+        metavar="RUN", help="dataset/setting/loss/bs32/seed0, or without the seed"
+    ),
+    second: str = Argument(metavar="RUN", help="what it is compared with"),
+    results: Results = RESULTS,
+) -> None:
+    """Compare two runs, or all seeds of two cells.
+
+    Specification, versions, scores, paired test.
+
+    Example: python -m benchmark compare glyphs_1k/test_resnet/smooth_ap/bs32
+    glyphs_1k/test_resnet/sup_ap/bs32
+    """
+    from benchmark.stats.compare import compare_text
+
+    echo(compare_text(first, second, results))
+
+
+@app.command()
+def fidelity(
+    study: str | None = Argument(None, metavar="[STUDY]", help="name or path of a study"),
+    deviations: bool = Option(False, help="print only the values that may move a score"),
+    csv: Path | None = Option(None, help="write the table to this file", callback=file_to_write),
+) -> None:
+    """Compare values of recipes with papers and their code.
+
+    All studies without STUDY.
+
+    Example: python -m benchmark fidelity roadmap --deviations
+    """
+    from benchmark.papers.fidelity import as_table, as_text, study_ledger
+    from benchmark.study import study_names
+
+    rows = {
+        (row.recipe, row.item): row
+        for name in ([study] if study else study_names())
+        for row in study_ledger(load(name))
+    }
+    if not rows:
+        echo(f"the recipes of '{study}' follow no paper, so there is nothing to compare")
+        return
+    shown = [row for row in rows.values() if row.deviates or not deviations]
+    if csv:
+        write_text(csv, as_table(shown).to_csv(index=False))
+    echo(str(csv) if csv else as_text(rows.values(), shown))
+
+
+ALL = "all"
+
+
+@app.command()
+def analyse(
+    name: str | None = Argument(None, help="name of an analysis, or 'all'"),
+    study: str = Argument("embedded", help="study whose first block says what is trained, and how"),
+    out: Path | None = Option(
+        None,
+        help="folder to write; default: results/STUDY/analyses/NAME, or NAME-LABEL",
+        callback=folder_to_write,
+    ),
+    dataset: str | None = Option(
+        None, metavar="LABEL", help="train on another dataset of the study, with its first block"
+    ),
+    seed: list[int] | None = Option(
+        None, help="repeat for several; default: the study's first 3", min=0, max=MAX_SEED
+    ),
+    quick: bool = Option(
+        False, "--quick", help="tiny data, one epoch: a trial whose numbers mean nothing"
+    ),
+    listing: bool = Option(False, "--list", help="list the analyses and what they follow"),
+    results: Results = RESULTS,
+) -> None:
+    """Make an analysis: figure, table and judged claims.
+
+    Example: python -m benchmark analyse toy_ranking
+
+    Example: python -m benchmark analyse decomposability_gap roadmap --dataset sop --seed 0
+    """
+    from benchmark.analyses import ANALYSES
+
+    if listing:
+        for entry in ANALYSES:
+            echo(f"{entry.name:22}{entry.display} ({'; '.join(entry.facts['places'])})")
+        return
+    if name is None:
+        allowed = ", ".join([*ANALYSES.names(), ALL])
+        raise ConfigError("analyse", [f"NAME is missing (allowed: {allowed})"])
+    names = ANALYSES.names() if name == ALL else [ANALYSES[name].name]
+
+    from benchmark.analyses.analysis import Context, make
+
+    chosen = load(study, results)
+    base = out or chosen.folder(results) / ("analyses-quick" if quick else "analyses")
+    for position, each in enumerate(names, start=1):
+        folder = base / (each if dataset is None else f"{each}-{dataset}")
+        if out and name != ALL:
+            folder = out
+        echo(f"{each} ({position} of {len(names)})")
+        context = Context(chosen, results, seed or (), quick, echo, dataset)
+        for sentence in make(each, context, folder).sentences:
+            echo(f"  {sentence}")
+        echo(f"  written: {folder}")

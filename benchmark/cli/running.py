@@ -13,7 +13,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, BadParameter, Exit, Option
 
 from benchmark.cli import (
     MAX_PROCESSES,
@@ -25,11 +25,14 @@ from benchmark.cli import (
     folder_to_write,
     load,
 )
+from benchmark.cli.report import build
+from benchmark.cli.study import collect
 from benchmark.core.environment import take_gpus
-from benchmark.core.errors import ConfigError, RunError
+from benchmark.core.errors import BenchmarkError, ConfigError, RunError
 from benchmark.core.interrupts import (
     EXIT_INTERRUPTED,
     Interrupted,
+    handling_stop_signals,
     held_back_from_workers,
     ignore_interrupts,
 )
@@ -40,19 +43,17 @@ def _cores(text: str) -> str:
     """Return the number as it is: with 0 cores Snakemake waits for ever, and cannot be stopped."""
     if text == "all" or (text.isdecimal() and 1 <= int(text) <= MAX_THREADS):
         return text
-    raise typer.BadParameter(f"'{text}' is not a number of cores; allowed: 1 to {MAX_THREADS}, all")
+    raise BadParameter(f"'{text}' is not a number of cores; allowed: 1 to {MAX_THREADS}, all")
 
 
-Cores = Annotated[str, typer.Option(help="CPU cores to use, or 'all'", callback=_cores)]
+Cores = Annotated[str, Option(help="CPU cores to use, or 'all'", callback=_cores)]
 
 
 @app.command()
 def run(
     study: StudyName = "embedded",
     cores: Cores = "all",
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", "-n", help="show the jobs, start none")
-    ] = False,
+    dry_run: bool = Option(False, "--dry-run", "-n", help="show the jobs, start none"),
     results: Results = RESULTS,
 ) -> None:
     """Run a study up to its report, and print the verdicts.
@@ -75,7 +76,7 @@ def run(
         name = selected_path(loaded, results).stem if loaded.trials else loaded.name
         if end.code or dry_run or not failed(results / name):
             raise
-        raise typer.Exit(1) from None
+        raise Exit(1) from None
 
 
 def snakemake_words(study: Path, cores: str, results: Path) -> list[str]:
@@ -104,29 +105,19 @@ def snakemake_words(study: Path, cores: str, results: Path) -> list[str]:
 
 
 @app.command()
-def finish(context: typer.Context, study: StudyName, results: Results = RESULTS) -> None:
+def finish(study: StudyName, results: Results = RESULTS) -> None:
     """Build the report from the runs so far.
 
     Example: python -m benchmark finish embedded
     """
-    from benchmark.study import load_study
-
-    path = str(load_study(study).path)
-    verbs = context.find_root().command
-    for step in ("collect", "build"):
-        status = verbs.main([step, path, "--results", str(results)], standalone_mode=False)
-        if status:
-            echo(
-                f"stopped: 'python -m benchmark {step} {study}' ended with status {status}",
-                err=True,
-            )
-            raise typer.Exit(status)
+    path = str(load(study).path)
+    collect(path, results)
+    build(path, results)
 
 
 @app.command()
 def select(
-    study: Annotated[str, typer.Argument(help="name or path of a study with rules")],
-    results: Results = RESULTS,
+    study: str = Argument(help="name or path of a study with rules"), results: Results = RESULTS
 ) -> None:
     """Choose the best trial of each loss.
 
@@ -134,14 +125,11 @@ def select(
 
     Example: python -m benchmark select reality_check
     """
-    from benchmark.core.errors import RunError
-    from benchmark.runs.collect import collect
-    from benchmark.runs.run_table import RunTable
+    from benchmark.runs.run_table import RunTable, collect
     from benchmark.stats.budgets import select as choose
-    from benchmark.study import load_study
     from benchmark.study.trials import write_selected
 
-    loaded = load_study(study)
+    loaded = load(study)
     if loaded.trials is None:
         raise RunError(f"study '{loaded.name}' has no trials to choose from: it has no 'rules'")
     collect(loaded, results)
@@ -156,14 +144,11 @@ PR_SET_PDEATHSIG = 1  # of prctl
 
 @app.command()
 def train(
-    spec: Annotated[Path, typer.Option(help="spec.json of the run")],
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="folder of the result; default: beside the spec", callback=folder_to_write
-        ),
-    ] = None,
-    started: Annotated[float | None, typer.Option(hidden=True)] = None,
+    spec: Path = Option(..., help="spec.json of the run"),
+    out: Path | None = Option(
+        None, help="folder of the result; default: beside the spec", callback=folder_to_write
+    ),
+    started: float | None = Option(None, hidden=True),
 ) -> None:
     """Train and evaluate one run, or continue it.
 
@@ -201,13 +186,13 @@ def train(
         except KeyboardInterrupt:
             echo("stopped at once; the same command continues from the last checkpoint")
             status = EXIT_INTERRUPTED
-    raise typer.Exit(status)
+    raise Exit(status)
 
 
 @app.command()
 def fill(
     study: StudyName,
-    workers: Annotated[int, typer.Option(help="processes", min=1, max=MAX_PROCESSES)] = 2,
+    workers: int = Option(2, help="processes", min=1, max=MAX_PROCESSES),
     results: Results = RESULTS,
 ) -> None:
     """Train missing runs, many in each process.
@@ -216,17 +201,13 @@ def fill(
 
     Example: python -m benchmark fill reality_check --workers 2
     """
-    from benchmark.core.interrupts import handling_stop_signals
-    from benchmark.runs.folders import status_of, write_specs
-    from benchmark.study.grid import expand
+    from benchmark.runs.folders import states_of, write_specs
 
     for variable in THREAD_VARIABLES:
         os.environ.setdefault(variable, "1")
-    runs = expand(load(study, results))
-    write_specs(runs, results)
-    done = ("ok", "diverged")
-    left = [run for run in runs.values() if status_of(run, results).status not in done]
-    specs = [results / run.spec.folder / SPEC for run in left]
+    states = states_of(load(study, results), results)
+    write_specs([run for run, _ in states], results)
+    specs = [results / run.spec.folder / SPEC for run, state in states if not state.result]
     failed = 0
     spawn = get_context("spawn")  # torch's threads do not survive a fork
     stopping = handling_stop_signals(signal.default_int_handler)
@@ -252,7 +233,7 @@ def fill(
             pool.shutdown(cancel_futures=True)
             echo("stopped; finished runs are kept, the same command continues", err=True)
             failed = 1
-    raise typer.Exit(1 if failed else 0)
+    raise Exit(1 if failed else 0)
 
 
 def _leave_signals_to_the_parent(parent: int) -> None:
@@ -267,7 +248,6 @@ def _leave_signals_to_the_parent(parent: int) -> None:
 
 def _train_quietly(spec: Path) -> str:
     """Train one run with its words in its own log; return why it failed, or ""."""
-    from benchmark.core.errors import BenchmarkError
     from benchmark.training.run import train as train_run
 
     with open(spec.with_name(LOG), "a", encoding="utf-8") as log, redirect_stdout(log):

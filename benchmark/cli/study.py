@@ -2,24 +2,22 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+from typer import Argument, Exit, Option, Typer
 
 from benchmark.cli import Results, StudyName, app, echo, load
-from benchmark.core.errors import RunError
+from benchmark.core.errors import BenchmarkError, RunError
+from benchmark.core.files import write_text
 from benchmark.core.records import RESULTS
 
 
 @app.command()
 def validate(
-    studies: Annotated[
-        list[str] | None, typer.Argument(help="names or paths; none means all shipped")
-    ] = None,
-    write_schemas: Annotated[
-        bool,
-        typer.Option("--write-schemas", help="write workflow/schemas from the code, then validate"),
-    ] = False,
+    studies: list[str] | None = Argument(None, help="names or paths; none means all shipped"),
+    write_schemas: bool = Option(
+        False, "--write-schemas", help="write workflow/schemas from the code, then validate"
+    ),
 ) -> None:
     """Check study files and the papers' files.
 
@@ -27,11 +25,9 @@ def validate(
 
     Example: python -m benchmark validate embedded
     """
-    from benchmark.core.errors import BenchmarkError
-    from benchmark.core.files import write_text
     from benchmark.papers.fidelity import study_ledger
     from benchmark.papers.paper import check_papers
-    from benchmark.study import Study, load_study, study_names
+    from benchmark.study import Study, study_names
     from benchmark.study.grid import expand
     from benchmark.study.model import schema_files
 
@@ -41,7 +37,7 @@ def validate(
             echo(f"wrote {path}")
     told: set[str] = set()
     names = studies or study_names()
-    checks: list[Callable[[], Any]] = [check_papers, *(partial(load_study, name) for name in names)]
+    checks: list[Callable[[], Any]] = [check_papers, *(partial(load, name) for name in names)]
     for check in checks:
         try:
             checked = check()
@@ -53,16 +49,16 @@ def validate(
                 echo(f"error: {message}", err=True)
             told.add(message)
     if told:
-        raise typer.Exit(2)
+        raise Exit(2)
 
 
 @app.command()
 def plan(
     study: StudyName,
     results: Results = RESULTS,
-    sources: Annotated[
-        bool, typer.Option("--sources", help="also say where the values of its recipes are from")
-    ] = False,
+    sources: bool = Option(
+        False, "--sources", help="also say where the values of its recipes are from"
+    ),
 ) -> None:
     """Show the runs of a study, done and left.
 
@@ -71,11 +67,10 @@ def plan(
     Example: python -m benchmark plan roadmap --sources
     """
     from benchmark.papers.forecast import as_text as forecast_text
-    from benchmark.runs.plan import as_text, sources_text
-    from benchmark.runs.plan import plan as plan_of
+    from benchmark.runs.plan import plan_text, sources_text
 
     loaded = load(study, results)
-    echo(as_text(plan_of(loaded, results)))
+    echo(plan_text(loaded, results))
     if expected := forecast_text(loaded):
         echo(f"\n{expected}")
     if sources:
@@ -103,9 +98,9 @@ def register_analysis(study: StudyName, results: Results = RESULTS) -> None:
 def add_seeds(
     study: StudyName,
     results: Results = RESULTS,
-    partial: Annotated[
-        bool, typer.Option("--partial", help="go on although runs of this look have no result")
-    ] = False,
+    partial: bool = Option(
+        False, "--partial", help="go on although runs of this look have no result"
+    ),
 ) -> None:
     """Add the seeds of the next look that STUDY plans.
 
@@ -128,11 +123,9 @@ def specs(study: StudyName, results: Results = RESULTS) -> None:
     from benchmark.runs.folders import write_specs
     from benchmark.study.grid import expand
 
-    runs = expand(load(study, results))
-    echo(
-        f"{write_specs(runs, results)} of {len(runs)} specifications written below "
-        f"{results / 'runs'}"
-    )
+    runs = expand(load(study, results)).values()
+    written, place = write_specs(runs, results), results / "runs"
+    echo(f"{written} of {len(runs)} specifications written below {place}")
 
 
 @app.command()
@@ -143,8 +136,8 @@ def collect(study: StudyName, results: Results = RESULTS) -> None:
 
     Example: python -m benchmark collect embedded
     """
-    from benchmark.runs.collect import collect as collect_study
     from benchmark.runs.run_table import RUNS_TABLE
+    from benchmark.runs.run_table import collect as collect_study
 
     loaded = load(study, results)
     counts = collect_study(loaded, results)
@@ -162,12 +155,12 @@ def coverage(results: Results = RESULTS) -> None:
     """
     from benchmark.papers.coverage import as_text
     from benchmark.papers.coverage import coverage as coverage_of
-    from benchmark.study import load_study, study_names
+    from benchmark.study import study_names
 
-    echo(as_text(coverage_of([load_study(name, results) for name in study_names()], results)))
+    echo(as_text(coverage_of([load(name, results) for name in study_names()], results)))
 
 
-group = typer.Typer(no_args_is_help=True, help="MLflow: import finished runs.")
+group = Typer(no_args_is_help=True, help="MLflow: import finished runs.")
 app.add_typer(group, name="track")
 
 
@@ -175,7 +168,7 @@ app.add_typer(group, name="track")
 def import_(
     study: StudyName,
     results: Results = RESULTS,
-    strict: Annotated[bool, typer.Option("--strict", help="fail if MLflow cannot be used")] = False,
+    strict: bool = Option(False, "--strict", help="fail if MLflow cannot be used"),
 ) -> None:
     """Bring finished runs into MLflow, each once.
 
@@ -195,5 +188,5 @@ def import_(
     except RunError as error:
         advice = f"no result is lost; later: python -m benchmark track import {study}"
         echo(f"{'error' if strict else 'warning'}: {error}\n  {advice}", err=True)
-        raise typer.Exit(int(strict)) from error
+        raise Exit(int(strict)) from error
     echo(f"MLflow: {', '.join(f'{number} {name}' for name, number in counts.items())}")

@@ -18,7 +18,7 @@ from benchmark.papers.numbers import PublishedNumber
 from benchmark.papers.paper import countable_numbers
 from benchmark.papers.quantities import GAP, gap_decreases
 from benchmark.papers.vocabulary import load_vocabulary
-from benchmark.runs.folders import status_of
+from benchmark.runs.folders import status_in
 from benchmark.study import Study
 from benchmark.study.grid import expand
 
@@ -85,8 +85,8 @@ def _finished(number: PublishedNumber, candidate: Candidate, study: Study, resul
     if number.metric == GAP:
         gaps = gap_decreases(study.folder(results))
         return any(each.dataset == number.dataset for each in gaps)
-    runs = [run for run in expand(study).values() if run.spec.cell == candidate.cell]
-    return any(status_of(run, results).status == "ok" for run in runs)
+    specs = [run.spec for run in expand(study).values() if run.spec.cell == candidate.cell]
+    return any(status_in(results / spec.folder, spec).status == "ok" for spec in specs)
 
 
 def counts(table: pd.DataFrame) -> pd.DataFrame:

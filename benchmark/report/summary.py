@@ -1,20 +1,17 @@
 """The last words of a workflow: runs by status, verdicts, and where the report lies."""
 
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 from benchmark.core.errors import BenchmarkError
 from benchmark.core.files import guess_csv
-from benchmark.core.records import STATE, STATUSES
+from benchmark.core.records import STATE
 from benchmark.papers.verdicts import summary_text
-from benchmark.runs.folders import end_of_log, status_of
-from benchmark.runs.plan import plan
+from benchmark.runs.folders import count, end_of_log, states_of
+from benchmark.runs.plan import TROUBLES
 from benchmark.study import Study
-from benchmark.study.grid import expand
 from benchmark.study.workflow import FAILED, PAGE
 
-FINISHED = ("ok", "diverged")
 LINES = 30  # of the log of the import
 
 
@@ -30,13 +27,11 @@ def last_words(reported: Callable[[], Study], results: Path, log: Path, finished
 
 def closing_words(study: Study, results: Path, *, finished: bool) -> str:
     """Return what a person wants to read at the end; ``finished`` is False after a failure."""
-    found = plan(study, results)
-    total: Counter[str] = Counter()
-    for row in found.rows:
-        total.update(row.statuses)
-    words = ", ".join(f"{total[status]} {status}" for status in STATUSES if total[status])
-    lines = ["", f"study {study.name}: {found.runs} runs: {words}"]
-    lines += [f"  {status} {run_id}: {reason}" for run_id, status, reason in found.problems[:10]]
+    states = states_of(study, results)
+    words = ", ".join(f"{number} {status}" for status, number in count(states).items() if number)
+    lines = ["", f"study {study.name}: {len(states)} runs: {words}"]
+    troubled = [(run, state) for run, state in states if state.status in TROUBLES]
+    lines += [f"  {each.status} {run.spec.run_id}: {each.reason}" for run, each in troubled[:10]]
     verdicts = study.folder(results) / "verdicts.csv"
     if verdicts.is_file():
         lines += ["", summary_text(guess_csv(verdicts)), ""]
@@ -60,8 +55,8 @@ def failed(folder: Path) -> list[str]:
 
 def words_after_interrupt(study: Study, results: Path) -> str:
     """Return what Ctrl-C leaves: finished runs, runs with a saved state, and how to go on."""
-    runs = expand(study).values()
-    unfinished = [run for run in runs if status_of(run, results).status not in FINISHED]
+    runs = states_of(study, results)
+    unfinished = [run for run, state in runs if not state.result]
     saved = sum((results / run.spec.folder / STATE).is_dir() for run in unfinished)
     return (
         f"stopped: {len(runs) - len(unfinished)} of {len(runs)} runs are finished, "

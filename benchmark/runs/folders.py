@@ -1,7 +1,8 @@
 """A run's folder: its specification is written, old results are kept, and what became of it."""
 
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,11 +16,13 @@ from benchmark.core.records import (
     QUERIES,
     RESULT,
     SPEC,
+    STATUSES,
     RunSpec,
     digest_of,
 )
 from benchmark.core.results import Provenance, Result, StaleError, read_own_result
-from benchmark.study.grid import Run
+from benchmark.study import Study
+from benchmark.study.grid import Run, expand
 
 PREVIOUS = "previous"
 OUTDATED = {SPEC: "spec.outdated.json", RESULT: "result.outdated.json"}
@@ -29,26 +32,33 @@ LOG_END = 1_000_000  # bytes of a log that are looked at
 _TRAILING = ("Traceback", "  ", "During handling", "The above exception")
 
 
-def write_spec(run: Run, results: Path, log: Path | None = None) -> str:
-    """Write the specification of ``run``, and a line into ``log``; return its digest.
+def write_spec(run: Run, results: Path, log: Path | None = None) -> None:
+    """Write the specification of ``run``, and a line into ``log``.
 
     A finished result that belongs to another specification is copied to ``previous/<digest>/``
     first, because the training that follows takes its place.
     """
     folder = Path(results) / run.spec.folder
-    _keep_previous(folder, run.digest)
+    aside = not (folder / RESULT).exists()
+    names = {name: OUTDATED[name] if aside else name for name in (RESULT, SPEC)}
+    old = _digest(folder / names[RESULT])
+    if old and old != run.digest:
+        if _digest(folder / names[SPEC]) != old:
+            del names[SPEC]
+        for name, here in (names | {name: name for name in KEPT}).items():
+            if (folder / here).exists():
+                copy_file(folder / here, folder / PREVIOUS / old / name)
     run.spec.write(folder / SPEC)
     for name in OUTDATED.values():
         (folder / name).unlink(missing_ok=True)
     if log:
         log.write_text(f"specification {run.digest} written\n")
-    return run.digest
 
 
-def write_specs(runs: Mapping[str, Run], results: Path) -> int:
+def write_specs(runs: Iterable[Run], results: Path) -> int:
     """Write every specification whose file is missing or different; return their number."""
-    places = {run_id: Path(results) / run.spec.folder / SPEC for run_id, run in runs.items()}
-    changed = [run for run_id, run in runs.items() if digest_of(places[run_id]) != run.digest]
+    places = [(run, Path(results) / run.spec.folder / SPEC) for run in runs]
+    changed = [run for run, path in places if digest_of(path) != run.digest]
     for run in changed:
         write_spec(run, results)
     return len(changed)
@@ -65,44 +75,26 @@ def settle(runs: Mapping[str, Run], results: Path, *, dry_run: bool = False) -> 
     for run in runs.values():
         folder = Path(results) / run.spec.folder
         now = {folder / name: folder / aside for name, aside in OUTDATED.items()}
-        fits = [digest == run.digest for digest in map(_digest, now) if digest is not None]
-        outdated += not all(fits)
-        if dry_run:
-            continue
-        if not all(fits):
-            for path, aside in now.items():
-                if path.exists():
-                    path.replace(aside)
-        elif not fits and all(_digest(aside) == run.digest for aside in now.values()):
+        there = [path for path in now if path.exists()]
+        wrong = any(_digest(path) != run.digest for path in there)
+        outdated += wrong
+        if wrong and not dry_run:
+            for path in there:
+                path.replace(now[path])
+        elif not there and not dry_run and {*map(_digest, now.values())} == {run.digest}:
             for path, aside in now.items():
                 aside.replace(path)
     return outdated
 
 
-def _keep_previous(folder: Path, digest: str) -> None:
-    aside = not (folder / RESULT).exists()
-    names = {name: OUTDATED[name] if aside else name for name in (RESULT, SPEC)}
-    old = _digest(folder / names[RESULT])
-    if not old or old == digest:
-        return
-    if _digest(folder / names[SPEC]) != old:
-        del names[SPEC]
-    for name, here in (names | {name: name for name in KEPT}).items():
-        if (folder / here).exists():
-            copy_file(folder / here, folder / PREVIOUS / old / name)
-
-
 def _digest(path: Path) -> str | None:
-    """Return the digest of a specification, or of that of a result; "" for a torn file, None for
-    none."""
-    if not path.exists():
-        return None
+    """Return the digest of a specification, or of a result's; None where it cannot be read."""
     if path.name in (SPEC, OUTDATED[SPEC]):
-        return digest_of(path) or ""
+        return digest_of(path)
     try:
         digest: str = json.loads(path.read_bytes())["spec_digest"]
     except (OSError, ValueError, LookupError, TypeError):
-        return ""
+        return None
     return digest
 
 
@@ -121,13 +113,19 @@ class RunStatus:
     code_version: str = ""
 
 
-def status_of(run: Run, results: Path) -> RunStatus:
-    """Return the status of ``run`` below ``results``; a damaged file is a failure, no error."""
-    return status_in(Path(results) / run.spec.folder, run.spec)
+def states_of(study: Study, results: Path) -> list[tuple[Run, RunStatus]]:
+    """Return every run of ``study`` with its status below ``results``."""
+    runs = expand(study).values()
+    return [(run, status_in(results / run.spec.folder, run.spec)) for run in runs]
+
+
+def count(states: Iterable[tuple[Run, RunStatus]]) -> dict[str, int]:
+    """Return the number of runs of each status, in the order of STATUSES."""
+    return dict.fromkeys(STATUSES, 0) | Counter(state.status for _, state in states)
 
 
 def status_in(folder: Path, spec: RunSpec) -> RunStatus:
-    """Return the status of the run with this specification from its folder, as ``status_of``."""
+    """Return the status of the run in ``folder``; a damaged file is a failure, no error."""
     try:
         found = [folder / name for name in (RESULT, OUTDATED[RESULT])]
         there = next((path for path in found if path.exists()), None)

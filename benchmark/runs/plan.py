@@ -1,7 +1,7 @@
 """The plan of a study: how many runs there are, what is done, and how long the rest should take."""
 
-from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import fmean
@@ -9,100 +9,38 @@ from statistics import fmean
 from benchmark.core.errors import RunError
 from benchmark.core.files import write_json
 from benchmark.core.records import STATUSES
-from benchmark.runs.folders import status_of
+from benchmark.runs.folders import RunStatus, count, states_of
 from benchmark.study import Study
-from benchmark.study.grid import LOOKS, at_look, expand, look_state
+from benchmark.study.grid import LOOKS, Run, at_look, look_state
 
-Shape = tuple[str, str, int]  # dataset label, setting, batch size
-
-
-@dataclass
-class Row:
-    """One shape of run: numbers by status, and the seconds that its finished runs took."""
-
-    shape: Shape
-    statuses: Counter[str] = field(default_factory=Counter)
-    seconds: list[float] = field(default_factory=list)
-
-    @property
-    def runs(self) -> int:
-        """Return the number of runs of this shape."""
-        return self.statuses.total()
-
-    @property
-    def to_do(self) -> int:
-        """Return the number of runs that have no result of the present specification."""
-        return self.runs - self.statuses["ok"] - self.statuses["diverged"]
-
-    @property
-    def seconds_left(self) -> float | None:
-        """Return the expected seconds of the runs to do, on a core each; None: none is finished."""
-        if not self.to_do:
-            return 0.0
-        return self.to_do * fmean(self.seconds) if self.seconds else None
+TROUBLES = ("failed", "stale", "diverged")
+States = list[tuple[Run, RunStatus]]
 
 
-@dataclass(frozen=True)
-class Plan:
-    """All rows of a study, and the runs without a result by status with their reasons."""
+def plan_text(study: Study, results: Path, shown: int = 10) -> str:
+    """Return the plan of ``study`` for a terminal, with at most ``shown`` runs of each trouble.
 
-    study: str
-    rows: list[Row]
-    problems: list[tuple[str, str, str]]  # run_id, status, reason
-    gpu_hours: float = 0.0  # that the runs to do may take at most, by the resources they ask for
-    later: int = 0  # final runs, which trials choose
-
-    @property
-    def runs(self) -> int:
-        """Return the number of runs."""
-        return sum(row.runs for row in self.rows)
-
-
-def plan(study: Study, results: Path) -> Plan:
-    """Return the plan of ``study`` from what lies below ``results``."""
-    rows: dict[Shape, Row] = {}
-    problems = []
-    gpu_hours = 0.0
-    for run in expand(study).values():
-        state = status_of(run, results)
-        shape = (run.spec.dataset.label, run.spec.setting.label, run.spec.batch_size)
-        row = rows.setdefault(shape, Row(shape))
-        row.statuses[state.status] += 1
-        if state.status not in ("ok", "diverged"):
-            gpu_hours += run.resources.gpus * run.resources.minutes / 60
-        if state.status == "ok" and state.provenance:
-            row.seconds.append(state.provenance.timing.total_seconds)
-        if state.status in ("failed", "stale", "diverged"):
-            problems.append((run.spec.run_id, state.status, state.reason))
-    later = study.trials.final_runs if study.trials else 0
-    to_do = sum(row.to_do for row in rows.values())
-    gpu_hours *= 1 + later / to_do if to_do else 1
-    return Plan(study.name, list(rows.values()), problems, gpu_hours, later)
-
-
-def as_text(found: Plan, shown: int = 10) -> str:
-    """Return the plan as a table for a terminal, with at most ``shown`` troubled runs."""
+    It has a row for each dataset, setting and batch size.
+    """
+    states = states_of(study, results)
+    rows: dict[tuple[str, str, int], States] = defaultdict(list)
+    for run, state in states:
+        spec = run.spec
+        rows[spec.dataset.label, spec.setting.label, spec.batch_size].append((run, state))
     head = ("dataset", "setting", "batch", "runs", *STATUSES, "time left")
     lines: list[tuple[object, ...]] = [head]
-    total: Counter[str] = Counter()
-    for row in found.rows:
-        total.update(row.statuses)
-        counts = (row.statuses[status] for status in STATUSES)
-        lines.append((*row.shape, row.runs, *counts, duration(row.seconds_left)))
-    known = [row.seconds_left for row in found.rows if row.seconds_left is not None]
-    whole = duration(sum(known) if len(known) == len(found.rows) else None)
-    lines.append(("all", "", "", found.runs, *(total[status] for status in STATUSES), whole))
-    ceiling = (
-        f", at most {found.gpu_hours:,.0f} GPU-hours by the resources they ask for"
-        if found.gpu_hours
-        else ""
-    )
-    then = f", then {found.later} final runs that they choose" if found.later else ""
-    text = [
-        f"study {found.study}: {found.runs} runs, {sum(row.to_do for row in found.rows)} to "
-        f"do{then}{ceiling}",
-        "",
-    ]
+    left = [seconds_left(row) for row in rows.values()]
+    for (shape, row), seconds in zip(rows.items(), left, strict=True):
+        lines.append((*shape, len(row), *count(row).values(), duration(seconds)))
+    known = [seconds for seconds in left if seconds is not None]
+    whole = duration(sum(known) if len(known) == len(left) else None)
+    lines.append(("all", "", "", len(states), *count(states).values(), whole))
+    later = study.trials.final_runs if study.trials else 0
+    then = f", then {later} final runs that they choose" if later else ""
+    ceiling = _gpu_hours(study, states)
+    ceiling += " by the resources they ask for" if ceiling else ""
+    to_do = f"{len(states)} runs, {len(runs_to_do(states))} to do{then}{ceiling}"
+    text = [f"study {study.name}: {to_do}", ""]
     widths = [max(len(str(value)) for value in column) for column in zip(*lines, strict=True)]
     for line in lines:
         cells = [f"{value:<{width}}" for value, width in zip(line[:2], widths[:2], strict=True)]
@@ -113,14 +51,37 @@ def as_text(found: Plan, shown: int = 10) -> str:
         "time left: of one run after the other, from finished runs of the same row; ? means none "
         "has finished",
     ]
-    by_status = defaultdict(list)
-    for run_id, status, reason in found.problems:
-        by_status[status].append(f"  {run_id}: {reason}")
-    for status, listed in by_status.items():
-        text += ["", f"{status}:", *listed[:shown]]
-        if len(listed) > shown:
-            text.append(f"  and {len(listed) - shown} more")
+    listed = defaultdict(list)
+    for run, state in states:
+        if state.status in TROUBLES:
+            listed[state.status].append(f"  {run.spec.run_id}: {state.reason}")
+    for status, runs in listed.items():
+        text += ["", f"{status}:", *runs[:shown]]
+        if len(runs) > shown:
+            text.append(f"  and {len(runs) - shown} more")
     return "\n".join(text)
+
+
+def runs_to_do(states: Iterable[tuple[Run, RunStatus]]) -> list[Run]:
+    """Return the runs that have no result of the present specification."""
+    return [run for run, state in states if not state.result]
+
+
+def seconds_left(states: States) -> float | None:
+    """Return the expected seconds of like runs to do, on a core each; None: none is finished."""
+    known = [state.provenance for _, state in states if state.status == "ok"]
+    seconds = [source.timing.total_seconds for source in known if source]
+    to_do = len(runs_to_do(states))
+    return to_do * fmean(seconds) if to_do and seconds else None if to_do else 0.0
+
+
+def _gpu_hours(study: Study, states: States) -> str:
+    """Return, as words, the GPU-hours that runs to do, and final runs then, may take at most."""
+    runs = runs_to_do(states)
+    hours = sum(run.resources.gpus * run.resources.minutes / 60 for run in runs)
+    if study.trials and runs:
+        hours *= 1 + study.trials.final_runs / len(runs)
+    return f", at most {hours:,.0f} GPU-hours" if hours else ""
 
 
 def sources_text(study: Study) -> str:
@@ -161,7 +122,7 @@ def begin_next_look(study: Study, results: Path, *, partial: bool = False) -> st
             f"study '{study.name}' has taken all looks that it plans ({listed}); what is "
             "inconclusive now stays so, since further looks are not covered by its error rates"
         )
-    left = sum(row.to_do for row in plan(study, results).rows)
+    left = len(runs_to_do(states_of(study, results)))
     if left and not partial:
         raise RunError(
             f"study '{study.name}' is at look {study.look}, and {left} of its runs have no result: "
@@ -172,10 +133,9 @@ def begin_next_look(study: Study, results: Path, *, partial: bool = False) -> st
     begun, further = look_state(folder)["begun"], at_look(study, study.look + 1)
     today = datetime.now(UTC).date().isoformat()
     write_json(folder / LOOKS, {"look": further.look, "begun": [*begun, today]})
-    todo = plan(further, results)
-    hours = f", at most {todo.gpu_hours:,.0f} GPU-hours" if todo.gpu_hours else ""
+    states = states_of(further, results)
     return (
         f"study '{study.name}' is at look {further.look} of {len(study.looks)} now "
-        f"({listed}): {sum(row.to_do for row in todo.rows)} runs to do{hours}\n"
+        f"({listed}): {len(runs_to_do(states))} runs to do{_gpu_hours(further, states)}\n"
         "Until they have ended, verdicts are interim."
     )

@@ -1,18 +1,19 @@
-"""The two tables of a study: ``runs.csv``, one row a run, and ``scores.csv``, one row a number.
+"""The two tables of a study, ``runs.csv`` and ``scores.csv``, and its provenance, from its runs.
 
-``runs.csv``    identity, settings as data, status, costs (empty where a run has none), provenance.
-                ``loss.<hyperparameter>``, ``dataset.<parameter>``, ``recipe.<section>.<option>``
-                are empty where a run has no such setting, or where it is null.
-``scores.csv``  ``selection`` is "last" (after the last epoch, the headline), "best" (best epoch on
-                the test set, kept apart) or "curve" (per epoch). Scores are in [0, 1]. The training
-                loss is the metric "loss" of the split "train".
+``runs.csv``    one row a run: identity, settings as data, status, costs (empty where a run has
+                none), provenance. ``loss.<hyperparameter>``, ``dataset.<parameter>``,
+                ``recipe.<section>.<option>`` are empty where a run has no such setting, or null.
+``scores.csv``  one row a number: ``selection`` is "last" (after the last epoch, the headline),
+                "best" (best epoch on the test set, kept apart) or "curve" (per epoch). Scores are
+                in [0, 1]. The training loss is the metric "loss" of the split "train".
 """
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,10 +22,23 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmark.core.errors import RunError
-from benchmark.core.files import replacing
-from benchmark.core.records import CELL_COLUMNS, SEPARATOR, Cell
-from benchmark.core.results import COSTS
+from benchmark.core.errors import ReferenceDataError, RunError
+from benchmark.core.files import replacing, write_json
+from benchmark.core.paths import public
+from benchmark.core.records import (
+    CELL_COLUMNS,
+    PROVENANCE,
+    SEPARATOR,
+    Cell,
+    RunSpec,
+    settings_of,
+)
+from benchmark.core.results import COSTS, Provenance, Result, Scores
+from benchmark.runs.folders import RunStatus, count, states_of
+from benchmark.study import Study
+from benchmark.study.data_files import FINAL, TRIALS, field_folder
+from benchmark.study.grid import Run
+from benchmark.study.trials import EQUAL
 
 RUNS_TABLE = "runs.csv"
 SCORES_TABLE = "scores.csv"
@@ -73,13 +87,12 @@ class RunTable:
     ) -> RunTable:
         """Return the tables with these rows; those of ``scores`` are as SCORE_COLUMNS."""
         rows = list(runs)
-        settings = sorted(
-            {name for row in rows for name in row if name.startswith(SETTING_PREFIXES)}
-        )
-        columns = [*RUN_COLUMNS, *settings]
-        table = pd.DataFrame({name: _column(name, rows) for name in columns}, columns=columns)
+        settings = {name for row in rows for name in row if name.startswith(SETTING_PREFIXES)}
+        columns = [*RUN_COLUMNS, *sorted(settings)]
+        values = [[row.get(name) for name in columns] for row in rows]
+        kinds = dict.fromkeys(COSTS, float) | dict.fromkeys(_WHOLE, int)
         numbers = pd.DataFrame(list(scores), columns=list(SCORE_COLUMNS)).astype(_NUMBERS)
-        return cls(table, numbers)
+        return cls(pd.DataFrame(values, columns=columns, dtype=object).astype(kinds), numbers)
 
     @classmethod
     def read(cls, folder: Path) -> RunTable:
@@ -88,7 +101,9 @@ class RunTable:
         runs = _read(Path(folder) / RUNS_TABLE, {**whole, **real})
         for name in _settings(runs):
             runs[name] = _mapped(runs[name], _decode)
-        runs["options"] = _mapped(runs["options"], _options)
+        runs["options"] = _mapped(
+            runs["options"], lambda text: tuple(filter(None, text.split(SEPARATOR)))
+        )
         runs = runs.copy()  # columns that were changed one by one lie apart, and pandas warns
         return cls(runs, _read(Path(folder) / SCORES_TABLE, _NUMBERS))
 
@@ -102,28 +117,10 @@ class RunTable:
             with replacing(Path(folder) / name) as temporary:
                 table.to_csv(temporary, index=False, lineterminator="\n")
 
-    def cells(self) -> list[Cell]:
-        """Return the cells in the order of the study."""
-        return list(self._first_rows)
-
     def statuses(self) -> dict[Cell, Counter[str]]:
-        """Return the number of runs by status, for each cell."""
-        result: dict[Cell, Counter[str]] = {cell: Counter() for cell in self._first_rows}
-        for *cell, status in self.runs[[*CELL_COLUMNS, "status"]].itertuples(index=False):
-            result[Cell.of(cell)][status] += 1
-        return result
-
-    def settings(self, cell: Cell) -> dict[str, Any]:
-        """Return what the runs of a cell share, null left out: {"loss.tau": 0.01, ...}."""
-        row = self.runs.iloc[self._first_rows[cell]]
-        return {name: row[name] for name in _settings(self.runs) if row[name] is not None}
-
-    @cached_property
-    def _first_rows(self) -> dict[Cell, int]:
-        rows: dict[Cell, int] = {}
-        for number, cell in enumerate(self.runs[[*CELL_COLUMNS]].itertuples(index=False)):
-            rows.setdefault(Cell.of(cell), number)
-        return rows
+        """Return the number of runs by status, for each cell in the order of the study."""
+        rows = self.runs[[*CELL_COLUMNS, "status"]].itertuples(index=False)
+        return _grouped((Cell.of(cell), status) for *cell, status in rows)
 
     def attempts(self) -> pd.DataFrame:
         """Return one row a run, those without numbers as well: CELL_COLUMNS, seed, status."""
@@ -143,7 +140,10 @@ class RunTable:
         rows &= np.isfinite(scores["value"])
         if metrics is not None:
             rows &= scores["metric"].isin(list(metrics))
-        return self._with_cells(scores.loc[rows].drop(columns="selection"))
+        runs = self.runs.loc[self.runs["status"] == "ok", ["run_id", *CELL_COLUMNS, "seed"]]
+        columns = [*runs.columns, "split", "epoch", "metric", "value"]
+        found: pd.DataFrame = scores.loc[rows].merge(runs, on="run_id")[columns]
+        return found
 
     @cached_property
     def _one_best(self) -> pd.DataFrame:
@@ -167,24 +167,9 @@ class RunTable:
         rows = self.runs["status"] == "ok"
         return self.runs.loc[rows, ["run_id", *CELL_COLUMNS, "seed", *COSTS]]
 
-    def _with_cells(self, scores: pd.DataFrame) -> pd.DataFrame:
-        runs = self.runs.loc[self.runs["status"] == "ok", ["run_id", *CELL_COLUMNS, "seed"]]
-        columns = [*runs.columns, "split", "epoch", "metric", "value"]
-        return scores.merge(runs, on="run_id")[columns]
-
 
 def _settings(runs: pd.DataFrame) -> list[str]:
     return [name for name in runs.columns if name.startswith(SETTING_PREFIXES)]
-
-
-def _column(name: str, rows: list[Mapping[str, Any]]) -> pd.Series[Any]:
-    values = [row.get(name) for row in rows]
-    if name in COSTS:
-        return pd.Series(values, dtype=float)
-    if name in _WHOLE:
-        return pd.Series(values, dtype=int)
-    values = [tuple(value) if isinstance(value, list) else value for value in values]
-    return pd.Series(values, dtype=object)
 
 
 def _read(path: Path, numbers: Mapping[str, str]) -> pd.DataFrame:
@@ -214,10 +199,6 @@ def _mapped(values: pd.Series[Any], change: Callable[[Any], Any]) -> pd.Series[A
     return pd.Series([changed[key] for key in keys], index=values.index, dtype=object)
 
 
-def _options(text: str) -> tuple[str, ...]:
-    return tuple(text.split(SEPARATOR)) if text else ()
-
-
 def _encode(value: Any) -> str:
     """Return the cell of a setting: text where it reads as text, everything else as JSON."""
     if value is None:
@@ -235,3 +216,193 @@ def _decode(text: str) -> Any:
     except ValueError:
         return text
     return tuple(value) if isinstance(value, list) else value
+
+
+def collect(study: Study, results: Path) -> dict[str, int]:
+    """Write a study's tables and provenance below ``results``; return its runs by status."""
+    states, folder = states_of(study, results), study.folder(results)
+    table = RunTable.from_rows(
+        [_run_row(run.spec, state) for run, state in states],
+        [row for _, state in states if state.result for row in _score_rows(state.result)],
+    )
+    (with_field(table, study) if study.references.field else table).write(folder)
+    counts = count(states)
+    origin = {"study": study.name, "runs": counts, **provenance_of(states)}
+    write_json(folder / PROVENANCE, origin)
+    return counts
+
+
+def _run_row(spec: RunSpec, status: RunStatus) -> dict[str, Any]:
+    provenance = status.provenance
+    return {
+        "run_id": spec.run_id,
+        "dataset": spec.dataset.label,
+        "setting": spec.setting.label,
+        "backbone": spec.setting.backbone,
+        "options": spec.setting.options,
+        "loss": spec.loss.label,
+        "base_loss": spec.loss.name,
+        "batch_size": spec.batch_size,
+        "seed": spec.seed,
+        "status": status.status,
+        "reason": public(status.reason),
+        **(dataclasses.asdict(provenance.costs) if provenance else {}),
+        "spec_digest": spec.digest,
+        "code_version": status.code_version,
+        "platform": provenance.platform if provenance else "",
+        **public(settings_of(spec)),
+    }
+
+
+def _score_rows(result: Result) -> Iterator[tuple[str, str, str, int, str, float]]:
+    places: list[tuple[str, int, Scores]] = [("last", result.epochs, result.metrics.last)]
+    for split, metrics in result.metrics.best.items():
+        places += [("best", at.epoch, {split: {name: at.value}}) for name, at in metrics.items()]
+    for point in result.curve:
+        if point.loss is not None:
+            places.append(("curve", point.epoch, {"train": {"loss": point.loss}}))
+        places.append(("curve", point.epoch, point.scores))
+    for selection, epoch, scores in places:
+        for split, values in scores.items():
+            for metric, value in values.items():
+                yield result.run_id, split, selection, epoch, metric, value
+
+
+VARIED = ("loss.", "recipe.optimizer.", "recipe.sampler.")
+
+
+def with_field(table: RunTable, study: Study) -> RunTable:
+    """Return the table of a study with the frozen runs of the losses that it does not run.
+
+    Only cells that differ from the study's in the loss alone join: a study of four trials meets the
+    first four trials of the field.
+    """
+    field = RunTable.read(field_folder(study.references.field, TRIALS if study.trials else FINAL))
+    here = ["dataset", "setting", "batch_size", "seed"]
+    others = field.runs.merge(table.runs[here].drop_duplicates(), on=here)
+    others = others[~others["loss"].isin(table.runs["loss"])]
+    runs = pd.concat([table.runs, others], ignore_index=True).astype(object)
+    runs = runs.where(runs.notna(), None).astype(dict(table.runs.dtypes))
+    scores = field.scores[field.scores["run_id"].isin(others["run_id"])]
+    return RunTable(runs, pd.concat([table.scores, scores], ignore_index=True))
+
+
+def freeze_field(trials: RunTable, final: RunTable, metric: str, folder: Path) -> int:
+    """Write both tables below ``folder``; return the number of runs.
+
+    Raise ReferenceDataError where a run has no result: nobody would see the hole later.
+    """
+    for name, table in ((TRIALS, trials), (FINAL, final)):
+        holes = table.runs[~table.runs["status"].isin(["ok", "diverged"])]
+        if len(holes):
+            raise ReferenceDataError(
+                f"{len(holes)} runs have no result (first: {holes['run_id'].iloc[0]}), nothing was "
+                "frozen; run the study to its end first"
+            )
+        kept = [str(each) for each in table.runs if str(each).startswith(VARIED)]
+        last = (table.scores["selection"] == "last") & (table.scores["metric"] == metric)
+        RunTable(table.runs[[*RUN_COLUMNS, *kept]], table.scores[last]).write(folder / name)
+    return len(trials.runs) + len(final.runs)
+
+
+def _grouped(pairs: Iterable[tuple[Any, str]]) -> dict[Any, Counter[str]]:
+    found: dict[Any, Counter[str]] = defaultdict(Counter)
+    for key, value in pairs:
+        found[key][value] += 1
+    return dict(found)
+
+
+def provenance_of(states: Iterable[tuple[Run, RunStatus]]) -> dict[str, Any]:
+    """Return where the numbers of a study come from, and what deserves a warning.
+
+    Runs without numbers of the present specification say nothing.
+    """
+    done = [(run.spec, state.result, state.provenance) for run, state in states if state.result]
+    known = [(spec, source) for spec, _, source in done if source]
+    codes = Counter(result.code_version for _, result, _ in done)
+    platforms = Counter(source.platform for _, source in known)
+    packages = _grouped(item for _, source in known for item in source.packages.items())
+    hardware: Counter[str] = Counter()
+    for _, source in known:
+        used = {"instructions": source.numerics.instructions}
+        machine = dataclasses.asdict(source.hardware) | (used if all(used.values()) else {})
+        hardware[json.dumps(machine, sort_keys=True)] += 1
+    weights = _grouped(
+        (json.dumps(dataclasses.asdict(source.weights), sort_keys=True), spec.setting.label)
+        for spec, source in known
+    )
+    data = [(spec.dataset.label, result.dataset) for spec, result, _ in done]
+    contents = _grouped((label, of.fingerprint) for label, of in data)
+    images = {label: of.counts for label, of in reversed(data)}
+    mixed = {"of different code versions": codes, "of different platforms": platforms}
+    mixed |= {f"with different versions of {name}": packages[name] for name in sorted(packages)}
+    moved = [spec.run_id for spec, source in known if len(source.machines) > 1]
+    updated = [spec.run_id for spec, source in known if len(source.package_digests) > 1]
+    warnings = list(_unmatched(done))
+    warnings += [f"runs {how}: {_shares(of)}" for how, of in mixed.items() if len(of) > 1]
+    warnings += [
+        f"runs that were continued {how}: {len(names)} (first: {names[0]}); they may differ in "
+        "their last digits from runs on either"
+        for how, names in (
+            ("on another kind of machine", moved),
+            ("with other versions of packages", updated),
+        )
+        if names
+    ]
+    return {
+        "code_versions": dict(codes),
+        "platforms": dict(platforms),
+        "packages": {name: dict(versions) for name, versions in packages.items()},
+        "hardware": [{**json.loads(text), "runs": n} for text, n in hardware.most_common()],
+        "weights": [
+            {**json.loads(text), "settings": sorted(settings), "runs": settings.total()}
+            for text, settings in sorted(weights.items(), key=lambda item: -item[1].total())
+        ],
+        "datasets": {
+            label: {"fingerprints": dict(found), "counts": images[label]}
+            for label, found in contents.items()
+        },
+        "total_seconds": round(sum(source.timing.total_seconds for _, source in known), 1),
+        # what makes numbers incomparable
+        "errors": [
+            f"dataset '{label}' had different contents in different runs: {_shares(found)}; "
+            "their numbers cannot be compared: settle on one and run the others again"
+            for label, found in contents.items()
+            if len(found) > 1
+        ],
+        "warnings": warnings,
+    }
+
+
+def _unmatched(done: list[tuple[RunSpec, Result, Provenance | None]]) -> Iterator[str]:
+    """Yield warnings where compared losses saw other batches or began with other weights."""
+    streams, starts = [], []
+    for spec, result, source in done:
+        pair = (spec.dataset.label, spec.setting.label, spec.batch_size, spec.seed)
+        # a diverged run may have seen fewer batches than the others
+        streams.append(((*pair, result.batch_stream.batches), result.batch_stream.sha256))
+        if source:  # settings are labels: networks of several kinds are not compared
+            of = source.weights
+            kind = (of.backbone, of.weights, of.parameters)
+            starts.append(((*pair, kind), of.initial_digest))
+    for what, groups in (
+        ("saw different batches or augmentations", _grouped(streams)),
+        ("started from different weights", _grouped(starts)),
+    ):
+        apart = [pair for pair, found in groups.items() if len(found) > 1]
+        if apart:
+            label, setting, batch_size, seed, _ = apart[0]
+            advice = "train them with one version of the code on one kind of machine"
+            if all(f"{SEPARATOR}{EQUAL}" in str(pair[1]) for pair in apart):
+                advice = "trials chose other images of each class for each loss"
+            yield (
+                f"in {len(apart)} of {len(groups)} groups of runs with one seed the losses "
+                f"{what} (first: {label}/{setting}, batch size {batch_size}, seed {seed}), so "
+                f"that their differences are not paired: {advice}"
+            )
+
+
+def _shares(found: Counter[str]) -> str:
+    return ", ".join(
+        f"{name} ({count} run{'s' if count != 1 else ''})" for name, count in found.most_common()
+    )

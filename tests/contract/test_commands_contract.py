@@ -28,9 +28,12 @@ def commands(command, path=()):
         yield from commands(child, (*path, name))
 
 
-@pytest.mark.parametrize(
+every_verb = pytest.mark.parametrize(
     ("path", "command"), [pytest.param(*each, id=" ".join(each[0])) for each in commands(GROUP)]
 )
+
+
+@every_verb
 def test_every_verb_has_help_with_examples_that_parse(path, command):
     examples = re.findall(r"Example: python -m benchmark (.+?)(?=\n\n|$)", command.help or "", re.S)
     assert examples, f"the help of '{' '.join(path)}' has no example"
@@ -41,16 +44,17 @@ def test_every_verb_has_help_with_examples_that_parse(path, command):
         assert context is not None
 
 
-@pytest.mark.parametrize(
-    ("path", "command"), [pytest.param(*each, id=" ".join(each[0])) for each in commands(GROUP)]
-)
+@every_verb
 def test_every_whole_number_of_the_command_line_has_two_ends(path, command):
-    hints = typing.get_type_hints(inspect.unwrap(command.callback), include_extras=True)
-    for name, hint in hints.items():
-        if "int" in re.findall(r"\w+", str(typing.get_args(hint)[:1])):
-            (settings,) = hint.__metadata__
-            assert settings.min is not None and settings.min >= 0, name
-            assert settings.max is not None and settings.max < 2**32, name
+    verb = inspect.unwrap(command.callback)
+    hints = typing.get_type_hints(verb, include_extras=True)
+    for name, parameter in inspect.signature(verb).parameters.items():
+        kind, given = hints[name], parameter.default
+        if hasattr(kind, "__metadata__"):
+            (given,), kind = kind.__metadata__, kind.__origin__
+        if re.search(r"\bint\b", str(kind)):
+            assert given.min is not None and given.min >= 0, name
+            assert given.max is not None and given.max < 2**32, name
 
 
 @pytest.mark.parametrize(

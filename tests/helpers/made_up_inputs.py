@@ -169,7 +169,7 @@ def written_page(inputs: Inputs, folder: Path, gallery: Gallery | None = None) -
 def _frozen(table: RunTable) -> FrozenRuns:
     """Return frozen runs: the last-epoch scores themselves, one loss two points higher."""
     samples, frozen = Samples(table), {}
-    for cell in table.cells():
+    for cell in table.statuses():
         for metric in ("recall_at_1", "map_at_r", "map"):
             now = samples.sample(cell, "test", metric)
             shift = 2.0 if cell.loss == "fast_ap" else 0.0

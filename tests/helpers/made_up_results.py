@@ -233,7 +233,7 @@ def candidates_of(runs: pd.DataFrame, *special: Candidate) -> Candidates:
         cell: candidate(
             cell.setting.label, cell.loss, cell.base_loss, cell.batch_size, cell.dataset
         )
-        for cell in run_table(runs).cells()
+        for cell in run_table(runs).statuses()
     }
     return plain | {each.cell: each for each in special}
 

@@ -69,13 +69,8 @@ def test_views_have_the_columns_of_a_cell_and_leave_out_what_has_no_score(folder
 def test_cells_are_typed_and_counted_by_status(folder):
     table = RunTable.read(folder)
     cell = Cell("glyphs", Setting("tiny", ("long",)), "sup_ap", "sup_ap", 32)
-    assert table.cells()[1] == cell
+    assert list(table.statuses())[1] == cell
     assert table.statuses()[cell] == {"ok": 4, "missing": 1}
-
-
-def test_the_settings_of_a_cell_are_data_without_null():
-    table = settings(**{"loss.tau": 0.1, "recipe.model.embedding_dim": None, "dataset.name": "d"})
-    assert table.settings(table.cells()[0]) == {"dataset.name": "d", "loss.tau": 0.1}
 
 
 def test_columns_are_added_to_runs_of_many_settings_without_a_warning(tmp_path):

@@ -13,8 +13,7 @@ from error_rates.budgets import rank_worlds
 from made_up_results import made_up_budgets, made_up_finals, made_up_trials
 
 from benchmark.core.errors import ReferenceDataError, RunError
-from benchmark.runs.collect import freeze_field, with_field
-from benchmark.runs.run_table import RunTable
+from benchmark.runs.run_table import RunTable, freeze_field, with_field
 from benchmark.stats.budgets import (
     analyse_budgets,
     best_trial,

@@ -126,7 +126,7 @@ def test_loading_and_expanding_never_import_torch(study_data, write_study):
     code = (
         "import sys; from benchmark.study import load_study; from benchmark.study.grid import "
         "expand; "
-        "import benchmark.runs.collect, benchmark.study.workflow, benchmark.runs.plan; "
+        "import benchmark.runs.run_table, benchmark.study.workflow, benchmark.runs.plan; "
         f"expand(load_study({str(write_study(study_data))!r})); "
         "assert 'torch' not in sys.modules"
     )

@@ -39,7 +39,7 @@ def test_one_command_writes_a_study_that_loads_and_names_the_next_command(flower
 def test_the_study_trains_and_measures(flowers, init, tmp_path):
     assert init(flowers, "--seeds", 1).exit_code == 0
     runs = expand(load_study("flowers.yaml"))
-    write_specs(runs, Path("results"))
+    write_specs(runs.values(), Path("results"))
     name = next(name for name in runs if "/sup_ap/" in name)
     spec = Path("results/runs") / name / "spec.json"
     spec.write_text(spec.read_text().replace('"epochs": 60', '"epochs": 2'))

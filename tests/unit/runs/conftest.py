@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 from made_up_records import made_up_provenance, made_up_result
+from workplace import small_study
 
 from benchmark.core.records import PROVENANCE, RESULT
 from benchmark.study import Study, load_study
@@ -17,43 +18,27 @@ from benchmark.study.grid import Run, expand
 
 @pytest.fixture
 def study(tmp_path: Path) -> Study:
-    """Returns a study of two losses and two seeds."""
-    block = {
-        "name": "main",
-        "datasets": ["glyphs_tiny"],
-        "recipe": "glyphs_smoke",
-        "losses": ["smooth_ap", "roadmap"],
-        "batch_sizes": [32],
-    }
-    data = {
-        "study": "four",
-        "title": "Four runs",
-        "seeds": [0, 1],
-        "blocks": [block],
-        "metrics": ["recall_at_1"],
-        "comparison": {"baseline": "smooth_ap"},
-    }
+    """A study of two losses and two seeds."""
     path = tmp_path / "four.yaml"
-    path.write_text(yaml.safe_dump(data))
+    path.write_text(yaml.safe_dump(small_study("four", ["smooth_ap", "roadmap"])))
     return load_study(path)
 
 
 @pytest.fixture
 def runs(study: Study) -> dict[str, Run]:
-    """Returns the four runs by id."""
+    """The four runs by id."""
     return expand(study)
 
 
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
-    """Returns the results root."""
+    """The results root."""
     return tmp_path / "results"
 
 
 @pytest.fixture
 def finish(results: Path) -> Callable[..., Path]:
-    """Returns a function that writes result.json and provenance.json of a run; keywords change the
-    result."""
+    """Return what writes result.json and provenance.json of a run; keywords change the result."""
 
     def write(run: Run, provenance: dict[str, Any] | None = None, **changes: Any) -> Path:
         folder = results / run.spec.folder

@@ -1,0 +1,183 @@
+"""The plan says what is left; specifications are written once, never bury a finished result, and
+are put away where they are not the study's, or their result is not."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+
+import pytest
+from made_up_records import TIMING
+from typer.testing import CliRunner
+
+from benchmark.__main__ import app
+from benchmark.core.records import RunSpec
+from benchmark.report.summary import closing_words
+from benchmark.runs.folders import settle, states_of, status_in, write_spec, write_specs
+from benchmark.runs.plan import duration, plan_text, seconds_left, sources_text
+from benchmark.study import Resources, load_study
+
+OTHER = "0123456789abcdef"  # digest of another specification
+
+
+def test_plan_counts_states_and_estimates_from_runs_of_the_same_shape(study, results, runs, finish):
+    assert plan_text(study, results).splitlines()[-3].endswith("?")
+    one, two, three, four = runs.values()
+    finish(one)
+    finish(two, provenance={"timing": replace(TIMING, total_seconds=24.0)})
+    finish(three, spec_digest=OTHER)
+    states = states_of(study, results)
+    assert [state.status for _, state in states] == ["ok", "ok", "stale", "missing"]
+    assert seconds_left(states) == 36.0
+    text = plan_text(study, results)
+    assert "4 runs, 2 to do" in text and "36 s" in text
+    assert f"{three.spec.run_id}: the result is of specification {OTHER}" in text
+    finish(three)
+    finish(four)
+    assert "4 runs, 0 to do" in plan_text(study, results)
+    assert seconds_left(states_of(study, results)) == 0.0
+
+
+def test_plan_says_the_gpu_hours_that_the_runs_to_do_ask_for(study, results, runs, finish):
+    asked = replace(study, resources=Resources(gpus=1, mem_mb=1, minutes=120))
+    assert "GPU-hours" not in plan_text(study, results)
+    assert "4 to do, at most 8 GPU-hours" in plan_text(asked, results)
+    finish(next(iter(runs.values())))
+    assert "3 to do, at most 6 GPU-hours" in plan_text(asked, results)
+
+
+def test_sources_of_each_recipe_are_listed_once():
+    text = sources_text(load_study("smooth_ap"))
+    assert text.count("recipe smooth_ap_sop_resnet50") == 1
+    assert text.count("evaluation: Smooth-AP table 4") >= 1
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(None, "?"), (0, "0 s"), (40, "40 s"), (720, "12 min"), (11100, "3 h 05 min")],
+)
+def test_durations_are_readable(seconds, words):
+    assert duration(seconds) == words
+
+
+def test_specifications_are_written_once_and_again_where_they_are_damaged(results, runs):
+    assert write_specs(runs.values(), results) == 4
+    paths = [results / run.spec.folder / "spec.json" for run in runs.values()]
+    assert [RunSpec.read(path) for path in paths] == [run.spec for run in runs.values()]
+    assert write_specs(runs.values(), results) == 0
+    paths[0].write_text("{")
+    assert write_specs(runs.values(), results) == 1
+    assert RunSpec.read(paths[0]).digest == next(iter(runs.values())).digest
+
+
+def test_a_finished_result_is_kept_where_it_is_of_another_specification(results, runs, finish):
+    run = next(iter(runs.values()))
+    folder = finish(run)
+    write_spec(run, results)
+    assert not (folder / "previous").exists()
+    old = with_tau(run, 9.0).spec
+    finish(run, spec_digest=old.digest)
+    old.write(folder / "spec.json")
+    write_spec(run, results)
+    kept = folder / "previous" / old.digest
+    assert json.loads((kept / "result.json").read_text())["spec_digest"] == old.digest
+    assert RunSpec.read(kept / "spec.json") == old
+    assert (kept / "provenance.json").is_file()
+    assert RunSpec.read(folder / "spec.json") == run.spec
+
+
+def test_closing_words_name_states_verdicts_and_the_report(study, results, runs, finish):
+    finish(next(iter(runs.values())))
+    folder = results / "four"
+    (folder / "report").mkdir(parents=True)
+    (folder / "report" / "index.html").write_text("<html>")
+    runner = CliRunner()
+    for verb in ("collect", "verdicts"):
+        done = runner.invoke(app, [verb, str(study.path), "--results", str(results)])
+        assert done.exit_code == 0, done.output
+    text = closing_words(study, results, finished=False)
+    assert "4 runs: 1 ok, 3 missing" in text
+    assert "no references" in text
+    assert str(folder / "report" / "index.html") in text and "the same command continues it" in text
+
+
+def with_tau(run, tau):
+    return replace(run, spec=replace(run.spec, loss=replace(run.spec.loss, params={"tau": tau})))
+
+
+@pytest.fixture
+def finished(runs, results, finish):
+    """Return (run, folder) of one finished run; the others have not been started."""
+    run = next(iter(runs.values()))
+    write_spec(run, results)
+    return run, finish(run, spec_digest=run.digest)
+
+
+def kept(runs, results, folder):
+    """Settle the runs; return whether both files in a folder have kept their names."""
+    settle(runs, results)
+    for path in ("spec", "result"):
+        kept, away = ((folder / f"{path}{end}").exists() for end in (".json", ".outdated.json"))
+        assert kept != away
+    return kept
+
+
+def test_runs_that_are_finished_or_not_started_are_left_alone(finished, runs, results):
+    assert kept(runs, results, finished[1])
+    others = [run for run in runs.values() if run is not finished[0]]
+    assert not any((results / run.spec.folder).exists() for run in others)
+
+
+@pytest.mark.parametrize("text", ['"seed": 9', "{", "[]", "\x00"])
+def test_an_edited_or_torn_specification_is_written_anew(text, finished, runs, results):
+    run, folder = finished
+    spec = folder / "spec.json"
+    spec.write_text(spec.read_text().replace('"seed": 0', text) if "seed" in text else text)
+    assert not kept(runs, results, folder) and not kept(runs, results, folder)
+    write_spec(run, results)
+    assert sorted(path.name for path in folder.glob("*.json")) == ["provenance.json", "spec.json"]
+
+
+@pytest.mark.parametrize("text", ['{"spec_digest": "0123"}', "{}", "[]", '{"schema": 1, "ru', ""])
+def test_a_result_of_another_specification_or_torn_makes_its_specification_anew(
+    text, finished, runs, results
+):
+    _, folder = finished
+    (folder / "result.json").write_text(text)
+    assert not kept(runs, results, folder)
+
+
+def test_a_result_of_another_schema_is_not_thrown_away(finished, runs, results):
+    _, folder = finished
+    result = json.loads((folder / "result.json").read_text())
+    (folder / "result.json").write_text(json.dumps({**result, "schema": 99}))
+    assert kept(runs, results, folder)
+
+
+def test_a_study_that_is_changed_back_finds_its_specification_as_it_was(finished, runs, results):
+    run, folder = finished
+    os.utime(folder / "spec.json", ns=(10**18, 10**18))
+    before, other = (folder / "spec.json").read_bytes(), with_tau(run, 9.0)
+    assert not kept({run.spec.run_id: other}, results, folder)
+    assert [status_in(folder, each.spec).status for each in (other, run)] == ["stale", "ok"]
+    assert kept(runs, results, folder)
+    assert (folder / "spec.json").read_bytes() == before
+    assert (folder / "spec.json").stat().st_mtime_ns == 10**18
+
+
+def test_the_result_of_a_specification_that_was_put_away_is_kept_with_it(finished, runs, results):
+    run, folder = finished
+    other = with_tau(run, 9.0)
+    settle({run.spec.run_id: other}, results)
+    write_spec(other, results)
+    names = {path.name for path in (folder / "previous" / run.digest).iterdir()}
+    assert {"spec.json", "result.json"} <= names
+    assert not list(folder.glob("*.outdated.json"))
+
+
+def test_a_dry_run_counts_and_changes_nothing(finished, runs, results):
+    _, folder = finished
+    (folder / "spec.json").write_text("{")
+    assert settle(runs, results, dry_run=True) == 1 and (folder / "spec.json").read_text() == "{"
+    assert (settle(runs, results), settle(runs, results)) == (1, 0)
