@@ -44,48 +44,62 @@ _VERDICTS: dict[bool | None, tuple[Verdict, str]] = {
     False: ("contradicted", "This does not agree with the paper."),
     None: ("inconclusive", "This decides neither way."),
 }
-# What was found about a statement: name, place in a paper, the statement, the numbers in words, and
-# whether it holds (None: open).
-Claim = tuple[str, str, str, str, bool | None]
 
 
 @dataclass(frozen=True)
 class Analysis:
-    """A finished analysis; ``notes`` are sentences that judge no claim, made of the numbers too."""
+    """A finished analysis, without its words.
 
-    drawing: Drawing
-    table: Table
-    claims: Sequence[Claim]
-    notes: Sequence[str] = ()
+    data     the numbers behind the figure, one row per mark
+    headers  of the table's columns, each a word or several from top to bottom
+    rows     (title of the section, values); the first says which columns hold words
+    values   what stands in braces in the words
+    claims   whether each holds (None: open); a list of (holds, values) for one made several times
+    digits   significant ones of the table's numbers
+    words    as in ``words.yaml``, which has those of the suite's own analyses
+    """
 
-    @property
-    def findings(self) -> list[Finding]:
-        """The claims with their verdicts."""
-        return [
-            Finding(name, place, says, found, _VERDICTS[holds][0], f"{found} {_VERDICTS[holds][1]}")
-            for name, place, says, found, holds in self.claims
-        ]
+    figure: Any
+    data: pd.DataFrame
+    headers: Iterable[Sequence[str]]
+    rows: Iterable[tuple[str, Iterable[str | float]]]
+    values: Mapping[str, Any]
+    claims: Mapping[str, Any]
+    digits: int = 3
+    words: Mapping[str, Any] = field(default_factory=dict)
 
 
 def make(name: str, context: Context, folder: Path) -> AnalysisSummary:
     """Make one analysis, write its figure, table and summary into ``folder``; return the last."""
     entry = ANALYSES[name]
-    analysis: Analysis = entry.target(context)
-    drawing, lines, findings = analysis.drawing, analysis.table, analysis.findings
-    save(drawing, folder, "figure", entry.display)
+    made: Analysis = entry.target(context)
+    words = made.words or parse_yaml(WORDS.read_text(encoding="utf-8")).value[name]
+    title = words.get("title", entry.display)
+    caption, alt, note = (words[each].format(**made.values) for each in ("caption", "alt", "table"))
+    lines = _table(words.get("table_title", title), note, made)
+    found = []
+    for key, outcome in made.claims.items():
+        for holds, own in outcome if isinstance(outcome, list) else [(outcome, {})]:
+            place, *sentences = words["claims"][key]
+            says, numbers = (each.format(**{**made.values, **own}) for each in sentences)
+            verdict, judgement = _VERDICTS[holds]
+            sentence = f"{numbers} {judgement}"
+            found.append(Finding(key.format(**own), place, says, numbers, verdict, sentence))
+    save(Drawing(caption, alt, made.figure, made.data), folder, "figure", entry.display)
     write_text(folder / "table.csv", to_csv(lines))
     write_text(folder / "table.md", to_markdown(lines))
     write_text(folder / "table.html", to_html(lines, f"analysis-{name}"))
+    notes = [each.format(**made.values) for each in words.get("notes", ())]
     summary = AnalysisSummary(
         name=name,
         title=entry.display,
         places=list(entry.facts["places"]),
-        caption=drawing.caption,
-        alt=drawing.alt,
+        caption=caption,
+        alt=alt,
         table_caption=lines.caption,
         table_notes=lines.notes,
-        sentences=[*(each.sentence for each in findings), *analysis.notes],
-        claims=findings,
+        sentences=[*(each.sentence for each in found), *notes],
+        claims=found,
         code_version=code_version(),
         platform=provenance.platform_label(),
         study=context.study.name,
@@ -97,59 +111,16 @@ def make(name: str, context: Context, folder: Path) -> AnalysisSummary:
     return summary
 
 
-def worded(
-    name: str,
-    figure: Any,
-    data: pd.DataFrame,
-    headers: Iterable[Sequence[str]],
-    rows: Iterable[tuple[str, Iterable[str | float]]],
-    values: Mapping[str, Any],
-    claims: Mapping[str, Any],
-    digits: int = 3,
-) -> Analysis:
-    """Return an analysis with its words of ``words.yaml``.
-
-    values  what stands there in braces
-    claims  whether each holds (None: open); a list of (holds, values) for one made several times
-    """
-    words = parse_yaml(WORDS.read_text(encoding="utf-8")).value[name]
-    title = words.get("title", ANALYSES[name].display)
-    caption, alt, note = (words[each].format(**values) for each in ("caption", "alt", "table"))
-    made = []
-    for key, outcome in claims.items():
-        for holds, own in outcome if isinstance(outcome, list) else [(outcome, {})]:
-            place, *sentences = words["claims"][key]
-            says, found = (each.format(**{**values, **own}) for each in sentences)
-            made.append((key.format(**own), place, says, found, holds))
-    return Analysis(
-        Drawing(caption, alt, figure, data),
-        table(words.get("table_title", title), note, headers, rows, digits),
-        made,
-        [each.format(**values) for each in words.get("notes", ())],
-    )
-
-
-def table(
-    title: str,
-    caption: str,
-    headers: Iterable[Sequence[str]],
-    rows: Iterable[tuple[str, Iterable[str | float]]],
-    digits: int = 3,
-) -> Table:
-    """Return the table of (title of the section, values) pairs.
-
-    The first row says which columns hold words; numbers get ``digits`` significant digits.
-    """
-
+def _table(title: str, caption: str, made: Analysis) -> Table:
     def cell(value: str | float) -> TableCell:
         if isinstance(value, str) or not math.isfinite(value):
             return TableCell(value if isinstance(value, str) else "")
         number = float(value) + 0.0  # no "-0"
-        return TableCell(f"{number:.{digits}g}".replace("e-0", "e-"), numbers=(number,))
+        return TableCell(f"{number:.{made.digits}g}".replace("e-0", "e-"), numbers=(number,))
 
-    lines = [(section, [*values]) for section, values in rows]
+    lines = [(section, [*values]) for section, values in made.rows]
     columns = []
-    for header, first in zip(headers, lines[0][1], strict=True):
+    for header, first in zip(made.headers, lines[0][1], strict=True):
         words = (header,) if isinstance(header, str) else tuple(header)
         columns.append(text_column(*words) if isinstance(first, str) else Column(words, ("",)))
     filled = ((section, [*map(cell, values)]) for section, values in lines)
@@ -286,6 +257,15 @@ class Context:
 
     def __post_init__(self) -> None:
         self.seeds = tuple(self.seeds) or self.study.seeds[: 1 if self.quick else 3]
+        self._first = self.study.blocks[0]
+        if self.dataset is not None:
+            blocks = reversed(self.study.blocks)
+            places = {each.label: (each, block) for block in blocks for each in block.datasets}
+            if self.dataset not in places:
+                what = f"dataset of study '{self.study.name}'"
+                raise ConfigError("analyse --dataset", [unknown_name(what, self.dataset, places)])
+            choice, block = places[self.dataset]
+            self._first = replace(block, datasets=(choice,))
         block = self._first
         recipe = replace(block.recipe, memory=replace(block.recipe.memory, size=None))
         if self.quick:
@@ -293,18 +273,6 @@ class Context:
             tiny = DatasetChoice(QUICK_DATASET, QUICK_DATASET, {})
             block = replace(block, datasets=(tiny,), batch_sizes=(16, 32))
         self.block = replace(block, recipe=recipe, batch_sizes=tuple(sorted(block.batch_sizes)))
-
-    @property
-    def _first(self) -> Block:
-        if self.dataset is None:
-            return self.study.blocks[0]
-        blocks = reversed(self.study.blocks)
-        places = {each.label: (each, block) for block in blocks for each in block.datasets}
-        if self.dataset not in places:
-            what = f"dataset of study '{self.study.name}'"
-            raise ConfigError("analyse --dataset", [unknown_name(what, self.dataset, places)])
-        choice, block = places[self.dataset]
-        return replace(block, datasets=(choice,))
 
     @property
     def place(self) -> str:
@@ -320,15 +288,29 @@ class Context:
     def spec(self, loss: str, batch_size: int, seed: int, **params: Any) -> RunSpec:
         """Return the specification of a run: the study's own where it has it, else made like it.
 
-        ``loss`` is a variant of the study, or a registered loss with its defaults.
+        ``loss`` is a variant of the study, or a registered loss with its defaults. A variant has
+        the hyperparameters of the block's setting on its dataset, else of its recipe, else of any
+        block.
         """
-        chosen = self._loss(loss)
+        first, blocks = self._first, self.study.blocks
+        here = [each for each in blocks if each.setting == first.setting]
+        place = first.datasets[0].label
+        nearest = [each for each in here if place in [choice.label for choice in each.datasets]]
+        alike = [each for each in here if each.recipe_name == first.recipe_name]
+        variants = (
+            variant.choice
+            for block in (first, *nearest, *alike, *blocks)
+            for variant in block.losses
+            if variant.label == loss
+        )
+        chosen = next(variants, None)
+        if chosen is None:
+            chosen = LossChoice(loss, loss, defaults_of(load_catalogue()[loss].config))
         if changed := {key: new for key, new in params.items() if chosen.params[key] != new}:
             label = "_".join([loss, *(f"{key}_{value:g}" for key, value in changed.items())])
             chosen = replace(chosen, label=label, params={**chosen.params, **changed})
-        block = self.block
-        recipe = block.recipe_of(chosen.name)
-        return RunSpec(block.datasets[0], block.setting, chosen, batch_size, seed, recipe)
+        recipe, dataset = self.block.recipe_of(chosen.name), self.block.datasets[0]
+        return RunSpec(dataset, self.block.setting, chosen, batch_size, seed, recipe)
 
     def trained(self, loss: str, batch_size: int, seed: int, **params: Any) -> Recording:
         """Return what a training of this run left: kept, or trained now (seconds to hours)."""
@@ -336,22 +318,6 @@ class Context:
         if spec not in self.used:
             self.used.append(spec)
         return recorded(spec, self.study.folder(self.results) / "analyses" / "embeddings", self.say)
-
-    def _loss(self, label: str) -> LossChoice:
-        """Return a loss with the hyperparameters that the study has nearest to the first block.
-
-        They are those of the block's setting on its dataset, else of its recipe, else of any block.
-        """
-        first, blocks = self._first, self.study.blocks
-        here = [each for each in blocks if each.setting == first.setting]
-        place = first.datasets[0].label
-        nearest = [each for each in here if place in [choice.label for choice in each.datasets]]
-        alike = [each for each in here if each.recipe_name == first.recipe_name]
-        for block in (first, *nearest, *alike, *blocks):
-            for variant in block.losses:
-                if variant.label == label:
-                    return variant.choice
-        return LossChoice(label, label, defaults_of(load_catalogue()[label].config))
 
 
 def doubled(sizes: Sequence[int]) -> list[int]:

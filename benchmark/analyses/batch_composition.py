@@ -7,11 +7,10 @@ import numpy as np
 import pandas as pd
 
 from benchmark.analyses import ANALYSES
-from benchmark.analyses.analysis import Analysis, Context, worded
+from benchmark.analyses.analysis import Analysis, Context
 from benchmark.core.errors import ConfigError, Problem
 from benchmark.report.drawing import COLOURS, DOUBLE, FAINT, INK, new_figure, styled
 
-TITLE = "What a batch contains"
 # FastAP's two strategies (supplement A); the study's own sampler comes after them. As many
 # categories as SOP and In-Shop have, all of them there: the pairs of more make long epochs.
 STRATEGIES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
@@ -46,7 +45,7 @@ def composition(labels: np.ndarray, categories: np.ndarray) -> pd.DataFrame:
 
 @ANALYSES.register(
     "batch_composition",
-    display=TITLE,
+    display="What a batch contains",
     places=("FastAP supplement A", "FastAP Fig. 5", "FastAP Fig. 6"),
 )
 def build(context: Context) -> Analysis:
@@ -80,20 +79,14 @@ def build(context: Context) -> Analysis:
         ("", [*names, *row]) for names, row in zip(groups.index, groups.to_numpy(), strict=True)
     ]
     pictures = dict(_rows(train, first))
-    values = {
-        "place": f"{context.place}, batches of {size}",
-        "rows": ", ".join(pictures),
-        "size": size,
-        "hard": means[0],
-        "random": means[1],
-        "halves": 100 * halves,
-    }
+    values: dict[str, Any] = dict(place=f"{context.place}, batches of {size}", size=size)
+    values |= dict(rows=", ".join(pictures), halves=100 * halves, hard=means[0], random=means[1])
     claims = {
         "random_batches_have_fewer_hard_negatives": means[1] < means[0] / 2,
         "every_hard_batch_has_one_structure": halves == 1,
     }
     headers = ["sampling", "sampler", *parts]
-    return worded("batch_composition", *_draw(train, pictures), headers, rows, values, claims)
+    return Analysis(*_draw(train, pictures), headers, rows, values, claims)
 
 
 def _rows(train: Any, first: Mapping[str, np.ndarray]) -> Iterator[tuple[str, list]]:

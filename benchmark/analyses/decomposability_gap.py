@@ -1,22 +1,14 @@
 """How much better the AP looks in batches than over the whole test set, by loss."""
 
 from collections.abc import Iterator, Sequence
-from itertools import permutations
+from itertools import permutations, product
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from benchmark.analyses import ANALYSES
-from benchmark.analyses.analysis import (
-    Analysis,
-    Context,
-    Recording,
-    doubled,
-    judged,
-    rising,
-    worded,
-)
+from benchmark.analyses.analysis import Analysis, Context, Recording, doubled, judged, rising
 from benchmark.core.seeding import derive
 from benchmark.papers.paper import load_papers
 from benchmark.papers.quantities import CALIBRATED, GAP, PLAIN
@@ -37,7 +29,6 @@ from benchmark.stats.intervals import t_interval
 QUERIES = 800  # a fixed sample of the test set
 BATCHES = 4  # of one query at most: Eq. 9 is evaluated in all their orders
 ROUNDING = 1e-12
-TITLE = "Decomposability gap"
 LOSSES = (PLAIN, CALIBRATED)
 MEASURED = "measured in batches of"
 COLUMNS = ["query", "measured_at", "gap", "own_gap", "perfect", "plain", "calibrated", "worst"]
@@ -149,14 +140,11 @@ def draw_batches(rng: np.random.Generator, scores: Batch, size: int, each: int) 
 
     Return none when not even two fit.
     """
-    parts = (each, size - each)
-    count = min(BATCHES, *(len(row) // part for row, part in zip(scores, parts, strict=True)))
+    parts = list(zip(scores, (each, size - each), strict=True))
+    count = min(BATCHES, *(len(row) // part for row, part in parts))
     if count < 2:
         return []
-    drawn = [
-        rng.permutation(row)[: count * part].reshape(count, part)
-        for row, part in zip(scores, parts, strict=True)
-    ]
+    drawn = (rng.permutation(row)[: count * part].reshape(count, part) for row, part in parts)
     return [Batch(*pair) for pair in zip(*drawn, strict=True)]
 
 
@@ -195,99 +183,70 @@ def measure(
 
 @ANALYSES.register(
     "decomposability_gap",
-    display=TITLE,
+    display="Decomposability gap",
     places=("ROADMAP Eq. 6, 8 and 9", "ROADMAP v2 Table 10"),
     papers=("roadmap2021",),
 )
 def build(context: Context) -> Analysis:
     """Return the gap of SupAP and ROADMAP by training and measuring batch size, and its bounds."""
     each = max(1, context.block.recipe.sampler.params.get("samples_per_class", 2) - 1)
-    sizes = doubled(context.block.batch_sizes)
-    calibration = context.spec(CALIBRATED, sizes[0], 0).loss.params
-    parts = []
-    for batch_size in context.block.batch_sizes:
-        for loss in LOSSES:
-            for seed in context.seeds:
-                recording = context.trained(loss, batch_size, seed)
-                found = measure(recording, sizes, each, calibration["alpha"], calibration["beta"])
-                parts.append(found.assign(loss=loss, trained_at=batch_size, seed=seed))
+    sizes, parts = doubled(context.block.batch_sizes), []
+    edges = [context.spec(CALIBRATED, sizes[0], 0).loss.params[end] for end in ("alpha", "beta")]
+    for trained_at, loss, seed in product(context.block.batch_sizes, LOSSES, context.seeds):
+        found = measure(context.trained(loss, trained_at, seed), sizes, each, *edges)
+        parts.append(found.assign(loss=loss, trained_at=trained_at, seed=seed))
     data = pd.concat(parts, ignore_index=True)
     means = data.groupby(["trained_at", "loss", "seed", "measured_at"])["gap"].mean().reset_index()
-    bounds = data[data["perfect"]]
-    sizes = sorted(means["measured_at"].unique())
-    values, claims = _by_batch_size(means)
+    bounds, sizes = data[data["perfect"]], sorted(means["measured_at"].unique())
+    curves = 100 * means.groupby(["trained_at", "loss", "measured_at"])["gap"].mean().unstack()
+    low, high = curves[sizes[0]], curves[sizes[-1]]
+    falls = [rising(-curve) for curve in curves.to_numpy()]
     share = 100 * data.groupby("loss")["perfect"].mean()
-    ends = means.groupby(["trained_at", "loss", "measured_at"])["gap"].mean() * 100
-    values |= {
-        "runs": context.description,
-        "ends": "; ".join(
-            f"{loss_name(loss)} trained at {size}: {ends[size, loss, sizes[0]]:.1f} to "
-            f"{ends[size, loss, sizes[-1]]:.1f}"
-            for size in sorted(means["trained_at"].unique())
-            for loss in LOSSES
-        ),
-        "queries": data.groupby(["loss", "trained_at", "seed"])["query"].nunique().min(),
-        "taken": 2 * each,
-        "plain_share": share[PLAIN],
-        "calibrated_share": share[CALIBRATED],
-        "beyond": 100 * float((data["own_gap"] > data["plain"] + ROUNDING).mean()),
+    ends = "; ".join(
+        f"{loss_name(loss)} trained at {size}: {low[size, loss]:.1f} to {high[size, loss]:.1f}"
+        for size, loss in product(sorted(means["trained_at"].unique()), LOSSES)
+    )
+    values: dict[str, Any] = dict(runs=context.description, first=sizes[0], last=sizes[-1])
+    values |= dict(low=f"{low.min():.1f} - {low.max():.1f}", falls=sum(falls), networks=len(falls))
+    values |= dict(high=f"{high.min():.1f} - {high.max():.1f}", ends=ends, taken=2 * each)
+    values |= dict(queries=data.groupby(["loss", "trained_at", "seed"])["query"].nunique().min())
+    values |= dict(plain_share=share[PLAIN], calibrated_share=share[CALIBRATED])
+    values |= dict(beyond=100 * float((data["own_gap"] > data["plain"] + ROUNDING).mean()))
+    claims: dict[str, Any] = {
+        "larger_batches": all(falls) or (None if any(falls) else False),
+        "decrease_at_{size}": list(_decreases(means)),
     }
-    claims["decrease_at_{size}"] = list(_decreases(means))
     if len(bounds):
         more, held = _bounds(bounds)
         values, claims = values | more, claims | held
     headers = ["loss", *(("batch size", str(size)) for size in sizes)]
-    rows = _rows(means, bounds, sizes)
     drawn = _draw(means, bounds, sizes)
-    return worded("decomposability_gap", *drawn, headers, rows, values, claims)
-
-
-def _by_batch_size(means: pd.DataFrame) -> tuple[dict[str, Any], dict[str, Any]]:
-    curves = 100 * means.groupby(["trained_at", "loss", "measured_at"])["gap"].mean().unstack()
-    falls = [rising(-curve) for curve in curves.to_numpy()]
-    first, last = curves.columns[0], curves.columns[-1]
-    low, high = curves[first], curves[last]
-    values = {
-        "first": first,
-        "last": last,
-        "low": f"{low.min():.1f} - {low.max():.1f}",
-        "high": f"{high.min():.1f} - {high.max():.1f}",
-        "falls": sum(falls),
-        "networks": len(falls),
-    }
-    return values, {"larger_batches": all(falls) or (None if any(falls) else False)}
+    return Analysis(*drawn, headers, _rows(means, bounds, sizes), values, claims)
 
 
 def _decreases(means: pd.DataFrame) -> Iterator[tuple[bool | None, dict[str, Any]]]:
     table10 = [each for each in load_papers()["roadmap2021"].table("table10") if each.metric == GAP]
     printed = " and ".join(f"{each.text}% ({each.row_label})" for each in table10)
     for size, part in means[means["trained_at"] == means["measured_at"]].groupby("trained_at"):
-        gaps = part.pivot(index="seed", columns="loss", values="gap")
-        plain, calibrated = (100 * gaps[loss].mean() for loss in LOSSES)
+        gaps = 100 * part.pivot(index="seed", columns="loss", values="gap")
         decrease, holds = judged(100 * (1 - gaps[CALIBRATED] / gaps[PLAIN]), "+.1f")
-        own = {"size": size, "plain": plain, "calibrated": calibrated}
+        own = {"size": size, "plain": gaps[PLAIN].mean(), "calibrated": gaps[CALIBRATED].mean()}
         yield holds, own | {"decrease": decrease, "printed": printed}
 
 
 def _bounds(bounds: pd.DataFrame) -> tuple[dict[str, Any], dict[str, bool | None]]:
     own, less = bounds["own_gap"], bounds["plain"] - bounds["worst"]
-    over = {key: int((own > bounds[key] + ROUNDING).sum()) for key in COLUMNS[-3:]}
+    over, drawn, worst = (
+        int((own > bounds[key] + ROUNDING).sum()) for key in ("plain", "calibrated", "worst")
+    )
     negative = int((own < -ROUNDING).sum())
     tighter, looser = float((less > ROUNDING).mean()), float((less < -ROUNDING).mean())
-    values = {
-        "perfect": len(bounds),
-        "negative": negative,
-        "over_plain": over["plain"],
-        "over_drawn": over["calibrated"],
-        "over_worst": over["worst"],
-        "tighter": 100 * tighter,
-        "looser": 100 * looser,
-        "worst": bounds["worst"].mean(),
-        "plain": bounds["plain"].mean(),
-    }
+    values: dict[str, Any] = dict(perfect=len(bounds), negative=negative, over_plain=over)
+    values |= dict(over_drawn=drawn, over_worst=worst, tighter=100 * tighter, looser=100 * looser)
+    values |= dict(worst=bounds["worst"].mean(), plain=bounds["plain"].mean())
     return values, {
-        "eq8_holds": not negative and not over["plain"],
-        "eq9_holds": not over["calibrated"] and not over["worst"],
+        "eq8_holds": not negative and not over,
+        "eq9_holds": not drawn and not worst,
         "eq9_is_tighter": looser == 0 if looser or tighter else None,
     }
 
@@ -315,41 +274,33 @@ def _draw(means: pd.DataFrame, bounds: pd.DataFrame, sizes: list[int]) -> tuple[
     bound_means = bounds.groupby(["loss", "measured_at"])[[*BOUNDS]].mean().reset_index()
     with styled():
         figure, grid = new_figure(DOUBLE, 2.8, 1, len(shown) + 1)
-        panels = grid[0, : len(shown)]
+        *panels, last = grid[0]
         for axes, trained_at in zip(panels, shown, strict=True):
-            part = means[means["trained_at"] == trained_at]
-            by_loss = {loss: _intervals(part[part["loss"] == loss]) for loss in LOSSES}
-            series = [Series(loss_name(loss), line(loss), by_loss[loss]) for loss in LOSSES]
+            series = []
+            for loss in LOSSES:
+                part = means[(means["trained_at"] == trained_at) & (means["loss"] == loss)]
+                by_size = part.groupby("measured_at")["gap"]
+                found = [{"batch_size": at, **t_interval(100 * x)._asdict()} for at, x in by_size]
+                series.append(Series(loss_name(loss), line(loss), pd.DataFrame(found)))
             by_batch_size(axes, sizes, series, width=0.12)
             axes.set(title=f"Trained at {trained_at}", xlabel=MEASURED)
-        grid[0, 0].set_ylabel("decomposability gap (points of AP)")
+        panels[0].set_ylabel("decomposability gap (points of AP)")
         top = max(axes.get_ylim()[1] for axes in panels)
         for axes in panels:
             axes.set_ylim(0, top)
-        _draw_bounds(grid[0, -1], bound_means, bounds, sizes)
+        for loss, offset in zip(LOSSES, (-0.06, 0.06), strict=True):
+            part = bound_means[bound_means["loss"] == loss]
+            where = [sizes.index(size) + offset for size in part["measured_at"]]
+            last.plot(where, 100 * part["own_gap"], **line(loss))
+            last.plot(where, 100 * part["worst"], **(line(loss) | {"markerfacecolor": "none"}))
+        plain = 100 * bounds.groupby("measured_at")["plain"].mean()
+        plain.index = [sizes.index(size) for size in plain.index]
+        last.plot(plain, linestyle=":", color=FAINT)
+        for start in plain.head(1).items():
+            last.annotate("Eq. 8", start, xytext=(0, 4), textcoords="offset points")
+        batch_axis(last, sizes)
+        last.set(title="Bounds", xlabel=MEASURED, ylabel="points of AP", yscale="log")
+        last.yaxis.set_major_formatter("{x:g}")
         legend_below(figure, columns=2)
     parts = [means.assign(kind="gap"), bound_means.assign(kind="bounds")]
     return figure, pd.concat(parts, ignore_index=True)
-
-
-def _intervals(part: pd.DataFrame) -> pd.DataFrame:
-    """Return mean and t interval over seeds of the gap in points, by measuring batch size."""
-    by_size = part.groupby("measured_at")["gap"]
-    found = [{"batch_size": size, **t_interval(100 * gaps)._asdict()} for size, gaps in by_size]
-    return pd.DataFrame(found)
-
-
-def _draw_bounds(axes: Any, means: pd.DataFrame, bounds: pd.DataFrame, sizes: list[int]) -> None:
-    for loss, offset in zip(LOSSES, (-0.06, 0.06), strict=True):
-        part = means[means["loss"] == loss]
-        where = [sizes.index(size) + offset for size in part["measured_at"]]
-        axes.plot(where, 100 * part["own_gap"], **line(loss))
-        axes.plot(where, 100 * part["worst"], **(line(loss) | {"markerfacecolor": "none"}))
-    plain = 100 * bounds.groupby("measured_at")["plain"].mean()
-    plain.index = [sizes.index(size) for size in plain.index]
-    axes.plot(plain, linestyle=":", color=FAINT)
-    for start in plain.head(1).items():
-        axes.annotate("Eq. 8", start, xytext=(0, 4), textcoords="offset points")
-    batch_axis(axes, sizes)
-    axes.set(title="Bounds", xlabel=MEASURED, ylabel="points of AP", yscale="log")
-    axes.yaxis.set_major_formatter("{x:g}")

@@ -1,14 +1,14 @@
 """What the losses do without any training: the papers' small examples, toy ranking, surrogates."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from benchmark.analyses import ANALYSES
-from benchmark.analyses.analysis import Analysis, Context, listed, shades, worded
+from benchmark.analyses.analysis import Analysis, Context, listed, shades
 from benchmark.analyses.decomposability_gap import (
     Batch,
     ap_loss,
@@ -21,6 +21,7 @@ from benchmark.report.drawing import DOUBLE, FAINT, STYLES, new_figure, styled
 from benchmark.report.labels import loss_name
 
 TAU, EPSILON = 0.01, 0.01  # ROADMAP A.3
+DELTA = TAU * math.log((1 - EPSILON) / EPSILON)  # where the sigmoid is 1 - epsilon
 ALPHA, BETA = 0.9, 0.6  # ROADMAP 4
 # ROADMAP figures 10, 11: each batch ranked perfectly, the second all below the first. Scores: ours.
 BATCHES = (
@@ -35,21 +36,10 @@ RELEVANT = np.array([True, True, True, False, False, False])
 BINS = (5, 10, 20, 40, 80)
 
 
-def delta(tau: float, epsilon: float) -> float:
-    """Return ROADMAP's delta: sigmoid(delta / tau) = 1 - epsilon (supplement A.3)."""
-    return tau * math.log((1 - epsilon) / epsilon)
-
-
-def slope(difference: np.ndarray, tau: float) -> np.ndarray:
-    """Return the derivative of sigmoid(difference / tau) by the difference."""
-    share = 1 / (1 + np.exp(-difference / tau))
-    return share * (1 - share) / tau
-
-
-def calibration(batch: Batch) -> float:
-    """Return ROADMAP's Eq. 7 for the query of a batch."""
-    pull = np.maximum(ALPHA - batch.positive, 0).mean()
-    return float(pull + np.maximum(batch.negative - BETA, 0).mean())
+def slope(difference: np.ndarray) -> np.ndarray:
+    """Return the derivative of sigmoid(difference / ``TAU``) by the difference."""
+    share = 1 / (1 + np.exp(-difference / TAU))
+    return share * (1 - share) / TAU
 
 
 def violations() -> dict[str, float]:
@@ -57,29 +47,18 @@ def violations() -> dict[str, float]:
 
     A term is a negative above a positive, in the order of the paper.
     """
+
+    def ap(order: Sequence[int]) -> float:
+        return 1 - ap_loss(-np.arange(len(order), dtype=float), np.isin(order, INSTANCES))
+
     gains = {}
     for positive in INSTANCES:
         for negative in ORDER[: ORDER.index(positive)]:
             if negative not in INSTANCES:
                 swapped = {positive: negative, negative: positive}
                 after = [swapped.get(each, each) for each in ORDER]
-                gains[f"s{negative} - s{positive}"] = _ap(after) - _ap(ORDER)
+                gains[f"s{negative} - s{positive}"] = ap(after) - ap(ORDER)
     return gains
-
-
-def _ap(order: Sequence[int]) -> float:
-    return 1 - ap_loss(-np.arange(len(order), dtype=float), np.isin(order, INSTANCES))
-
-
-def quantised() -> pd.DataFrame:
-    """Return FastAP's loss and its largest gradient on the perfect ranking, by bins."""
-    from benchmark.losses import create_loss
-
-    rows = []
-    for bins in BINS:
-        value, gradient = value_and_gradient(create_loss("fast_ap", bins=bins), NEAR, RELEVANT)
-        rows.append({"bins": bins, "loss": value, "gradient": float(np.abs(gradient).max())})
-    return pd.DataFrame(rows)
 
 
 @ANALYSES.register(
@@ -90,63 +69,57 @@ def quantised() -> pd.DataFrame:
 )
 def worked_examples(context: Context) -> Analysis:
     """Return the examples with the papers' statements about them."""
-    calibrations = [*map(calibration, BATCHES)]
+    from benchmark.losses import create_loss
+
+    calibrations = [  # ROADMAP Eq. 7
+        float(np.maximum(ALPHA - own, 0).mean() + np.maximum(others - BETA, 0).mean())
+        for own, others in BATCHES
+    ]
     found, bound = gap(BATCHES), plain_bound(BATCHES)
-    at = delta(TAU, EPSILON)
-    steep = float(slope(np.array([at]), TAU)[0])
-    gains, bins = violations(), quantised()
-    high, low = gains["s4 - s1"], gains["s7 - s3"]
-    gradients = dict(zip(bins["bins"], bins["gradient"], strict=True))
+    steep = float(slope(np.array([DELTA]))[0])
+    gains, by_bins = violations(), []
+    for bins in BINS:
+        value, gradient = value_and_gradient(create_loss("fast_ap", bins=bins), NEAR, RELEVANT)
+        by_bins.append({"x": bins, "loss": value, "value": float(np.abs(gradient).max())})
+    gradients = {each["x"]: each["value"] for each in by_bins}
     rows = [
         ["toy gap", "gap of two perfect batches", found, math.nan],
         ["worst case", "bound of Eq. 8", bound, math.nan],
         *(["calibration", f"batch {i}", x, math.nan] for i, x in enumerate(calibrations, 1)),
-        ["delta", f"tau = {TAU:g}", at, steep],
+        ["delta", f"tau = {TAU:g}", DELTA, steep],
         *(["AP gained by exchange", term, gain, math.nan] for term, gain in gains.items()),
-        *(["FastAP", f"{count} bins", *rest] for count, *rest in bins.itertuples(index=False)),
+        *(["FastAP", f"{each['x']} bins", each["loss"], each["value"]] for each in by_bins),
     ]
-    values = {
-        "tau": TAU,
-        "at": at,
-        "bins": listed(BINS),
-        "by_bins": listed(bins["gradient"], ".2g"),
-        "gap": found,
-        "bound": bound,
-        "calibrations": listed(calibrations, ".3f"),
-        "gradient": steep * TAU,
-        "steep": steep,
-        "share": 100 * 4 * steep * TAU,
-        "terms": len(gains),
-        "more": high,
-        "less": low,
-        "gradients": gradients,
-    }
+    values: dict[str, Any] = dict(tau=TAU, at=DELTA, steep=steep, gradient=steep * TAU)
+    values |= dict(share=100 * 4 * steep * TAU, gap=found, bound=bound, terms=len(gains))
+    values |= dict(calibrations=listed(calibrations, ".3f"), bins=listed(BINS), gradients=gradients)
+    values |= dict(by_bins=listed(gradients.values(), ".2g"))
+    values |= dict(more=gains["s4 - s1"], less=gains["s7 - s3"])
     apart = all(each.perfect for each in BATCHES) and found > 0 and min(calibrations) > 0
     claims = {
         "toy_gap": apart,
         "worst_case": math.isclose(found, bound, abs_tol=1e-12),
-        "delta_is_about_0.05": round(at, 2) == 0.05,
+        "delta_is_about_0.05": round(DELTA, 2) == 0.05,
         "gradient_at_delta": steep * TAU < EPSILON,
-        "terms_are_unequal": len(gains) == 6 and high > low,
+        "terms_are_unequal": len(gains) == 6 and values["more"] > values["less"],
         "coarse_bins_keep_a_gradient": bool(gradients[10] > 0.01 and gradients[80] < 1e-9),
     }
-    headers = ["example", "setting", "value", "gradient"]
-    lines = [("", row) for row in rows]
-    drawn = _draw_examples(at, gains, bins)
-    return worded("worked_examples", *drawn, headers, lines, values, claims)
-
-
-def _draw_examples(
-    at: float, gains: dict[str, float], bins: pd.DataFrame
-) -> tuple[Any, pd.DataFrame]:
     x = np.linspace(-0.1, 0.1, 401)
-    sigmoid = pd.DataFrame({"panel": "sigmoid", "x": x, "value": slope(x, TAU)})
-    terms = pd.DataFrame({"term": gains.keys(), "value": gains.values(), "panel": "terms"})
-    by_bins = bins.rename(columns={"bins": "x", "gradient": "value"}).assign(panel="bins")
+    parts = [
+        pd.DataFrame({"panel": "sigmoid", "x": x, "value": slope(x)}),
+        pd.DataFrame({"term": gains.keys(), "value": gains.values(), "panel": "terms"}),
+        pd.DataFrame(by_bins).assign(panel="bins"),
+    ]
+    figure, data = _draw_examples(*parts), pd.concat(parts, ignore_index=True)
+    headers = ["example", "setting", "value", "gradient"]
+    return Analysis(figure, data, headers, [("", row) for row in rows], values, claims)
+
+
+def _draw_examples(sigmoid: pd.DataFrame, terms: pd.DataFrame, by_bins: pd.DataFrame) -> Any:
     with styled():
         figure, ((first, second, third),) = new_figure(DOUBLE, 2.6, 1, 3)
-        first.plot(x, sigmoid["value"], color=STYLES["sup_ap"].colour)
-        for side in (-at, at):
+        first.plot(sigmoid["x"], sigmoid["value"], color=STYLES["sup_ap"].colour)
+        for side in (-DELTA, DELTA):
             first.axvline(side, color=FAINT, linewidth=0.8, linestyle="--")
         first.set(title="Sigmoid's gradient, ±δ", xlabel="difference of scores (cosine)")
         first.set_ylabel("derivative (per cosine)")
@@ -158,7 +131,7 @@ def _draw_examples(
         third.set_xticks(BINS, [*map(str, BINS)])
         third.set(title="FastAP, perfect ranking", xlabel="histogram bins")
         third.set_ylabel("largest gradient (per cosine)")
-    return figure, pd.concat([sigmoid, terms, by_bins], ignore_index=True)
+    return figure
 
 
 # ROADMAP v2, supplement A.1: s3 - s2 = 0.13 and s3 - s1 = 0.14; only differences matter.
@@ -194,27 +167,24 @@ def toy_losses() -> dict[str, Any]:
     return {"SmoothAP": create_loss("smooth_ap"), STEPPED: stepped, "SupAP": create_loss("sup_ap")}
 
 
-def random_rankings(count: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield scores (R,) of 1 to 5 positives and 1 to 20 negatives, and which are positive (R,)."""
+def outcome(loss: Any, count: int, seed: int = 0) -> Outcome:
+    """Return what a loss makes of the toy ranking, and of ``count`` random ones.
+
+    These have 1 to 5 positives and 1 to 20 negatives.
+    """
     rng = np.random.default_rng(derive(seed, "random rankings"))
+    below, gradients = 0, []
     for _ in range(count):
         positives, negatives = rng.integers(1, 6), rng.integers(1, 21)
         spread = rng.choice([0.01, 0.05, 0.2])
         scores = np.clip(rng.normal(0.5, spread, positives + negatives), -1, 1)
-        yield scores, np.arange(len(scores)) < positives
-
-
-def outcome(loss: Any, count: int, seed: int = 0) -> Outcome:
-    """Return what a loss makes of the toy ranking, and of ``count`` random ones."""
-    below, gradients = 0, []
-    for scores, positive in random_rankings(count, seed):
+        positive = np.arange(len(scores)) < positives
         value, gradient = value_and_gradient(loss, scores, positive)
         below += value < ap_loss(scores, positive) - 1e-12
         gradients.append(gradient[~positive & (scores > scores[positive].min())])
     misranked = np.concatenate(gradients)
     vanished = float((misranked < VANISHED).mean())
-    found = value_and_gradient(loss, *TOY)
-    return Outcome(*found, below / count, vanished, float(misranked.min()))
+    return Outcome(*value_and_gradient(loss, *TOY), below / count, vanished, float(misranked.min()))
 
 
 @ANALYSES.register(
@@ -242,23 +212,14 @@ def toy_ranking(context: Context) -> Analysis:
     smooth, stepped, sup = outcomes.values()
     first, second, third = smooth.gradient
     size, largest = abs(first), np.abs(stepped.gradient).max()
-    values = {
-        "smooth": smooth,
-        "sup": sup,
-        "exact": exact,
-        "random": random,
-        "scores": listed(SCORES.values(), ".2f"),
-        "vanished": VANISHED,
-        "size": size,
-        "share_vanished": 100 * smooth.vanished,
-        "smooth_below": 100 * smooth.below,
-        "sup_below": 100 * sup.below,
-        "largest": largest,
-        "steps": "; ".join(
-            f"{name} " + ", ".join(f"{-each:+.2g}" for each in item.gradient)
-            for name, item in outcomes.items()
-        ),
-    }
+    steps = "; ".join(
+        f"{name} " + ", ".join(f"{-each:+.2g}" for each in item.gradient)
+        for name, item in outcomes.items()
+    )
+    values: dict[str, Any] = dict(smooth=smooth, sup=sup, exact=exact, random=random, steps=steps)
+    values |= dict(scores=listed(SCORES.values(), ".2f"), vanished=VANISHED, size=size)
+    values |= dict(smooth_below=100 * smooth.below, sup_below=100 * sup.below, largest=largest)
+    values |= dict(share_vanished=100 * smooth.vanished)
     claims = {
         "opposite_gradients": bool(first * second < 0 and abs(first + second) < 0.01 * size),
         "vanishing_gradient": bool(third < 0.01 * size),
@@ -268,8 +229,7 @@ def toy_ranking(context: Context) -> Analysis:
         "upper_bound": bool(sup.below == 0 and sup.value >= exact),
         "gradient_until_right": sup.smallest > 0 and sup.vanished == 0,
     }
-    drawn = _draw_toy(outcomes, exact)
-    return worded("toy_ranking", *drawn, headers, rows, values, claims, digits=4)
+    return Analysis(*_draw_toy(outcomes, exact), headers, rows, values, claims, digits=4)
 
 
 def _draw_toy(outcomes: dict[str, Outcome], exact: float) -> tuple[Any, pd.DataFrame]:
@@ -310,11 +270,16 @@ ANCHOR = 0.3
 # section 4.1 calls linear, and the exponential, both 1 at a tie and so never below the step.
 WIDTH = 0.1  # ours: where the hinge reaches 0
 SHIFTS = ((0.8, 0.5), (0.2, -0.1))  # of s4 - s1 in section 4.1
+DASHES = ("-", "--", ":")
 BINNED = {"fast_ap": 10, "softbin_ap": 20}
 PANELS = ("SmoothAP", "relaxations", "SupAP", "soft bins", "BlackBoxAP")
 PROBES = {"0.1 below": -0.1, "0.02 above": 0.02, "0.13 above": 0.13}
 
 Curve = tuple[np.ndarray, np.ndarray]  # values (n,) and derivatives (n,)
+RELAXATIONS: dict[str, Callable[[np.ndarray], Curve]] = {
+    "linear": lambda x: (np.maximum(1 + x / WIDTH, 0.0), np.where(x > -WIDTH, 1 / WIDTH, 0.0)),
+    "exponential": lambda x: (np.exp(x / WIDTH), np.exp(x / WIDTH) / WIDTH),
+}
 
 
 def pair(loss: Any, difference: np.ndarray, positive: float = ANCHOR) -> Curve:
@@ -359,18 +324,6 @@ def interpolation(loss: Any, difference: np.ndarray) -> Curve:
     return np.concatenate([[0.0], np.cumsum(areas)]), slopes
 
 
-def linear(difference: np.ndarray) -> Curve:
-    """Return the hinge (1 + x / WIDTH)+ and its derivative."""
-    above = difference > -WIDTH
-    return np.where(above, 1 + difference / WIDTH, 0.0), np.where(above, 1 / WIDTH, 0.0)
-
-
-def exponential(difference: np.ndarray) -> Curve:
-    """Return exp(x / WIDTH) and its derivative."""
-    value = np.exp(difference / WIDTH)
-    return value, value / WIDTH
-
-
 def curves() -> pd.DataFrame:
     """Return every curve: panel, base (loss), curve (words), x, value, derivative."""
     from benchmark.losses import create_loss
@@ -382,8 +335,8 @@ def curves() -> pd.DataFrame:
     for tau in (0.001, 0.01, 0.05):
         curve = step_of(create_loss("smooth_ap", tau=tau), grid)
         found.append(("SmoothAP", "smooth_ap", f"tau {tau:g}", grid, curve))
-    found.append(("relaxations", "relaxation", "linear", grid, linear(grid)))
-    found.append(("relaxations", "relaxation", "exponential", grid, exponential(grid)))
+    for name, relaxation in RELAXATIONS.items():
+        found.append(("relaxations", "relaxation", name, grid, relaxation(grid)))
     for rho in (0.0, 10.0, 100.0):
         curve = step_of(create_loss("sup_ap", rho=rho), grid)
         found.append(("SupAP", "sup_ap", f"rho {rho:g}", grid, curve))
@@ -425,8 +378,7 @@ def surrogates(context: Context) -> Analysis:
     values |= {"smooth": slopes["smooth_ap"][2], "sup": slopes["sup_ap"][2]}
     values |= {"anchor": ANCHOR, "width": WIDTH}
     data = curves()
-    figure = _draw_surrogates(data)
-    return worded("surrogates", figure, data, headers, rows, values, claims)
+    return Analysis(_draw_surrogates(data), data, headers, rows, values, claims)
 
 
 def _surrogate_claims() -> tuple[dict[str, Any], dict[str, bool]]:
@@ -445,18 +397,12 @@ def _surrogate_claims() -> tuple[dict[str, Any], dict[str, bool]]:
     )
     before, after = np.array(SHIFTS).T
     sigmoid = step_of(smooth_ap, before)[0] - step_of(smooth_ap, after)[0]
-    drops = {of.__name__: of(before)[0] - of(after)[0] for of in (linear, exponential)}
+    drops = {name: of(before)[0] - of(after)[0] for name, of in RELAXATIONS.items()}
     drops["sigmoid"] = sigmoid
-    values = {
-        "above": above,
-        "below": below,
-        "smooth_far": smooth_far,
-        "sup_far": sup_far,
-        "lowest": lowest,
-        "drops": "; ".join(f"the {of} by {a:.3g} and {b:.3g}" for of, (a, b) in drops.items()),
-        "narrow": narrow,
-        "wide": wide,
-    }
+    values: dict[str, Any] = dict(above=above, below=below, lowest=lowest, narrow=narrow, wide=wide)
+    values |= dict(smooth_far=smooth_far, sup_far=sup_far)
+    words = (f"the {of} by {a:.3g} and {b:.3g}" for of, (a, b) in drops.items())
+    values |= dict(drops="; ".join(words), anchor=ANCHOR, width=WIDTH)
     order = bool(np.isclose(*drops["linear"]) and sigmoid[0] < 0.01 and sigmoid[1] > 0.99)
     return values, {
         "h_minus_above_step": bool(above >= -1e-12 and below > 0),
@@ -467,10 +413,31 @@ def _surrogate_claims() -> tuple[dict[str, Any], dict[str, bool]]:
 
 
 def _draw_surrogates(data: pd.DataFrame) -> Any:
+    """Draw the functions of each panel above, and their derivatives below."""
     with styled():
         figure, grid = new_figure(DOUBLE, 3.7, 2, len(PANELS))
         for panel, (upper, lower) in zip(PANELS, grid.T, strict=True):
-            _draw_panel(upper, lower, panel, data[data["panel"] == panel])
+            soft = panel == "soft bins"
+            for base, own in data[data["panel"] == panel].groupby("base", sort=False):
+                colour = STYLES[str(base)].colour if base in STYLES else FAINT
+                tones = shades(colour, own["curve"].nunique())
+                by_curve = own.groupby("curve", sort=False)
+                for (words, curve), tone, dash in zip(by_curve, tones, DASHES, strict=False):
+                    look: dict[str, Any] = {"color": tone, "linestyle": dash, "label": words}
+                    if soft:  # one look for the bins of a loss, which the legend names once
+                        look = {"color": colour, "linestyle": "-" if base == "fast_ap" else "--"}
+                        if dash == "-":
+                            look["label"] = f"{loss_name(str(base))}, {BINNED[str(base)]}"
+                    upper.plot(curve["x"], curve["value"], **look)
+                    lower.plot(curve["x"], curve["derivative"], **look)
+            if not soft:
+                upper.step([-SPAN, 0, SPAN], [0, 1, 1], where="post", color=FAINT, linewidth=0.7)
+            corner = "upper center" if soft else "upper left"
+            upper.legend(loc=corner, handlelength=1.8, borderaxespad=0.1)
+            upper.set_title(panel)
+            lower.set_xlabel("score" if soft else "s_neg - s_pos")
+            for axes in (upper, lower):
+                axes.set_xticks([-0.3, 0, 0.3] if soft else [-0.1, 0, 0.1])
         grid[0, 0].set_ylabel("in place of the step")
         grid[0, PANELS.index("soft bins")].set_ylabel("share of a score")
         grid[1, 0].set(ylabel="derivative (per cosine)")
@@ -478,28 +445,3 @@ def _draw_surrogates(data: pd.DataFrame) -> Any:
         for axes, top in zip(grid[0], (1.75, 6.3, None, 1.75, 1.75), strict=True):
             axes.set_ylim(None if top is None else -0.05, top)
     return figure
-
-
-def _draw_panel(upper: Any, lower: Any, panel: str, data: pd.DataFrame) -> None:
-    """Draw the functions of one panel above, and their derivatives below."""
-    soft = panel == "soft bins"
-    for base, own in data.groupby("base", sort=False):
-        colour = STYLES[str(base)].colour if base in STYLES else FAINT
-        tones = shades(colour, own["curve"].nunique())
-        by_curve = own.groupby("curve", sort=False)
-        for (words, curve), tone, dash in zip(by_curve, tones, ("-", "--", ":"), strict=False):
-            look: dict[str, Any] = {"color": tone, "linestyle": dash, "label": words}
-            if soft:  # one look for the bins of a loss, which the legend names once
-                look = {"color": colour, "linestyle": "-" if base == "fast_ap" else "--"}
-                if dash == "-":
-                    look["label"] = f"{loss_name(str(base))}, {BINNED[str(base)]}"
-            upper.plot(curve["x"], curve["value"], **look)
-            lower.plot(curve["x"], curve["derivative"], **look)
-    if not soft:
-        upper.step([-SPAN, 0, SPAN], [0, 1, 1], where="post", color=FAINT, linewidth=0.7)
-    corner = "upper center" if soft else "upper left"
-    upper.legend(loc=corner, handlelength=1.8, borderaxespad=0.1)
-    upper.set_title(panel)
-    lower.set_xlabel("score" if soft else "s_neg - s_pos")
-    for axes in (upper, lower):
-        axes.set_xticks([-0.3, 0, 0.3] if soft else [-0.1, 0, 0.1])

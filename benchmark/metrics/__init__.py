@@ -3,7 +3,6 @@
 from benchmark.metrics.metric import METRICS
 from benchmark.metrics.retrieval import (
     evaluate_retrieval,
-    landmark_map,
     landmark_scores,
     retrieval_metrics,
 )
@@ -13,7 +12,6 @@ __all__ = [
     "METRICS",
     "evaluate_retrieval",
     "expand_queries",
-    "landmark_map",
     "landmark_scores",
     "learn_whitening",
     "nearest_neighbours",

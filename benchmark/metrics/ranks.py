@@ -39,12 +39,9 @@ class EmbeddedSet(NamedTuple):
     classes: np.ndarray
 
 
-class BlockRanks(NamedTuple):
-    """Positives of a block of queries: ``counts`` (B,) per query; ``ranks`` (sum of counts,), query
-    by query, ascending within each query, 1 = nearest."""
-
-    counts: np.ndarray
-    ranks: np.ndarray
+# The positives of a block of queries: how many each has (B,), and their ranks, query by query,
+# ascending within each query, 1 = nearest.
+BlockRanks = tuple[np.ndarray, np.ndarray]
 
 
 def embedded_sets(
@@ -54,11 +51,11 @@ def embedded_sets(
     gallery_labels: np.ndarray | None = None,
 ) -> tuple[EmbeddedSet, EmbeddedSet]:
     """Return query and gallery; without a gallery both are the same."""
-    alone = gallery is None or gallery_labels is None
-    labels = query_labels if alone else np.concatenate([query_labels, gallery_labels])
+    given = () if gallery_labels is None else (gallery_labels,)
+    labels = np.concatenate([query_labels, *given])
     classes = np.unique(labels, return_inverse=True)[1].astype(np.int64)
     queries = EmbeddedSet(unit_rows(query), classes[: len(query)])
-    if gallery is None or gallery_labels is None:
+    if gallery is None:
         return queries, queries
     return queries, EmbeddedSet(unit_rows(gallery), classes[len(query) :])
 
@@ -130,7 +127,7 @@ def positive_ranks(
                 [counts[part] for part in parts],
                 [positives[bounds[part.start] : bounds[part.stop]] for part in parts],
             )
-            yield BlockRanks(counts, np.concatenate(list(ranked)))
+            yield counts, np.concatenate(list(ranked))
 
 
 def positive_ranks_on(
@@ -162,7 +159,7 @@ def positive_ranks_on(
         order = scores.sort(dim=1, descending=True, stable=True).indices
         matches = item_classes[order[:, : len(items) - excluded]] == classes[part, None]
         ranks = matches.nonzero()[:, 1] + 1
-        yield BlockRanks(matches.sum(dim=1).cpu().numpy(), ranks.cpu().numpy())
+        yield matches.sum(dim=1).cpu().numpy(), ranks.cpu().numpy()
 
 
 def block_starts(query: EmbeddedSet, gallery: EmbeddedSet) -> range:

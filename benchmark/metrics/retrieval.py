@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -12,7 +12,6 @@ from benchmark.core.errors import DataError
 from benchmark.core.results import RECALL, QueryScores
 from benchmark.metrics.metric import METRICS, Ranked
 from benchmark.metrics.ranks import (
-    BlockRanks,
     block_size,
     embedded_sets,
     positive_ranks,
@@ -20,7 +19,7 @@ from benchmark.metrics.ranks import (
     rank_rows,
     unit_rows,
 )
-from benchmark.metrics.search import count_above
+from benchmark.metrics.search import ranks_behind
 
 if TYPE_CHECKING:
     from benchmark.datasets.base import Judgements
@@ -82,58 +81,42 @@ def evaluate_retrieval(
     """
     queries, items = embedded_sets(query, query_labels, gallery, gallery_labels)
     if device is None:
-        ranks = positive_ranks(queries, items, threads)
+        blocks = positive_ranks(queries, items, threads)
     else:
-        ranks = positive_ranks_on(device, queries, items)
-    found = _averages(ranks, recall_at, np.asarray(query_labels))
-    if found.skipped:
-        total = found.queries + found.skipped
-        logger.warning(
-            "%d of %d queries have no positive and are left out of the means", found.skipped, total
-        )
-    return found
-
-
-def _averages(blocks: Iterable[BlockRanks], ks: Sequence[int], labels: np.ndarray) -> Retrieval:
-    """Return the mean of each metric; recalls of the queries follow from their nearest positive."""
+        blocks = positive_ranks_on(device, queries, items)
     names = {
         metric.at(k): (metric, k)
         for metric in METRICS.values()
-        for k in (ks if metric.has_k else (0,))
+        for k in (recall_at if metric.has_k else (0,))
     }
+    # recalls of the queries follow from their nearest positive
     kept = ["nearest", *sorted(name for name in names if not name.startswith(RECALL))]
-    sums, total, found, asked = dict.fromkeys(names, 0.0), 0, [], []
-    for block in blocks:
-        some = np.flatnonzero(block.counts)
-        asked.append(some + total)
-        total += len(block.counts)
+    sums, total, found, asked = dict.fromkeys(names, 0.0), len(queries.classes), [], []
+    start = 0
+    for counts, ranks in blocks:
+        some = np.flatnonzero(counts)
+        asked.append(some + start)
+        start += len(counts)
         if len(some):
-            ranked = Ranked.of(block.counts[some], block.ranks)
+            ranked = Ranked.of(counts[some], ranks)
             values = {name: each.per_query(ranked, k) for name, (each, k) in names.items()}
             sums = {name: sums[name] + float(values[name].sum()) for name in names}
             values["nearest"] = ranked.nearest
             found.append([values[name] for name in kept])
-    query = np.concatenate(asked)
     if not found:
         raise DataError(
             f"retrieval: none of the {total} queries has a positive to find; evaluation needs "
             "classes with at least two images, or a gallery with the queries' classes"
         )
-    means = {name: float(np.clip(each / len(query), 0.0, 1.0)) for name, each in sums.items()}
+    number = np.concatenate(asked)
+    if skipped := total - len(number):
+        words = "%d of %d queries have no positive and are left out of the means"
+        logger.warning(words, skipped, total)
+    means = {name: float(np.clip(each / len(number), 0.0, 1.0)) for name, each in sums.items()}
     nearest, *averages = map(np.concatenate, zip(*found, strict=True))
     by_name = dict(zip(kept[1:], averages, strict=True))
-    scores = QueryScores(query, labels[query], nearest, by_name)
-    return Retrieval(means, len(query), total - len(query), scores)
-
-
-def landmark_map(
-    query: np.ndarray,
-    gallery: np.ndarray,
-    judgements: Judgements,
-    distractors: np.ndarray | None = None,
-) -> float:
-    """Return the mAP of ``landmark_scores``, in [0, 1]."""
-    return landmark_scores(query, gallery, judgements, distractors)[0]
+    scores = QueryScores(number, np.asarray(query_labels)[number], nearest, by_name)
+    return Retrieval(means, len(number), skipped, scores)
 
 
 def landmark_scores(
@@ -178,26 +161,6 @@ def landmark_scores(
     number = np.arange(len(rows))
     own = number if labels is None else labels
     return total / len(rows), QueryScores(number, own, nearest, {"map": average})
-
-
-def ranks_behind(
-    rows: np.ndarray,
-    distractors: np.ndarray,
-    scores: np.ndarray,
-    relevant: Sequence[np.ndarray],
-    ranks: Sequence[np.ndarray],
-) -> list[np.ndarray]:
-    """Return the ranks of relevant items among a gallery and distractors (N, D).
-
-    rows      unit rows (Q, D) of the queries
-    scores    float32 (Q, G) of the gallery
-    ranks     per query: the ascending ranks (P,) of its relevant items in the gallery alone
-    """
-    limits = [
-        np.sort(row[chosen])[::-1] for row, chosen in zip(scores, relevant, strict=True)
-    ]  # falling scores, as ranks ascend
-    above = count_above(rows, distractors, limits)
-    return [own + count for own, count in zip(ranks, above, strict=True)]
 
 
 def _by_trapezoids(ranks: np.ndarray) -> float:

@@ -30,18 +30,30 @@ def nearest_neighbours(
     among the other rows of ``query`` (each query is left out by its index). Equal scores come in
     the order of their index.
 
-    K is ``neighbours``, or all there are.
+    K is ``neighbours``, or all there are. Which of the items that tie at its last place faiss
+    returns is not defined, so the search widens until the last place wanted is better than the last
+    place found.
     """
     rows = unit_rows(query)
     items = rows if gallery is None else unit_rows(gallery)
     queries = np.asarray(queries, dtype=np.int64).reshape(-1)
     wanted = max(0, min(neighbours, len(items) - (gallery is None)))
     if len(queries) == 0 or wanted == 0:
-        return np.empty((len(queries), wanted), np.int64), np.empty(
-            (len(queries), wanted), np.float32
-        )
-    own = queries if gallery is None else np.full(len(queries), -1)
-    return _search(flat_index(items), rows[queries], own, wanted)
+        none = np.empty((len(queries), wanted))
+        return none.astype(np.int64), none.astype(np.float32)
+    index = flat_index(items)
+    reach = wanted + 2
+    while True:
+        reach = min(reach, index.ntotal)
+        scores, indices = index.search(rows[queries], reach)
+        worst = scores[:, -1].copy()
+        if gallery is None:
+            scores[indices == queries[:, None]] = -np.inf
+        order = np.lexsort((indices, -scores))[:, :wanted]
+        scores = np.take_along_axis(scores, order, axis=1)
+        if reach == index.ntotal or (scores[:, -1] > worst).all():
+            return np.take_along_axis(indices, order, axis=1), scores
+        reach *= 2
 
 
 def nearest_in_blocks(
@@ -51,8 +63,7 @@ def nearest_in_blocks(
 
     Indices count on from part to part. Memory beside the parts: one block of them.
     """
-    indices = np.empty((len(queries), 0), np.int64)
-    scores = np.empty((len(queries), 0), np.float32)
+    indices, scores = np.empty((len(queries), 0), np.int64), np.empty((len(queries), 0), np.float32)
     for start, block in _blocks(parts):
         found, values = nearest_neighbours(query, queries, neighbours, block)
         indices = np.concatenate([indices, found + start], axis=1)
@@ -63,19 +74,27 @@ def nearest_in_blocks(
     return indices, scores
 
 
-def count_above(
-    rows: np.ndarray, items: np.ndarray, limits: Sequence[np.ndarray]
+def ranks_behind(
+    rows: np.ndarray,
+    distractors: np.ndarray,
+    scores: np.ndarray,
+    relevant: Sequence[np.ndarray],
+    ranks: Sequence[np.ndarray],
 ) -> list[np.ndarray]:
-    """Return, for each of ``limits[q]`` (P_q,), how many items (N, D) query q scores higher: int64.
+    """Return the ranks of relevant items among a gallery and distractors (N, D).
 
-    ``rows`` (Q, D) are the queries, unit rows. Memory beside the items: one block of them.
+    ``rows`` (Q, D) are the queries, unit rows; ``scores`` float32 (Q, G) those of the gallery, in
+    which the relevant items (P,) of a query have the ascending ``ranks`` (P,). Memory beside the
+    distractors: one block of them.
     """
-    counts = [np.zeros(len(values), np.int64) for values in limits]
-    for _, block in _blocks([items]):
-        scores = np.sort(rows @ unit_rows(block).T, axis=1)
-        for count, row, values in zip(counts, scores, limits, strict=True):
-            count += len(row) - np.searchsorted(row, values, side="right")
-    return counts
+    found = [own.copy() for own in ranks]
+    # falling scores, as ranks ascend
+    limits = [np.sort(row[own])[::-1] for row, own in zip(scores, relevant, strict=True)]
+    for _, block in _blocks([distractors]):
+        others = np.sort(rows @ unit_rows(block).T, axis=1)
+        for rank, row, values in zip(found, others, limits, strict=True):
+            rank += len(row) - np.searchsorted(row, values, side="right")
+    return found
 
 
 def _blocks(parts: Sequence[np.ndarray]) -> Iterator[tuple[int, np.ndarray]]:
@@ -114,43 +133,20 @@ def flat_index(items: np.ndarray) -> Any:
     return index
 
 
-def _search(
-    index: Any, rows: np.ndarray, own: np.ndarray, wanted: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return indices and scores (Q, wanted) without ``own`` (-1: none); ties by index.
-
-    Which of the items that tie at its last place faiss returns is not defined, so the search widens
-    until the last place wanted is better than the last place found.
-    """
-    reach = wanted + 2
-    while True:
-        reach = min(reach, index.ntotal)
-        scores, indices = index.search(rows, reach)
-        worst = scores[:, -1].copy()
-        scores[indices == own[:, None]] = -np.inf
-        order = np.lexsort((indices, -scores))[:, :wanted]
-        scores = np.take_along_axis(scores, order, axis=1)
-        if reach == index.ntotal or (scores[:, -1] > worst).all():
-            return np.take_along_axis(indices, order, axis=1), scores
-        reach *= 2
-
-
 class Whitening(NamedTuple):
-    """Centering by ``mean`` (D,) and projection on whitened ``axes`` (D, K), both float64."""
+    """Centering by ``mean`` (D,) and projection on whitened ``axes`` (D, K), both float64.
+
+    Projections of the rows it is learnt on have identity covariance.
+    """
 
     mean: np.ndarray
     axes: np.ndarray
 
-    def project(self, rows: np.ndarray) -> np.ndarray:
-        """Return whitened rows, float32 (N, K); those learnt on have identity covariance."""
+    def __call__(self, rows: np.ndarray) -> np.ndarray:
+        """Return whitened rows of unit length, float32 (N, K); a row of zeros stays zero."""
         projected = np.empty((len(rows), self.axes.shape[1]), np.float32)
         for at in range(0, len(rows), ROWS):
             projected[at : at + ROWS] = (rows[at : at + ROWS] - self.mean) @ self.axes
-        return projected
-
-    def __call__(self, rows: np.ndarray) -> np.ndarray:
-        """Return whitened rows of unit length, float32 (N, K); a row of zeros stays zero."""
-        projected = self.project(rows)
         lengths = np.linalg.norm(projected, axis=1, keepdims=True)
         projected /= np.where(lengths > 0, lengths, 1)
         return projected

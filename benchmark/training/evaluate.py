@@ -23,8 +23,8 @@ from benchmark.metrics import (
     nearest_neighbours,
 )
 from benchmark.metrics.ranks import ClassIndex, rank_rows, unit_rows
-from benchmark.metrics.retrieval import Retrieval, ranks_behind
-from benchmark.metrics.search import SPLIT_SUFFIX, nearest_in_blocks
+from benchmark.metrics.retrieval import Retrieval
+from benchmark.metrics.search import SPLIT_SUFFIX, nearest_in_blocks, ranks_behind
 from benchmark.models import EmbeddingModel
 
 # Training images that whitening is learnt on: some ten per dimension of the widest embeddings.

@@ -12,25 +12,18 @@ from typer.testing import CliRunner
 
 from benchmark.__main__ import app
 from benchmark.analyses import ANALYSES, analysis, decomposability_gap
-from benchmark.analyses.analysis import Context, Recording, doubled, make
+from benchmark.analyses.analysis import Analysis, Context, Recording, doubled, make
 from benchmark.core.errors import ConfigError
 from benchmark.papers.quantities import gap_decreases
 from benchmark.papers.verdicts import CLAIM_VERDICTS
+from benchmark.report.drawing import new_figure
 from benchmark.study import load_study
+from benchmark.study.grid import expand
 
 KEYS = {
-    "schema",
-    "name",
-    "title",
-    "places",
-    "caption",
-    "alt",
-    "table_caption",
-    "table_notes",
-    "sentences",
-    "claims",
-}
-KEYS |= {"code_version", "platform", "study", "quick", "seeds", "runs"}
+    "schema", "name", "title", "places", "caption", "alt", "table_caption", "table_notes",
+    "sentences", "claims", "code_version", "platform", "study", "quick", "seeds", "runs",
+}  # fmt: skip
 
 
 def clusters(rng, classes, each, spread):
@@ -111,16 +104,29 @@ def test_a_clear_decrease_over_several_seeds_is_supported_and_over_one_seed_unde
     smoke, tmp_path
 ):
     several = Context(smoke.study, tmp_path, (0, 1, 2), quick=True)
-    verdicts = [
-        {claim.name: claim.verdict for claim in decomposability_gap.build(seen).findings}
-        for seen in (several, smoke)
-    ]
-    assert [item["decrease_at_32"] for item in verdicts] == ["supported", "inconclusive"]
+    for seen, verdict in ((several, "supported"), (smoke, "inconclusive")):
+        claims = make("decomposability_gap", seen, tmp_path / verdict).claims
+        assert {claim.name: claim.verdict for claim in claims}["decrease_at_32"] == verdict
+
+
+def test_an_analysis_of_a_plugin_brings_its_own_words(smoke, tmp_path, monkeypatch):
+    words = {"caption": "Of {n}.", "alt": "A line.", "table": "Numbers."}
+    words["claims"] = {"one_{n}": ["Fig. 1", "it is {n}", "It is {n}."]}
+    drawn = new_figure(1.0, 1.0)[0], pd.DataFrame({"x": [1.0]})
+
+    rows, claims = [("", ["a", -0.0])], {"one_{n}": [(None, {"n": 2})]}
+    made = Analysis(*drawn, ["word", "number"], rows, {"n": 1}, claims, words=words)
+    ANALYSES.names()
+    monkeypatch.setitem(ANALYSES._entries, "mine", None)
+    ANALYSES.register("mine", display="Mine")(lambda context: made)
+    summary = make("mine", smoke, tmp_path)
+    assert (summary.title, summary.caption) == ("Mine", "Of 1.")
+    (claim,) = summary.claims
+    assert (claim.name, claim.says, claim.verdict) == ("one_2", "it is 2", "inconclusive")
+    assert (tmp_path / "table.csv").read_text().splitlines()[1].split(",")[-2:] == ["a", "0"]
 
 
 def test_the_run_of_a_study_is_the_one_that_is_trained():
-    from benchmark.study.grid import expand
-
     study = load_study("smoke")
     seen = Context(study, "results")
     run = expand(study)["glyphs_tiny/test_resnet_smoke/roadmap/bs32/seed1"]
@@ -129,8 +135,6 @@ def test_the_run_of_a_study_is_the_one_that_is_trained():
 
 
 def test_another_dataset_of_the_study_brings_the_recipe_of_its_first_block():
-    from benchmark.study.grid import expand
-
     study = load_study("roadmap")
     runs = expand(study)
     for label in ("cub", "sop", "inaturalist"):
@@ -144,23 +148,6 @@ def test_another_dataset_of_the_study_brings_the_recipe_of_its_first_block():
     assert (params["offset"], params["start"]) == (1.0, 0.0), "the recipe of iNaturalist sets them"
     with pytest.raises(ConfigError, match="did you mean 'sop'"):
         Context(study, "results", dataset="sap")
-
-
-def test_analyses_of_several_datasets_lie_side_by_side(tmp_path):
-    arguments = [
-        "analyse",
-        "toy_ranking",
-        "smoke",
-        "--quick",
-        "--results",
-        str(tmp_path),
-        "--dataset",
-        "glyphs_tiny",
-    ]
-    assert CliRunner().invoke(app, arguments).exit_code == 0
-    assert (
-        tmp_path / "smoke" / "analyses-quick" / "toy_ranking-glyphs_tiny" / "summary.json"
-    ).is_file()
 
 
 def test_batch_sizes_double_up_to_twice_the_largest():
@@ -184,13 +171,14 @@ def test_a_missing_or_wrong_name_says_what_is_allowed(arguments, words):
     assert words in str(done.exception)
 
 
-def test_the_verb_prints_sentences_and_where_the_files_are(tmp_path):
-    done = CliRunner().invoke(
-        app, ["analyse", "toy_ranking", "smoke", "--quick", "--results", str(tmp_path)]
-    )
-    assert done.exit_code == 0, done.output
-    assert "This agrees with the paper." in done.stdout
-    assert (tmp_path / "smoke" / "analyses-quick" / "toy_ranking" / "summary.json").is_file()
+def test_the_verb_prints_sentences_and_datasets_lie_side_by_side(tmp_path):
+    arguments = ["analyse", "toy_ranking", "smoke", "--quick", "--results", str(tmp_path)]
+    for dataset, name in ((None, "toy_ranking"), ("glyphs_tiny", "toy_ranking-glyphs_tiny")):
+        more = ["--dataset", dataset] if dataset else []
+        done = CliRunner().invoke(app, [*arguments, *more])
+        assert done.exit_code == 0, done.output
+        assert "This agrees with the paper." in done.stdout
+        assert (tmp_path / "smoke" / "analyses-quick" / name / "summary.json").is_file()
 
 
 def test_another_value_of_a_hyperparameter_is_another_training(smoke):

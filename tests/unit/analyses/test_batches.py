@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmark.analyses.batch_composition import KINDS, composition, kinds_of
-from benchmark.analyses.operating_region import cut, half_width, shares
+from benchmark.analyses.smoothing import cut, half_width, shares
 
 
 def test_the_batch_of_figure_6():
@@ -31,10 +31,7 @@ def test_a_query_is_no_neighbour_of_itself():
 def test_at_the_edge_of_the_region_the_derivative_is_the_negligible_one(tau):
     p = 1 / (1 + np.exp(-half_width(tau) / tau))
     assert p * (1 - p) / tau == pytest.approx(0.005, rel=1e-6)
-
-
-def test_a_sigmoid_whose_derivative_never_exceeds_the_bound_has_no_region():
-    assert half_width(100.0) == 0.0
+    assert half_width(100.0) == 0.0, "there it never is more"
 
 
 def test_shares_equal_eq_1_evaluated_entry_by_entry():

@@ -1,0 +1,309 @@
+"""What the smoothing of the AP losses costs and gives, on the batches of a training.
+
+How far each loss is from the AP that it stands for, along an epoch and against its smoothing; and
+how much of the difference matrix the sigmoid of SmoothAP still gives a gradient.
+"""
+
+import math
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from benchmark.analyses import ANALYSES
+from benchmark.analyses.analysis import Analysis, Context, doubled, judged, listed, rising, shades
+from benchmark.analyses.decomposability_gap import batch_ap
+from benchmark.core.seeding import derive
+from benchmark.report.drawing import (
+    DOUBLE,
+    SERIES,
+    STYLES,
+    Series,
+    by_batch_size,
+    legend_below,
+    line,
+    new_figure,
+    styled,
+)
+from benchmark.report.labels import loss_name
+
+PLACES = ("Smooth-AP Eq. 8", "Smooth-AP Fig. 4")
+TRAINED = "smooth_ap"
+TAUS = (0.001, 0.005, 0.01, 0.05, 0.1)
+BINS = (160, 80, 40, 20, 10)
+# Of each loss: width of the smoothing in cosine units, words, hyperparameters. SupAP's delta
+# follows tau, as in ROADMAP's supplement A.3.
+SETTINGS: dict[str, list[tuple[float, str, dict[str, Any]]]] = {
+    "smooth_ap": [(tau, f"tau = {tau:g}", {"tau": tau}) for tau in TAUS],
+    "sup_ap": [(tau, f"tau = {tau:g}", {"tau": tau, "delta": 5 * tau}) for tau in TAUS],
+    "fast_ap": [(2 / bins, f"{bins} bins", {"bins": bins}) for bins in BINS],
+    "softbin_ap": [(2 / (bins - 1), f"{bins} bins", {"bins": bins}) for bins in BINS],
+    "blackbox_ap": [
+        (margin, f"margin = {margin:g}", {"margin": margin})
+        for margin in (0.001, 0.005, 0.02, 0.05, 0.1)
+    ],
+}
+
+
+def errors_of(
+    steps: Iterable[tuple[np.ndarray, np.ndarray]], names: Iterable[str] = SETTINGS
+) -> pd.DataFrame:
+    """Return AP_pred and AP of the losses at each setting on every batch, means over the queries.
+
+    Columns: loss, setting, width, step, error (mean |AP_pred - AP|), signed (mean AP_pred - AP) and
+    over (share of queries with AP_pred above AP). A query ranks only the others, in the losses as
+    in the exact AP (Smooth-AP Eq. 8).
+    """
+    import torch
+
+    from benchmark.losses import create_loss
+
+    prepared = []
+    for embeddings, labels in steps:
+        rows = embeddings.astype(np.float64)
+        products = rows @ rows.T
+        prepared.append((torch.from_numpy(products), labels, batch_ap(products, labels)))
+    errors = []
+    for name in names:
+        own = {} if name == "fast_ap" else {"include_query": False}
+        for width, words, params in SETTINGS[name]:
+            loss: Any = create_loss(name, **params, **own)
+            for step, (scores, labels, exact) in enumerate(prepared):
+                generator = torch.Generator().manual_seed(derive(0, "analysis noise", step))
+                targets = torch.from_numpy(labels[:, None] == labels[None])
+                values = loss.query_losses(scores, targets, self_pairs=True, generator=generator)
+                difference = 1 - values.numpy() - exact
+                row = {"loss": name, "setting": words, "width": width, "step": step + 1}
+                row["error"] = np.nanmean(np.abs(difference))
+                row["signed"] = np.nanmean(difference)
+                row["over"] = np.nanmean(difference[np.isfinite(difference)] > 1e-9)
+                errors.append(row)
+    return pd.DataFrame(errors)
+
+
+@ANALYSES.register("approximation_error", display="AP approximation error", places=PLACES)
+def approximation_error(context: Context) -> Analysis:
+    """Return |AP_pred - AP| over the last epoch of a SmoothAP training, for every AP loss."""
+    size = context.block.batch_sizes[-1]
+    recordings = [(seed, context.trained(TRAINED, size, seed)) for seed in context.seeds]
+    parts = [errors_of(found.steps()).assign(seed=seed) for seed, found in recordings]
+    data = pd.concat(parts, ignore_index=True)
+    numbers = ["error", "signed", "over"]
+    means = data.groupby(["loss", "setting", "width"], sort=False)[numbers].mean().reset_index()
+    smooth, sup = (means[means["loss"] == name] for name in (TRAINED, "sup_ap"))
+    steps = data[data["loss"] == TRAINED]
+    per_step = steps.pivot_table(index=["seed", "step"], columns="width", values="error")
+    values: dict[str, Any] = dict(runs=f"{context.description}, batch size {size}")
+    values |= dict(errors=listed(smooth["error"], ".4f"), taus=listed(smooth["width"]))
+    values |= dict(over=100 * sup["over"].max(), signed=listed(sup["signed"], "+.4f"))
+    values |= dict(low=means["error"].min(), high=means["error"].max())
+    values |= dict(always=100 * float((per_step.diff(axis=1).iloc[:, 1:] > 0).all(axis=1).mean()))
+    claims = {
+        "smaller_tau_is_tighter": rising(smooth["error"]),
+        "sup_ap_is_an_upper_bound": bool(sup["over"].max() == 0),
+    }
+    headers = ["loss", "smoothing", "width (cosine)", "mean |AP_pred - AP|", "mean AP_pred - AP"]
+    headers.append("share of queries with AP_pred > AP")
+    rows = [("", [loss_name(loss), *rest]) for loss, *rest in means.itertuples(index=False)]
+    titles = ("SmoothAP along the epoch", "Mean over the epoch, every AP loss")
+    along = steps.groupby(["width", "step"])["error"].mean()
+    with styled():
+        figure, left, right = _panels(*titles, "width of the smoothing (cosine)")
+        beside: dict[str, Any] = {"textcoords": "offset points"}
+        for tone, tau in zip(shades(STYLES[TRAINED].colour, len(TAUS)), TAUS, strict=True):
+            curve = along.loc[tau]
+            left.plot(curve, color=tone)
+            end = (curve.index[-1], curve.iloc[-1])
+            left.annotate(f"{tau:g}", end, xytext=(4, 0), va="center", **beside)
+        left.annotate("tau", (1, 1), xycoords="axes fraction", xytext=(4, 2), ha="left", **beside)
+        for name in SETTINGS:
+            points = means[means["loss"] == name].sort_values("width")
+            right.plot(points["width"], points["error"], label=loss_name(name), **line(name))
+        legend_below(figure, columns=5)
+    return Analysis(figure, data, headers, rows, values, claims)
+
+
+def _panels(along: str, over: str, width: str) -> tuple[Any, Any, Any]:
+    """Return a figure and its panels of the error: by step, and by width of the smoothing."""
+    figure, ((left, right),) = new_figure(DOUBLE, 3.0, 1, 2)
+    left.set(title=along, xlabel="step of the last epoch", yscale="log")
+    left.set_ylabel("|AP_pred - AP|, mean over queries")
+    right.set(title=over, xlabel=width, xscale="log", yscale="log")
+    right.xaxis.set_major_formatter("{x:g}")
+    return figure, left, right
+
+
+TAU_TITLE = "AP approximation error, one training for each tau"
+
+
+@ANALYSES.register("trained_tau", display=TAU_TITLE, places=PLACES)
+def trained_tau(context: Context) -> Analysis:
+    """Return |AP_pred - AP| over the last epoch of a SmoothAP training at each tau."""
+    size = context.block.batch_sizes[-1]
+    parts = []
+    for tau in TAUS:
+        for seed in context.seeds:
+            steps = context.trained(TRAINED, size, seed, tau=tau).steps()
+            parts.append(errors_of(steps, [TRAINED]).assign(trained=tau, seed=seed))
+    data = pd.concat(parts, ignore_index=True)
+    means = data.pivot_table(index="trained", columns="width", values="error")
+    own = data[data["trained"] == data["width"]]  # evaluated at the tau of the training
+    by_seed = own.pivot_table(index="seed", columns="trained", values="error").to_numpy()
+    diagonal = means.to_numpy().diagonal().tolist()
+    along = own.groupby(["trained", "step"])["error"].mean()
+    lines = ", ".join(f"{along.loc[tau].mean():.2g} at {tau:g}" for tau in TAUS)
+    values: dict[str, Any] = dict(runs=f"{context.description}, batch size {size}", lines=lines)
+    values |= dict(errors=listed(diagonal, ".4f"), taus=listed(TAUS))
+    values |= dict(always=sum(map(rising, by_seed)), seeds=len(by_seed))
+    claims = {"smaller_tau_is_tighter_in_its_own_training": rising(diagonal)}
+    headers = ["trained at tau", *(("evaluated at tau", f"{tau:g}") for tau in TAUS)]
+    titles = ("At the tau of the training", "Mean over the epoch, at every tau")
+    with styled():
+        figure, left, right = _panels(*titles, "tau of the evaluation (cosine)")
+        tones = shades(STYLES[TRAINED].colour, len(TAUS))
+        for tau, tone, marker in zip(TAUS, tones, "osD^v", strict=True):
+            curve, row = along.loc[tau], means.loc[tau]
+            look: dict[str, Any] = {"color": tone, "marker": marker, "markersize": 4}
+            every = max(1, len(curve) // 8)
+            left.plot(curve, label=f"trained at tau = {tau:g}", markevery=every, **look)
+            right.plot(row, markerfacecolor="none", **look)
+            right.plot([tau], [row[tau]], linestyle="none", **look)
+        legend_below(figure, columns=3)
+    rows = [("", row) for row in means.itertuples()]
+    return Analysis(figure, data, headers, rows, values, claims)
+
+
+NEGLIGIBLE = 0.005  # derivative of the sigmoid with respect to the score difference, per cosine
+KINDS = {
+    "printed": "all entries, as Eq. 1 prints it",
+    "off_diagonal": "without an item's difference to itself",
+    "mixed": "a positive against a negative",
+}
+FROZEN = "same embeddings, cut smaller"
+# source -> its section of the table, its panel
+SOURCES = {
+    "trained": ("Trained at this batch size", "Trained at this batch size"),
+    FROZEN: ("Largest batches, cut to this size", "One network, its batches cut smaller"),
+}
+
+
+def half_width(tau: float) -> float:
+    """Return the score difference up to which the slope of sigmoid(x / tau) is not negligible.
+
+    The derivative is p (1 - p) / tau at p = sigmoid(x / tau): a quadratic equation for p. 0 when it
+    always is.
+    """
+    level = NEGLIGIBLE * tau
+    if level >= 0.25:
+        return 0.0
+    tail = 2 * level / (1 + math.sqrt(1 - 4 * level))  # the smaller root, without cancellation
+    return tau * math.log((1 - tail) / tail)
+
+
+def shares(embeddings: np.ndarray, labels: np.ndarray, width: float) -> dict[str, float]:
+    """Return the share of differences s_i - s_j within ``width``, mean over the queries of a batch.
+
+    Embeddings are (B, D), labels (B,). ``printed`` counts all B x B entries of a query's matrix,
+    the query and the diagonal among them; ``off_diagonal`` leaves i = j out; ``mixed`` takes pairs
+    of a positive i and a negative j only, without the query.
+    """
+
+    def within(row: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """Return how many of a row lie within the width of each of the values."""
+        ordered = np.sort(row)
+        below = np.searchsorted(ordered, values - width, side="right")
+        return np.searchsorted(ordered, values + width, side="left") - below
+
+    rows = embeddings.astype(np.float64)
+    size, inside, mixed = len(labels), [], []
+    for query, row in enumerate(rows @ rows.T):
+        inside.append(within(row, row).sum())
+        positive = labels == labels[query]
+        negatives = row[~positive]
+        positive[query] = False
+        if positive.any() and len(negatives):
+            mixed.append(within(negatives, row[positive]).mean() / len(negatives))
+    counted = float(np.mean(inside))
+    return {
+        "printed": counted / size**2,
+        "off_diagonal": (counted - size) / (size**2 - size),
+        "mixed": float(np.mean(mixed)) if mixed else math.nan,
+        "entries": counted,
+    }
+
+
+def cut(
+    embeddings: np.ndarray, labels: np.ndarray, size: int
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield parts of a batch that keep its classes together, ``size`` images each."""
+    order = np.argsort(labels, kind="stable")
+    for start in range(0, len(order) - size + 1, size):
+        part = order[start : start + size]
+        yield embeddings[part], labels[part]
+
+
+@ANALYSES.register(
+    "operating_region",
+    display="Operating region of the sigmoid",
+    places=("Smooth-AP supplement 3, Eq. 1", "Smooth-AP Fig. S7"),
+)
+def operating_region(context: Context) -> Analysis:
+    """Return the share of the difference matrix with a gradient, by SmoothAP's batch size."""
+    sizes = doubled(context.block.batch_sizes)
+    spec = context.spec(TRAINED, context.block.batch_sizes[0], context.seeds[0])
+    width = half_width(spec.loss.params["tau"])
+    rows: list[dict[str, Any]] = []
+    for seed in context.seeds:
+        steps = {size: [*context.trained(TRAINED, size, seed).steps()] for size in sizes}
+        largest = steps[sizes[-1]]
+        smaller = {size: [part for step in largest for part in cut(*step, size)] for size in sizes}
+        for source, found in (("trained", steps), (FROZEN, smaller)):
+            for size, batches in found.items():
+                mean = pd.DataFrame([shares(*batch, width) for batch in batches]).mean()
+                rows.append({"source": source, "seed": seed, "batch_size": size, **mean})
+    data = pd.DataFrame(rows)
+    means = data.groupby(["source", "batch_size"], sort=False)[[*KINDS, "entries"]].mean()
+    frozen, printed = 100 * means.loc[FROZEN]["off_diagonal"], 100 * means.loc["trained"]["printed"]
+    trained, claims = data[data["source"] == "trained"], []
+    for kind, words in KINDS.items():
+        by_size = 100 * trained.pivot(index="seed", columns="batch_size", values=kind)
+        by_kind = by_size.mean()
+        change, holds = judged(by_size[by_kind.index[-1]] - by_size[by_kind.index[0]], "+.2f")
+        steady = rising(by_kind) or rising(-by_kind)
+        own = {"kind": kind, "words": words, "change": change}
+        own |= {"means": listed(by_kind, ".2f"), "sizes": listed(by_kind.index)}
+        claims.append((holds if steady else None, own))
+    shown = ", ".join(f"{value:.2f}% at {size}" for size, value in printed.items())
+    values: dict[str, Any] = dict(runs=context.description, negligible=NEGLIGIBLE, width=width)
+    values |= dict(low=frozen.min(), high=frozen.max(), printed=shown)
+    values |= dict(entries=listed(means.loc["trained"]["entries"], ".0f"))
+    headers = ["batch size", *(("share", words) for words in KINDS.values()), "entries per query"]
+    lines = [
+        (words, row) for key, (words, _) in SOURCES.items() for row in means.loc[key].itertuples()
+    ]
+    figure = _draw_region(data, sizes)
+    return Analysis(figure, data, headers, lines, values, {"{kind}": claims}, digits=4)
+
+
+def _draw_region(data: pd.DataFrame, sizes: list[int]) -> Any:
+    with styled():
+        figure, ((left, right),) = new_figure(DOUBLE, 2.9, 1, 2)
+        for axes, (source, (_, title)) in zip((left, right), SOURCES.items(), strict=True):
+            shown = data[data["source"] == source].groupby("batch_size")
+            series = []
+            for (kind, words), style in zip(KINDS.items(), SERIES, strict=False):
+                points = 100 * shown[kind].agg(mean="mean", low="min", high="max")
+                marks = line(style)
+                if source == FROZEN:
+                    marks["markerfacecolor"] = "none"
+                    points[["low", "high"]] = math.nan
+                series.append(Series(words, marks, points.reset_index()))
+            by_batch_size(axes, sizes, series, width=0.16)
+            axes.set_title(title)
+        left.set_ylabel("share with a gradient (%)")
+        top = 1.05 * max(left.get_ylim()[1], right.get_ylim()[1])
+        for axes in (left, right):
+            axes.set_ylim(0, top)
+        legend_below(figure, columns=3)
+    return figure
