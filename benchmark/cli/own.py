@@ -114,7 +114,7 @@ def judge(
     import json
 
     from benchmark.papers.vocabulary import margin_of
-    from benchmark.stats.judgement import as_text, question, record
+    from benchmark.stats.judgement import as_text, question
     from benchmark.stats.judgement import judge as answer
 
     # Numbers are texts, so that all mistakes are said at once and the printed digits are counted.
@@ -132,7 +132,7 @@ def judge(
         unexpected=words or [],
     )
     found = answer(asked)
-    echo(json.dumps(record(found), indent=2) if as_json else as_text(found))
+    echo(json.dumps(found, indent=2) if as_json else as_text(found))
 
 
 @app.command()

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy import optimize
@@ -21,7 +21,6 @@ from benchmark.stats.reproduction import (
     UNDECIDED,
     UNTESTED,
     Evidence,
-    TestResult,
     applies,
     compare,
     element,
@@ -75,11 +74,6 @@ class Question:
     rounding: float = 0.0
     family: int = 1
 
-    @property
-    def mean(self) -> float:
-        """The mean of ours."""
-        return float(np.mean(self.ours))
-
 
 def question(
     *,
@@ -109,44 +103,38 @@ def question(
     if published is None:
         problems.append("--published is missing: the score in the paper, such as --published 65.9")
 
-    def number(option: str, text: str, example: str) -> float:
-        if NUMBER.fullmatch(text.strip()):
-            return float(text)
-        advice = (words for sign, words in _ADVICE.items() if sign in text)
-        words = next(advice, f"write a number such as {example}")
-        problems.append(f"{option}: '{text}' is not a number; {words}")
-        return math.nan
-
-    def score(option: str, text: str) -> float:
-        value = number(option, text, "62.4")
-        if value < 0 or value > 100:
+    def number(option: str, text: str, score: bool = False) -> float:
+        """Return a score or a number of points; NaN for what is not a number."""
+        if not NUMBER.fullmatch(text.strip()):
+            advice = (words for sign, words in _ADVICE.items() if sign in text)
+            words = next(advice, f"write a number such as {62.4 if score else 0.3}")
+            problems.append(f"{option}: '{text}' is not a number; {words}")
+            return math.nan
+        value = float(text)
+        if score and not 0 <= value <= 100:
             problems.append(f"{option}: {text} is not a score; scores are 0 to 100 percent")
-        elif 0 < value <= 1:
+        elif score and 0 < value <= 1:
             words = f"looks like a fraction; scores are in percent, such as {100 * value:g}"
             problems.append(f"{option}: {text} {words}")
-        return value
-
-    def points(option: str, text: str | None) -> float | None:
-        value = None if text is None else number(option, text, "0.3")
-        if value is not None and (value <= 0 or value > 100):
+        elif not score and not 0 < value <= 100:
             problems.append(f"{option}: {text} must be above 0 and at most 100 points")
         return value
 
-    def count(option: str, text: str | None) -> int | None:
-        if text is None or (re.fullmatch(r"(?a)\d{1,6}", text.strip()) and int(text) >= 1):
-            return None if text is None else int(text)
+    def count(option: str, text: str) -> int:
+        if re.fullmatch(r"(?a)\d{1,6}", text.strip()) and int(text) >= 1:
+            return int(text)
         problems.append(f"{option}: '{text}' must be a whole number: 1, 2, 3, ...")
         return 0
 
-    scores = tuple(score("--ours", text) for text in ours)
-    reference = math.nan if published is None else score("--published", published)
+    scores = tuple(number("--ours", text, score=True) for text in ours)
+    reference = math.nan if published is None else number("--published", published, score=True)
     runs = len(ours) if n is None else count("--n", n)
     if runs and len(ours) > 1 and runs != len(ours):
         problems.append(
             f"--n: {runs} runs, but {len(ours)} values of --ours; give each run its value, or "
             "their mean and --n"
         )
-    width = points("--margin", margin)
+    width = None if margin is None else number("--margin", margin)
     if margin is None:
         # the name may be written as tables show it
         name = re.sub(r"(?i)^(?:r|recall)@(?=\d)", "recall_at_", metric.strip())
@@ -157,13 +145,15 @@ def question(
             problems.append(f"--metric: {problem or f'{name} has no margin; give --margin'}")
     asked = Question(
         ours=scores,
-        n=runs or 0,
+        n=runs,
         published=reference,
         margin=math.nan if width is None else width,
-        spread=points("--spread", spread),
-        published_spread=points("--published-spread", published_spread),
-        published_n=count("--published-n", published_n),
-        family=count("--family", family) or 0,
+        spread=None if spread is None else number("--spread", spread),
+        published_spread=(
+            None if published_spread is None else number("--published-spread", published_spread)
+        ),
+        published_n=None if published_n is None else count("--published-n", published_n),
+        family=count("--family", family),
     )
     if problems:
         raise ConfigError("judge", problems)
@@ -176,53 +166,8 @@ def half_of_last_digit(text: str) -> float:
     return 0.5 * 10.0 ** int(exponent)
 
 
-class Decision(NamedTuple):
-    """What would decide an inconclusive number; None: not with that.
-
-    runs            of ours, with the reference as it is
-    reference_runs  behind the reference, if it were the mean of as many, with ``runs_with`` of ours
-    """
-
-    runs: int | None = None
-    reference_runs: int | None = None
-    runs_with: int | None = None
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """The answer to a question.
-
-    spread, origin  of one run of ours, and where it comes from
-    test            None without any spread
-    marks           the test in each world of ``MARKS``; ``asked``: whether it makes sense here
-    limits          the largest spread of one run, on both sides, at which the difference would be
-                    called reproduced and drifted; 0: at none, infinite: at any
-    decision        None for a verdict that is decided
-    sees            by number of runs: the smallest drift that they call in 80 % of cases
-    """
-
-    question: Question
-    verdict: str
-    spread: float
-    origin: str
-    test: TestResult | None
-    marks: Mapping[str, TestResult]
-    asked: Mapping[str, bool]
-    limits: Mapping[str, float]
-    decision: Decision | None
-    sees: Mapping[int, float]
-
-    @property
-    def stands(self) -> bool:
-        """Whether the verdict is the same in every world of ``MARKS``."""
-        return all(mark.verdict == self.verdict for mark in self.marks.values())
-
-
-def judge(asked: Question) -> Judgement:
-    """Return the answer to ``asked``.
-
-    A spread that is given counts as known: infinitely many degrees of freedom.
-    """
+def _evidence(asked: Question) -> tuple[Evidence, float, str]:
+    """Return the figures of a question, the spread of one run of ours and where it comes from."""
     stated, behind = asked.published_spread, asked.published_n or 1
     published_df = behind - 1.0 if behind > 1 else np.inf
     spread, df, origin = np.nan, np.nan, NONE
@@ -233,7 +178,7 @@ def judge(asked: Question) -> Judgement:
     elif stated is not None:
         spread, df, origin = stated, published_df, PUBLISHED
     evidence = Evidence(
-        ours=np.array([asked.mean]),
+        ours=np.array([np.mean(asked.ours)]),
         ours_n=asked.n,
         reference=asked.published,
         variance=spread**2,
@@ -244,38 +189,86 @@ def judge(asked: Question) -> Judgement:
         margin=asked.margin,
         slack=asked.rounding,
     )
+    return evidence, spread, origin
+
+
+def judge(asked: Question) -> dict[str, Any]:
+    """Return the answer to ``asked`` as plain values for JSON; None for what is not known.
+
+    stands                 whether the verdict is the same in every world of ``MARKS``
+    spread                 of one run of ours, and where it comes from; one that is given counts as
+                           known: infinitely many degrees of freedom
+    test                   None without any spread
+    sensitivity            the test in each world of ``MARKS``, and whether it makes sense here
+    largest_spread         of one run, on both sides, at which the difference would be called
+                           reproduced and drifted; 0: at none, None: at any
+    would_decide           ``runs`` of ours, or ``reference_runs`` behind the reference, if it were
+                           the mean of as many, with ``runs_with`` of ours; None where it is decided
+    smallest_drift_called  by number of runs: the smallest drift that they call in 80 % of cases
+    """
+
+    def known(value: Any) -> float | None:
+        return float(value) if np.isfinite(value) else None
+
+    evidence, spread, origin = _evidence(asked)
+    mean, behind = float(np.mean(asked.ours)), asked.published_n or 1
     test = element(compare(evidence, planned=asked.family), 0)
-    tested = test.verdict != UNTESTED
+    verdict, asks = str(test.verdict), applies(evidence.reference_n)
+    tested = verdict != UNTESTED
     worlds = marks(evidence, planned=asked.family) if tested else {}
-    designs = [
-        Design(runs, spread, asked.family, reference_runs=behind, margin=asked.margin)
-        for runs in (PLANNED if tested else ())
-    ]
-    return Judgement(
-        question=asked,
-        verdict=str(test.verdict),
-        spread=spread,
-        origin=origin,
-        test=test if tested else None,
-        marks={name: element(each, 0) for name, each in worlds.items()},
-        asked={name: bool(each) for name, each in applies(evidence.reference_n).items()},
-        limits={
-            word: _largest_spread(evidence, asked.family, word) for word in (REPRODUCED, DRIFTED)
+    sensitivity = {
+        name: {
+            "assumption": MARKS[name],
+            "applies": bool(asks[name]),
+            "verdict": str(mark.verdict),
+            "stands": bool(mark.verdict == verdict),
+            "p_drift": known(mark.p_drift),
+            "p_equivalence": known(mark.p_equivalence),
+        }
+        for name, mark in ((name, element(world, 0)) for name, world in worlds.items())
+    }
+    design = Design(0, spread, asked.family, reference_runs=behind, margin=asked.margin)
+    numbers = ("se", "df", "low", "high", "p_equivalence", "p_drift")
+    return {
+        "verdict": verdict,
+        "stands": all(each["stands"] for each in sensitivity.values()) if tested else None,
+        "difference": mean - asked.published,
+        "margin": asked.margin,
+        "family": asked.family,
+        "ours": {"values": list(asked.ours), "mean": mean, "runs": asked.n},
+        "published": {
+            "value": asked.published,
+            "runs": asked.published_n,
+            "spread": asked.published_spread,
+            "rounding": asked.rounding,
         },
-        decision=_deciding(evidence, behind, asked.family) if test.verdict == UNDECIDED else None,
-        sees={design.seeds: smallest_drift(design) for design in designs},
-    )
+        "spread": {"of_one_run": known(spread), "from": origin},
+        "test": {name: known(getattr(test, name)) for name in numbers} if tested else None,
+        "sensitivity": sensitivity,
+        "largest_spread": {
+            word: known(_largest_spread(evidence, asked.family, word))
+            for word in (REPRODUCED, DRIFTED)
+        },
+        "would_decide": (
+            _deciding(evidence, behind, asked.family) if verdict == UNDECIDED else None
+        ),
+        "smallest_drift_called": {
+            str(runs): known(smallest_drift(replace(design, seeds=runs)))
+            for runs in (PLANNED if tested else ())
+        },
+    }
 
 
-def _deciding(evidence: Evidence, published_n: int, family: int) -> Decision:
+def _deciding(evidence: Evidence, published_n: int, family: int) -> dict[str, int | None]:
+    found: dict[str, int | None] = dict.fromkeys(("runs", "reference_runs", "runs_with"))
     if runs := seeds_to_decide(element(evidence, 0), family=family):
-        return Decision(runs)
+        return found | {"runs": runs}
     for behind in REFERENCE_RUNS:
         if behind > published_n:
             changed = element(replace(evidence, reference_n=behind), 0)
             if runs := seeds_to_decide(changed, family=family):
-                return Decision(None, behind, runs)
-    return Decision()
+                return found | {"reference_runs": behind, "runs_with": runs}
+    return found
 
 
 def _largest_spread(evidence: Evidence, family: int, verdict: str) -> float:
@@ -293,110 +286,70 @@ def _largest_spread(evidence: Evidence, family: int, verdict: str) -> float:
     return float(optimize.brentq(excess, low, high)) if excess(high) > 0 else np.inf
 
 
-def record(found: Judgement) -> dict[str, Any]:
-    """Return the judgement as plain values for JSON; None for what is not known."""
-
-    def known(value: Any) -> float | None:
-        return float(value) if np.isfinite(value) else None
-
-    test, asked = found.test, found.question
-    numbers = ("se", "df", "low", "high", "p_equivalence", "p_drift")
-    return {
-        "verdict": found.verdict,
-        "stands": found.stands if test else None,
-        "difference": asked.mean - asked.published,
-        "margin": asked.margin,
-        "family": asked.family,
-        "ours": {"values": list(asked.ours), "mean": asked.mean, "runs": asked.n},
-        "published": {
-            "value": asked.published,
-            "runs": asked.published_n,
-            "spread": asked.published_spread,
-            "rounding": asked.rounding,
-        },
-        "spread": {"of_one_run": known(found.spread), "from": found.origin},
-        "test": test and {name: known(getattr(test, name)) for name in numbers},
-        "sensitivity": {
-            name: {
-                "assumption": MARKS[name],
-                "applies": found.asked[name],
-                "verdict": str(mark.verdict),
-                "stands": bool(mark.verdict == found.verdict),
-                "p_drift": known(mark.p_drift),
-                "p_equivalence": known(mark.p_equivalence),
-            }
-            for name, mark in found.marks.items()
-        },
-        "largest_spread": {name: known(value) for name, value in found.limits.items()},
-        "would_decide": found.decision and found.decision._asdict(),
-        "smallest_drift_called": {str(n): known(drift) for n, drift in found.sees.items()},
-    }
-
-
-def as_text(found: Judgement) -> str:
-    """Return the whole answer."""
-    asked, test, verdict = found.question, found.test, found.verdict
+def as_text(found: Mapping[str, Any]) -> str:
+    """Return the whole answer of ``judge`` in words."""
+    ours, published, test = found["ours"], found["published"], found["test"]
+    verdict, family, spread = found["verdict"], found["family"], found["spread"]
     word = "inconclusive" if verdict == UNTESTED else verdict
     if verdict == DRIFTED:
-        word += " high" if asked.mean > asked.published else " low"
-    behind = _runs(asked.published_n) if asked.published_n else "one run, as no number is stated"
+        word += " high" if found["difference"] > 0 else " low"
+    behind = _runs(published["runs"]) if published["runs"] else "one run, as no number is stated"
     lines = [
         f"{word}: {_MEANING[verdict]}",
         "",
-        f"  ours          {asked.mean:.4g} ({_runs(asked.n)})",
-        f"  published     {asked.published:g} ({behind})",
-        f"  difference    {asked.mean - asked.published:+.2f} points, margin {asked.margin:g}",
+        f"  ours          {ours['mean']:.4g} ({_runs(ours['runs'])})",
+        f"  published     {published['value']:g} ({behind})",
+        f"  difference    {found['difference']:+.2f} points, margin {found['margin']:g}",
     ]
     if test is not None:
         theirs = ", on both sides"
-        if asked.published_spread is not None:
-            theirs = f"; {asked.published_spread:g} as published on their side"
-        df = "normal" if np.isinf(test.df) else f"t with {test.df:.3g} degrees of freedom"
-        family = f"; the strictest level of {asked.family} tests is {ALPHA / asked.family:.2g}"
-        stands = "stands" if found.stands else "does not stand"
+        if published["spread"] is not None:
+            theirs = f"; {published['spread']:g} as published on their side"
+        df = f"t with {test['df']:.3g} degrees of freedom" if test["df"] else "normal"
+        level = f"level {ALPHA:g}"
+        if family > 1:
+            level += f"; the strictest level of {family} tests is {ALPHA / family:.2g}"
         lines += [
-            f"  90% interval  [{test.low:+.2f}, {test.high:+.2f}], with half a unit of the last "
-            "printed digit",
-            f"  spread        {found.spread:.3g} points for one run, {_ORIGIN[found.origin]}"
-            f"{theirs}",
-            f"  error         {test.se:.3g} points, {df}",
-            f"  p             {test.p_equivalence:.2g} against 'reproduced', {test.p_drift:.2g} "
-            f"against 'drifted'; level {ALPHA:g}{family if asked.family > 1 else ''}",
+            f"  90% interval  [{test['low']:+.2f}, {test['high']:+.2f}], with half a unit of the "
+            "last printed digit",
+            f"  spread        {spread['of_one_run']:.3g} points for one run, "
+            f"{_ORIGIN[spread['from']]}{theirs}",
+            f"  error         {test['se']:.3g} points, {df}",
+            f"  p             {test['p_equivalence']:.2g} against 'reproduced', "
+            f"{test['p_drift']:.2g} against 'drifted'; {level}",
             "",
-            f"Sensitivity: the verdict {stands} when an assumption fails",
+            f"Sensitivity: the verdict {'stands' if found['stands'] else 'does not stand'} when an "
+            "assumption fails",
         ]
-    for name, mark in found.marks.items():
+    for mark in found["sensitivity"].values():
         state, after = "-      ", "makes no sense for a mean of several runs"
-        if found.asked[name]:
-            after = str(mark.verdict)
-            state = "stands " if after == verdict else "CHANGES"
-        lines.append(f"  {state}  {MARKS[name]}: {after}")
-    return "\n".join([*lines, "", *_what_would_decide(found)])
-
-
-def _what_would_decide(found: Judgement) -> list[str]:
-    lines, decision = ["What would decide it"], found.decision
+        if mark["applies"]:
+            state, after = "stands " if mark["stands"] else "CHANGES", mark["verdict"]
+        lines.append(f"  {state}  {mark['assumption']}: {after}")
+    lines += ["", "What would decide it"]
     stay = "of ours, if difference and spread stay as they are"
-    if decision and decision.runs is not None:
-        lines.append(f"  {_runs(decision.runs)} {stay}")
-    elif decision and decision.reference_runs and decision.runs_with:
-        lines += [
-            "  no number of our runs alone: the published value is too uncertain",
-            f"  a published mean of {decision.reference_runs} runs with "
-            f"{_runs(decision.runs_with)} {stay}",
-        ]
-    elif decision:
-        lines.append("  no number of runs: the difference is too close to the margin")
-    runs = f"  with {_runs(found.question.n)} of ours and known spread"
-    word = DRIFTED if found.limits[DRIFTED] > 0 else REPRODUCED
-    if limit := found.limits[word]:
-        lines.append(f"{runs}: {word} up to a spread of {limit:.2g} points, else inconclusive")
-    else:
+    if decision := found["would_decide"]:
+        if decision["runs"]:
+            lines.append(f"  {_runs(decision['runs'])} {stay}")
+        elif decision["runs_with"]:
+            lines += [
+                "  no number of our runs alone: the published value is too uncertain",
+                f"  a published mean of {decision['reference_runs']} runs with "
+                f"{_runs(decision['runs_with'])} {stay}",
+            ]
+        else:
+            lines.append("  no number of runs: the difference is too close to the margin")
+    runs = f"  with {_runs(ours['runs'])} of ours and known spread"
+    word = REPRODUCED if found["largest_spread"][DRIFTED] == 0 else DRIFTED
+    if (limit := found["largest_spread"][word]) == 0:
         lines.append(f"{runs}: no spread decides, the difference is the margin to within rounding")
-    if found.sees:
-        calls = ", ".join(f"{_runs(n)} {drift:.2g}" for n, drift in found.sees.items())
+    else:
+        limit = math.inf if limit is None else limit
+        lines.append(f"{runs}: {word} up to a spread of {limit:.2g} points, else inconclusive")
+    if sees := found["smallest_drift_called"]:
+        calls = ", ".join(f"{_runs(int(n))} {drift:.2g}" for n, drift in sees.items())
         lines.append(f"  the smallest drift called in 80% of cases, in points, with {calls}")
-    return lines
+    return "\n".join(lines)
 
 
 def _runs(count: int) -> str:

@@ -17,7 +17,6 @@ from benchmark.stats.judgement import (
     half_of_last_digit,
     judge,
     question,
-    record,
 )
 from benchmark.stats.reproduction import DRIFTED, REPRODUCED, UNDECIDED, UNTESTED
 
@@ -37,59 +36,64 @@ def problems(*args, **options):
 def test_a_known_spread_gives_the_normal_test_with_rounding():
     found = judge(asked(spread="0.3"))
     se = 0.3 * np.sqrt(2)
-    assert found.verdict == DRIFTED and found.origin == GIVEN and found.stands
-    assert found.test.p_drift == pytest.approx(
+    assert found["verdict"] == DRIFTED and found["spread"]["from"] == GIVEN and found["stands"]
+    assert found["test"]["p_drift"] == pytest.approx(
         stats.norm.sf((3.5 - 1.05) / se) + stats.norm.sf((3.5 + 1.05) / se)
     )
-    assert found.test.low == pytest.approx(-3.5 - stats.norm.isf(0.05) * se - 0.05)
+    assert found["test"]["low"] == pytest.approx(-3.5 - stats.norm.isf(0.05) * se - 0.05)
 
 
 def test_several_runs_bring_their_own_spread_and_few_degrees_of_freedom():
     found = judge(asked(["70.1", "70.6", "70.3"], "70.4"))
-    assert found.origin == OWN
-    assert (found.spread, found.test.df) == (pytest.approx(np.std([70.1, 70.6, 70.3], ddof=1)), 2)
+    assert found["spread"]["from"] == OWN
+    assert (found["spread"]["of_one_run"], found["test"]["df"]) == (
+        pytest.approx(np.std([70.1, 70.6, 70.3], ddof=1)),
+        2,
+    )
 
 
 def test_equal_runs_are_no_exact_value():
-    assert judge(asked(["70.1", "70.1"], "70.1")).verdict == UNTESTED
-    assert judge(asked(["70.1", "70.1"], "75", published_spread="0.2")).origin == PUBLISHED
+    assert judge(asked(["70.1", "70.1"], "70.1"))["verdict"] == UNTESTED
+    assert (
+        judge(asked(["70.1", "70.1"], "75", published_spread="0.2"))["spread"]["from"] == PUBLISHED
+    )
 
 
 def test_a_published_spread_stands_for_both_sides_where_we_have_one_run():
     found = judge(asked("70.0", "71.4", published_spread="0.2", published_n="5"))
-    assert found.origin == PUBLISHED
-    assert found.test.df == 4
-    assert found.test.se == pytest.approx(0.2 * np.sqrt(1 + 1 / 5))
+    assert found["spread"]["from"] == PUBLISHED
+    assert found["test"]["df"] == 4
+    assert found["test"]["se"] == pytest.approx(0.2 * np.sqrt(1 + 1 / 5))
 
 
 def test_one_run_without_any_spread_gets_the_spread_up_to_which_it_would_be_decided():
     found = judge(asked("71.7", "80.7"))
-    assert found.verdict == UNTESTED
-    limit = found.limits[DRIFTED]
-    assert judge(asked("71.7", "80.7", spread=f"{limit * 0.99}")).verdict == DRIFTED
-    assert judge(asked("71.7", "80.7", spread=f"{limit * 1.01}")).verdict == UNDECIDED
+    assert found["verdict"] == UNTESTED
+    limit = found["largest_spread"][DRIFTED]
+    assert judge(asked("71.7", "80.7", spread=f"{limit * 0.99}"))["verdict"] == DRIFTED
+    assert judge(asked("71.7", "80.7", spread=f"{limit * 1.01}"))["verdict"] == UNDECIDED
     assert "give --spread" in as_text(found)
 
 
 def test_the_runs_that_would_decide_do_decide():
     found = judge(asked("70.0", "71.4", published_spread="0.2"))
-    runs = found.decision.runs
-    assert judge(asked("70.0", "71.4", published_spread="0.2", n=str(runs))).verdict == DRIFTED
+    runs = found["would_decide"]["runs"]
+    assert judge(asked("70.0", "71.4", published_spread="0.2", n=str(runs)))["verdict"] == DRIFTED
     fewer = asked("70.0", "71.4", published_spread="0.2", n=str(runs - 1))
-    assert judge(fewer).verdict == UNDECIDED
+    assert judge(fewer)["verdict"] == UNDECIDED
 
 
 def test_an_uncertain_published_value_needs_runs_of_its_own():
     found = judge(asked("80.7", "81.4", published_spread="0.2"))
-    assert found.decision.runs is None
+    assert found["would_decide"]["runs"] is None
     more = asked(
         "80.7",
         "81.4",
         spread="0.2",
-        published_n=str(found.decision.reference_runs),
-        n=str(found.decision.runs_with),
+        published_n=str(found["would_decide"]["reference_runs"]),
+        n=str(found["would_decide"]["runs_with"]),
     )
-    assert judge(more).verdict == REPRODUCED
+    assert judge(more)["verdict"] == REPRODUCED
 
 
 def test_a_difference_at_the_margin_is_not_blamed_on_the_published_value():
@@ -114,13 +118,13 @@ def test_the_text_says_whose_spread_it_is_and_what_decides():
 
 
 def test_a_larger_family_needs_stronger_evidence():
-    assert judge(asked("70.0", "72.0", spread="0.3")).verdict == DRIFTED
-    assert judge(asked("70.0", "72.0", spread="0.3", family="30")).verdict == UNDECIDED
+    assert judge(asked("70.0", "72.0", spread="0.3"))["verdict"] == DRIFTED
+    assert judge(asked("70.0", "72.0", spread="0.3", family="30"))["verdict"] == UNDECIDED
 
 
 def test_json_has_only_plain_numbers():
     for options in ({}, {"spread": "0.3"}, {"spread": "0.3", "published_n": "5"}):
-        found = json.loads(json.dumps(record(judge(asked(**options))), allow_nan=False))
+        found = json.loads(json.dumps(judge(asked(**options)), allow_nan=False))
         assert found["difference"] == pytest.approx(-3.5)
     assert found["sensitivity"]["best_of_3"]["applies"] is False
 
