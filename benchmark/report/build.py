@@ -36,7 +36,7 @@ from benchmark.report.tables.printed_tables import paper_tables
 from benchmark.runs.run_table import RunTable
 from benchmark.stats.budgets import analyse_budgets
 from benchmark.stats.planning import at_level
-from benchmark.stats.queries import Draws
+from benchmark.stats.queries import drawn_queries
 from benchmark.stats.study_tables import analyse
 from benchmark.study import Study
 from benchmark.study.workflow import FAILED, PAGE
@@ -118,7 +118,7 @@ def write_claims(study: Study, table: RunTable, folder: Path) -> pd.DataFrame:
 def write_statistics(study: Study, table: RunTable, results: Path) -> dict[str, pd.DataFrame]:
     """Write and return intervals, tests, the ablation, ranks and rates by name."""
     comparison = study.comparison
-    draws = Draws.read(table, results, study.metrics, 1 - comparison.alpha)
+    draws = drawn_queries(table, results, study.metrics)
     tables = analyse(table, comparison, study.metrics, draws)
     if study.references.trials:
         trials = RunTable.read(results / study.references.trials)

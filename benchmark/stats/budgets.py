@@ -1,22 +1,8 @@
 """Losses at equal budgets: what trials choose, what a budget buys, and how sure the order is.
 
-These are the tables ``budget_*.csv`` in the folder of statistics.
-
-Scores are in [0, 1]; of two rule sets, "authors" is the published setting and "equal" the best of a
-number of trials. Every table has dataset, setting (of the blocks as written), batch_size.
-
-| file | one row per | further columns |
-|---|---|---|
-| budget_ranks | rule set and budget, loss | rules, trials (0 for authors), n, mean, ci_low, ci_high
-(t, over seeds), rank, rank_low, rank_high (trials and seeds drawn again), seconds (of all runs
-that led to the choice, and of one final run: run_seconds) |
-| budget_curves | loss, trials | mean, ci_low, ci_high: expected best score on held-out training
-classes, with a bootstrap band over trials and folds |
-| budget_gaps | loss, budget | against "authors": the columns of a paired test over seeds, on the
-test classes |
-| budget_options | loss, option | share, p, rho: what the option explains of the scores of trials |
-| budget_order | rule set and budget, what is drawn again ("seeds", "trials", "both") | kendall,
-flipped, best_kept |
+These are the tables ``budget_*.csv`` in the folder of statistics, described with their columns in
+docs/background/statistics.md. Scores are in [0, 1]; of two rule sets, "authors" is the published
+setting and "equal" the best of a number of trials.
 """
 
 from typing import Any

@@ -28,7 +28,7 @@ def paired_tests(
     ``first``, ``second`` (T, S): scores by seed, NaN where a seed has none. Only seeds that both
     have are used. ``shared`` are the variances (T,) of one difference by seed, moderated with
     sister pairs, and their degrees of freedom; without them each pair has its own, and the test is
-    the plain one, whose p is ``p_plain`` in any case. ``p_blocked`` is left to ``tested``, which
+    the plain one, whose p is ``p_plain`` in any case. ``p_blocked`` is left to ``compare``, which
     sees all losses. One pair of scores gives a difference and no test, nor do identical runs.
     ``d_z`` is unbiased (Hedges 1981); NaN for one degree of freedom.
     """
@@ -108,48 +108,54 @@ def by_seed(scores: pd.DataFrame) -> pd.DataFrame:
     return scores.pivot(index=[*GROUP, "loss"], columns="seed", values="value").sort_index()
 
 
-def compare(scores: pd.DataFrame, baseline: str | None, alpha: float = 0.05) -> pd.DataFrame:
-    """Return one row per tested pair: every loss against ``baseline``, and all pairs.
+def compare(
+    scores: pd.DataFrame, baseline: str | None, alpha: float = 0.05, ablation: Sequence[str] = ()
+) -> pd.DataFrame:
+    """Return group, kind, step, loss, against and the test of each pair that is compared.
 
-    ``scores`` is one row per run and metric (``RunTable.test_scores``). The family of a test is all
-    tests of its kind on one dataset, split and metric: settings and batch sizes stand in the same
-    table.
+    ``scores`` is one row per run and metric (``RunTable.test_scores``). Kinds: "baseline", every
+    loss against it; "pairs", all of them; "ablation", each loss of ``ablation`` against its
+    predecessor (steps "1", "2", ...) and the last against the first ("total"). Variances are
+    moderated over all pairs of losses of a place, at all batch sizes.
     """
     table = by_seed(scores)
     losses = table.index.get_level_values("loss").tolist()
-    pairs: list[tuple[str, int, int]] = []
-    for _, group in sorted(table.groupby(level=GROUP).indices.items()):
-        rows = [int(row) for row in group]
-        base = [row for row in rows if losses[row] == baseline]
-        pairs += [("baseline", row, base[0]) for row in rows if base and row != base[0]]
-        pairs += [("pairs", one, two) for one, two in itertools.combinations(rows, 2)]
-    return tested(table, pairs, alpha)
-
-
-def tested(table: pd.DataFrame, pairs: list[tuple[str, int, int]], alpha: float) -> pd.DataFrame:
-    """Return group, kind, loss, against and the test of each (kind, row, row) of ``table``.
-
-    Variances are moderated over all pairs of losses of a place, at all batch sizes: ``table`` has
-    the rows of all losses, also of those that are not tested.
-    """
+    groups = [
+        list(map(int, rows)) for _, rows in sorted(table.groupby(level=GROUP).indices.items())
+    ]
+    links = [(str(n), *pair) for n, pair in enumerate(zip(ablation[1:], ablation, strict=False), 1)]
+    if len(links) > 1:
+        links.append(("total", ablation[-1], ablation[0]))
+    pairs: list[tuple[str, str, int, int]] = []
+    for rows in groups:
+        row_of = {losses[row]: row for row in rows}
+        base = row_of.get(baseline)
+        pairs += [("baseline", "", row, base) for row in rows if base not in (None, row)]
+        pairs += [("pairs", "", one, two) for one, two in itertools.combinations(rows, 2)]
+        pairs += [
+            ("ablation", step, row_of[loss], row_of[against])
+            for step, loss, against in links
+            if loss in row_of and against in row_of
+        ]
     if not pairs:
         return pd.DataFrame()
-    kinds, first, second = (list(column) for column in zip(*pairs, strict=True))
+    kinds, steps, first, second = (list(column) for column in zip(*pairs, strict=True))
     values, places = table.to_numpy(float), table.groupby(level=PLACE).ngroup().to_numpy()
     size = (len(values), len(values))
     variance, df, blocked = (np.full(size, np.nan) for _ in range(3))
-    groups = [np.asarray(rows, int) for rows in table.groupby(level=GROUP).indices.values()]
     for rows in groups:
-        blocked[rows[:, None], rows] = blocked_p(values[rows])
+        blocked[np.ix_(rows, rows)] = blocked_p(values[rows])
     every = np.array([pair for rows in groups for pair in itertools.combinations(rows, 2)])
     for place in np.unique(places[every[:, 0]]):
         one, two = every[places[every[:, 0]] == place].T
         variance[one, two], df[one, two] = shared_variances(values[one] - values[two])
     at = np.minimum(first, second), np.maximum(first, second)
-    where = table.index[first].to_frame(index=False)
-    where.insert(len(GROUP), "kind", kinds)
-    where["against"] = table.index[second].get_level_values("loss")
     tests = paired_tests(values[first], values[second], alpha, (variance[at], df[at]))
+    where = (
+        table.index[first]
+        .to_frame(index=False)
+        .assign(kind=kinds, step=steps, against=table.index[second].get_level_values("loss"))
+    )
     return pd.concat([where, tests.assign(p_blocked=blocked[first, second])], axis=1)
 
 

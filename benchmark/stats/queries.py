@@ -71,60 +71,51 @@ def _counts(classes: int) -> NDArray[np.uint8]:
     return np.concatenate(parts)
 
 
-class Draws:
-    """The drawn scores of a study's runs: by cell, split and metric, then seed."""
+# Those of a study's runs: by cell, split and metric, then seed.
+Draws = Mapping[tuple[Any, ...], Mapping[int, DrawnScore]]
 
-    def __init__(self, confidence: float = 0.95):
-        self.confidence = confidence
-        self._scores: dict[tuple[Any, ...], dict[int, DrawnScore]] = {}
 
-    @classmethod
-    def read(
-        cls, table: RunTable, results: Path, metrics: Sequence[str], confidence: float = 0.95
-    ) -> Draws:
-        """Return those of the runs that kept their queries' scores."""
-        draws = cls(confidence)
-        digests = dict(zip(table.runs["run_id"], table.runs["spec_digest"], strict=True))
-        for run, rows in table.test_scores("last", metrics).groupby("run_id"):
-            splits = read_query_scores(Path(results) / "runs" / str(run), digests[run]) or {}
-            *cell, seed = rows.iloc[0][[*CELL, "seed"]]
-            for split, part in rows.groupby("split"):
-                if kept := splits.get(str(split)):
-                    by_metric = {metric: kept.of(metric) for metric in part["metric"]}
-                    known = {name: each for name, each in by_metric.items() if each is not None}
-                    for metric, drawn in drawn_scores(known, kept.label).items():
-                        draws._scores.setdefault((*cell, split, metric), {})[int(seed)] = drawn
-        return draws
+def drawn_queries(table: RunTable, results: Path, metrics: Sequence[str]) -> Draws:
+    """Return the drawn scores of the runs that kept their queries' scores."""
+    draws: dict[tuple[Any, ...], dict[int, DrawnScore]] = {}
+    digests = dict(zip(table.runs["run_id"], table.runs["spec_digest"], strict=True))
+    for run, rows in table.test_scores("last", metrics).groupby("run_id"):
+        splits = read_query_scores(Path(results) / "runs" / str(run), digests[run]) or {}
+        *cell, seed = rows.iloc[0][[*CELL, "seed"]]
+        for split, part in rows.groupby("split"):
+            if kept := splits.get(str(split)):
+                by_metric = {metric: kept.of(metric) for metric in part["metric"]}
+                known = {name: each for name, each in by_metric.items() if each is not None}
+                for metric, drawn in drawn_scores(known, kept.label).items():
+                    draws.setdefault((*cell, split, metric), {})[int(seed)] = drawn
+    return draws
 
-    def interval(self, row: Mapping[str, Any]) -> tuple[float, ...] | None:
-        """Return ``QUERY_COLUMNS`` of a row of ``summary``, or of tests; None if not known.
 
-        The mean is over seeds, that of a difference over those that both losses have.
-        """
-        sides = []
+def with_query_intervals(
+    table: pd.DataFrame, draws: Draws | None, confidence: float = 0.95
+) -> pd.DataFrame:
+    """Return ``table`` of cells, or of tests between losses, with ``QUERY_COLUMNS``.
+
+    The mean is over seeds, that of a difference over those that both losses have. The columns are
+    empty where some run did not keep its queries' scores.
+    """
+
+    def interval(row: Mapping[str, Any]) -> tuple[float, ...]:
+        sides, unknown = [], (np.nan,) * 4
         for loss in (row[side] for side in ("loss", "against") if side in row):
             cell = [loss if name == "loss" else row[name] for name in CELL]
-            sides.append(self._scores.get((*cell, row["split"], row["metric"]), {}))
+            sides.append((draws or {}).get((*cell, row["split"], row["metric"]), {}))
         common = list(sides[0] if len(sides) < 2 else sides[0].keys() & sides[1].keys())
         if not common or len(common) != row["n"]:
-            return None
+            return unknown
         first = sides[0][common[0]]
         each = [side[seed].labels for side in sides for seed in common]
         if not all(np.array_equal(labels, first.labels) for labels in each):
-            return None
+            return unknown
         drawn = [np.mean([side[seed].drawn for seed in common], axis=0) for side in sides]
         whole = first._replace(drawn=drawn[0] - drawn[1] if len(drawn) > 1 else drawn[0])
-        return (*whole.interval(self.confidence), whole.queries, len(whole.labels))
+        return (*whole.interval(confidence), whole.queries, len(whole.labels))
 
-
-def with_query_intervals(table: pd.DataFrame, draws: Draws | None) -> pd.DataFrame:
-    """Return ``table`` of cells, or of tests between losses, with ``QUERY_COLUMNS``.
-
-    They are empty where some run did not keep its queries' scores.
-    """
-    rows: list[Any] = [] if draws is None else table.to_dict("records")
-    found = [draws.interval(row) or (np.nan,) * 4 for row in rows] if draws else []
-    columns = pd.DataFrame(
-        found or [(np.nan,) * 4] * len(table), table.index, QUERY_COLUMNS, dtype=float
-    )
+    found = [interval(row) for row in table.to_dict("records")]
+    columns = pd.DataFrame(found, table.index, QUERY_COLUMNS, dtype=float)
     return table.assign(**{name: columns[name] for name in QUERY_COLUMNS})

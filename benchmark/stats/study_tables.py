@@ -2,43 +2,10 @@
 
 Scores are in [0, 1], as in the tables of runs; gains are in percent. Intervals have confidence 1 -
 alpha (95% unless the study says otherwise). Every file starts with its group: dataset, setting,
-batch_size, split, metric. An interval is the two columns ci_low, ci_high.
-
-| file | one row per | further columns |
-|---|---|---|
-| summary.csv | group, loss, selection | base_loss, n, mean, sd, interval, minimum, maximum, and the
-numbers of runs without a score: n_diverged, n_absent; the interval over queries |
-| paired.csv | group and tested pair | the columns of a test, the interval over queries |
-| ablation.csv | group and step | step ("1", "2", ..., "total"), the columns of paired.csv |
-| gain.csv | group | loss, against, n, gain, sd, interval, gain_of_means (percent) |
-| curves.csv | group, loss, epoch | n, mean, sd; of the first metric |
-| best_epoch.csv | group, loss | n, last, last_sd, best, best_sd, difference, epoch |
-| differences.csv | group, loss, seed | against (the baseline), value, value_against, difference |
-| costs.csv | dataset, setting, batch_size, loss | n, means of time and memory; loss_share |
-| divergence.csv | dataset, setting, batch_size, loss | n_diverged of n_ended, rate with exact
-interval (low, high), diverges (more than one run of ten, significantly) |
-| noise.csv | group, loss, source | sd, share of the variance with its interval (low, high), runs of
-the square, their mean |
-| ranks.csv | setting, batch_size, metric, loss | rank (average over datasets), datasets, losses,
-p_friedman, critical (Nemenyi's difference of ranks) |
-| rank_tests.csv | the same and against | difference of ranks, p_holm, significant |
-| profiles.csv | the same as ranks, and score (share of the dataset's best mean) | share of the runs
-that reach it, interval (low, high), runs, datasets |
-
-A test: kind ("baseline", "pairs" or "ablation"), loss, against, n (common seeds), mean,
-mean_against, difference (loss - against), sd_difference, se and df (moderated with the other pairs
-of the place), ci_low, ci_high, t, p, p_plain (with the pair's own spread alone), p_blocked
-(analysis of variance of all losses at that batch size, the seed as block), d_z (unbiased),
-note, detectable (smallest true difference seen with probability 0.8 in this family), family,
-p_holm, family_size, significant (p_holm <= alpha), lost (the side that alone diverges: then nothing
-is significant). Tests use selection "last" only.
-
-An interval over queries (query_low, query_high; over so many queries and classes) is a bootstrap of
-whole classes: of the mean over seeds, or of its difference, with the trained networks as they are.
+batch_size, split, metric. docs/background/statistics.md has the files and columns.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -46,16 +13,9 @@ from scipy.stats import binomtest
 
 from benchmark.core.records import CELL_COLUMNS
 from benchmark.runs.run_table import RunTable
-from benchmark.stats.intervals import (
-    Floats,
-    diverges,
-    mean_sd,
-    percentile_interval,
-    t_half_widths,
-    t_interval,
-)
+from benchmark.stats.intervals import Floats, diverges, mean_sd, percentile_interval, t_half_widths
 from benchmark.stats.over_datasets import analyse_datasets
-from benchmark.stats.paired import GROUP, TEST, by_seed, compare, corrected, tested
+from benchmark.stats.paired import GROUP, TEST, by_seed, compare, corrected
 from benchmark.stats.queries import Draws, with_query_intervals
 from benchmark.study.model import Comparison
 
@@ -65,7 +25,7 @@ SUMMARY_COLUMNS = [
     *GROUP, "loss", "base_loss", "selection", "n", "mean", "sd", "ci_low", "ci_high",
     "minimum", "maximum", "n_diverged", "n_absent",
 ]  # fmt: skip
-_OUTCOME = [*TEST, "detectable", "family", "p_holm", "family_size", "significant"]
+_OUTCOME = [*TEST, "detectable", "family", "p_holm", "family_size", "significant", "lost"]
 PAIRED_COLUMNS = [*GROUP, "kind", "loss", "against", *_OUTCOME]
 ABLATION_COLUMNS = [*GROUP, "kind", "step", "loss", "against", *_OUTCOME]
 GAIN_COLUMNS = [*GROUP, "loss", "against", "n", "gain", "sd", "ci_low", "ci_high", "gain_of_means"]
@@ -86,35 +46,28 @@ _MEASURED = ("train_seconds", "images_per_second", "loss_ms", "peak_gpu_mb", "pe
 def analyse(
     table: RunTable, comparison: Comparison, metrics: Sequence[str], draws: Draws | None = None
 ) -> dict[str, pd.DataFrame]:
-    """Return the tables of the list above by name; ``draws`` are of the runs' queries.
+    """Return the tables of all files by name; ``draws`` are of the runs' queries.
 
     A loss without a finished run has no row here; the table of runs names it.
     """
     alpha, ablation = comparison.alpha, comparison.ablation
-    headline, square = table.test_scores("last", metrics), square_runs(table)
-    headline = headline[~headline["run_id"].isin(square)]  # they share seeds: no sample
+    headline = table.test_scores("last", metrics)
+    headline = headline[~headline["run_id"].isin(square_runs(table)["run_id"])]  # no sample
+    rates, summary = divergence_rates(table, 1 - alpha), summarise(table, metrics, alpha)
+    last = summary["selection"] == "last"
+    tests = _tests(table, headline, comparison, rates)
+    steps = tests["kind"] == "ablation"
+    found = {
+        "summary": summary[last],
+        "paired": tests.loc[~steps, PAIRED_COLUMNS].reset_index(drop=True),
+        "ablation": tests.loc[steps, ABLATION_COLUMNS].reset_index(drop=True),
+    }
+    found = {name: with_query_intervals(rows, draws, 1 - alpha) for name, rows in found.items()}
     gain = pd.DataFrame(columns=GAIN_COLUMNS)
     if len(ablation) > 1:
         gain = relative_gain(headline, ablation[-1], ablation[-2], alpha)
-    rates, attempts = divergence_rates(table, 1 - alpha), table.attempts()
-    # A diverged run has an empty score for each split and metric: a loss that diverges under every
-    # seed is compared as well, and loses.
-    gone = attempts[attempts["status"] == "diverged"].drop(columns="status")
-    where = ["dataset", "setting", "split", "metric"]
-    empty = gone.merge(headline[where].drop_duplicates(), on=where[:2])
-    attempted = pd.concat([headline, empty])
-    summary = summarise(table, metrics, alpha)
-    last = summary["selection"] == "last"
-    tests = {
-        "paired": (compare(attempted, comparison.baseline, alpha), PAIRED_COLUMNS),
-        "ablation": (ablation_steps(attempted, ablation, alpha), ABLATION_COLUMNS),
-    }
-    return {
-        "summary": pd.concat([with_query_intervals(summary[last], draws), summary[~last]]),
-        **{
-            name: with_query_intervals(_completed(rows, columns, rates, alpha), draws)
-            for name, (rows, columns) in tests.items()
-        },
+    return found | {
+        "summary": pd.concat([found["summary"], summary[~last]]),
         "gain": gain,
         "curves": learning_curves(table, metrics),
         "best_epoch": best_epochs(table, metrics),
@@ -126,21 +79,28 @@ def analyse(
     }
 
 
-def _completed(
-    tests: pd.DataFrame, columns: list[str], rates: pd.DataFrame, alpha: float
+def _tests(
+    table: RunTable, headline: pd.DataFrame, comparison: Comparison, rates: pd.DataFrame
 ) -> pd.DataFrame:
     """Return the tests corrected within their families, with the loser where one side diverges."""
+    # A diverged run has an empty score for each split and metric: a loss that diverges under every
+    # seed is compared as well, and loses.
+    runs = table.attempts()
+    gone = runs[runs["status"] == "diverged"].drop(columns="status")
+    where = ["dataset", "setting", "split", "metric"]
+    empty = gone.merge(headline[where].drop_duplicates(), on=where[:2])
+    attempted = pd.concat([headline, empty])
+    tests = compare(attempted, comparison.baseline, comparison.alpha, comparison.ablation)
     if not tests.empty:
-        where = tests["dataset"] + " " + tests["split"] + " " + tests["metric"]
-        family = tests["kind"] + ": " + where
-        tests = corrected(tests.assign(family=family), alpha)
-    tests = tests.reindex(columns=columns)
-    diverging = set(map(tuple, rates.loc[rates["diverges"], LOSS_CELL].itertuples(index=False)))
-    gone = []
-    for side in ("loss", "against"):
-        cells = tests[[*LOSS_CELL[:-1], side]].itertuples(index=False)
-        gone.append(pd.Series([tuple(each) in diverging for each in cells], tests.index, bool))
-    one, two = gone
+        family = tests["kind"] + ": " + tests["dataset"] + " " + tests["split"]
+        family += " " + tests["metric"]
+        tests = corrected(tests.assign(family=family), comparison.alpha)
+    tests = tests.reindex(columns=ABLATION_COLUMNS)
+    diverging = pd.MultiIndex.from_frame(rates.loc[rates["diverges"], LOSS_CELL])
+    one, two = (
+        pd.MultiIndex.from_frame(tests[[*LOSS_CELL[:-1], side]]).isin(diverging)
+        for side in ("loss", "against")
+    )
     lost = tests["loss"].where(one & ~two, tests["against"].where(two & ~one, ""))
     return tests.assign(lost=lost, significant=tests["significant"].astype(bool) & (one == two))
 
@@ -152,7 +112,7 @@ def summarise(table: RunTable, metrics: Sequence[str], alpha: float = 0.05) -> p
     absent = status.isin(("missing", "failed", "stale"))
     counts = runs[CELL].assign(n_diverged=status == "diverged", n_absent=absent)
     counts = counts.groupby(CELL, as_index=False).sum()
-    tables, square = [], square_runs(table)
+    tables, square = [], square_runs(table)["run_id"]
     for selection in ("last", "best"):
         scores = table.test_scores(selection, metrics)
         shared = scores.loc[scores["run_id"].isin(square), "setting"].unique()
@@ -177,25 +137,6 @@ def summarise(table: RunTable, metrics: Sequence[str], alpha: float = 0.05) -> p
     return pd.concat(tables, ignore_index=True).reindex(columns=SUMMARY_COLUMNS)
 
 
-def ablation_steps(
-    scores: pd.DataFrame, ablation: Sequence[str], alpha: float = 0.05
-) -> pd.DataFrame:
-    """Return the paired test of each loss of ``ablation`` against its predecessor, and a total."""
-    links = list(zip(ablation[1:], ablation, strict=False))
-    if len(links) > 1:
-        links.append((ablation[-1], ablation[0]))
-    table = by_seed(scores)
-    losses = table.index.get_level_values("loss")
-    pairs, steps = [], []
-    for _, rows in sorted(table.groupby(level=GROUP).indices.items()):
-        present = {losses[row]: row for row in rows}
-        for number, (loss, against) in enumerate(links, start=1):
-            if loss in present and against in present:
-                pairs.append(("ablation", present[loss], present[against]))
-                steps.append("total" if number == len(ablation) else str(number))
-    return tested(table, pairs, alpha).assign(step=steps)
-
-
 def relative_gain(
     scores: pd.DataFrame, loss: str, against: str, alpha: float = 0.05
 ) -> pd.DataFrame:
@@ -204,19 +145,20 @@ def relative_gain(
     ``gain`` is the mean over seeds of 100 (a - b) / b with its t interval; ``gain_of_means`` is
     100 (mean a - mean b) / mean b, the figure that papers print. Seeds where b is zero are dropped.
     """
-    table = by_seed(scores[scores["loss"].isin([loss, against])])
-    rows = []
-    for key, group in table.groupby(level=GROUP):
-        by_loss = group.droplevel([*GROUP])
-        if loss not in by_loss.index or against not in by_loss.index:
-            continue
-        a, b = by_loss.loc[loss].to_numpy(float), by_loss.loc[against].to_numpy(float)
-        usable = np.isfinite(a) & (b > 0)
-        a, b = a[usable], b[usable]
-        gain = t_interval(100 * (a - b) / b, 1 - alpha)
-        of_means = 100 * (a.mean() - b.mean()) / b.mean() if gain.n else np.nan
-        rows.append((*key, loss, against, *gain, of_means))
-    return pd.DataFrame(rows, columns=GAIN_COLUMNS)
+    table = by_seed(scores)
+    losses = table.index.get_level_values("loss")
+    a, b = (table[losses == name].droplevel("loss") for name in (loss, against))
+    a = a[a.index.isin(b.index)]
+    b = b.loc[a.index]
+    usable = np.isfinite(a) & (b > 0)
+    a, b = a.where(usable), b.where(usable)
+    gains, n = (100 * (a - b) / b).to_numpy(float), usable.sum(axis=1).to_numpy()
+    mean, sd = mean_sd(gains)
+    half = t_half_widths(sd, n, 1 - alpha)
+    of_means = 100 * (a.mean(axis=1) - b.mean(axis=1)) / b.mean(axis=1)
+    found = a.index.to_frame(index=False).assign(loss=loss, against=against, n=n, gain=mean, sd=sd)
+    found = found.assign(ci_low=mean - half, ci_high=mean + half, gain_of_means=of_means.to_numpy())
+    return found.reindex(columns=GAIN_COLUMNS)
 
 
 def learning_curves(table: RunTable, metrics: Sequence[str]) -> pd.DataFrame:
@@ -298,46 +240,28 @@ def divergence_rates(table: RunTable, confidence: float = 0.95) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=DIVERGENCE_COLUMNS)
 
 
-def square_runs(table: RunTable) -> dict[str, tuple[int, int]]:
-    """Return the runs that have a seed for each source: {run_id: (initial weights, order)}."""
-    if not set(SEEDS) <= set(table.runs.columns):
-        return {}
-    runs = table.runs[["run_id", *SEEDS]].dropna()
-    return {run: (int(one), int(two)) for run, one, two in runs.iloc[:, :3].itertuples(index=False)}
+def square_runs(table: RunTable) -> pd.DataFrame:
+    """Return run_id and ``SEEDS`` of the runs that have a seed for each source."""
+    runs = table.runs.reindex(columns=["run_id", *SEEDS]).dropna()
+    return runs.astype(dict.fromkeys(SEEDS, int))
 
 
 def noise_shares(table: RunTable, metrics: Sequence[str], alpha: float = 0.05) -> pd.DataFrame:
     """Return the shares of the sources for each whole square of a study (``NOISE_COLUMNS``)."""
-    placed = square_runs(table)
-    scores = table.test_scores("last", metrics)
-    scores = scores[scores["run_id"].isin(placed)]
-    rows = []
-    for cell, part in scores.groupby([*GROUP, "loss"]):
-        size = round(len(part) ** 0.5)
-        square = np.full((size, size), np.nan)
-        for run, value in part[["run_id", "value"]].itertuples(index=False):
-            at = placed[run]
-            if max(at) < size:
-                square[at] = value
-        if size >= SMALLEST and np.isfinite(square).all() and len(part) == size**2:
-            for source, variance, *share in shares(square, 1 - alpha):
-                ends = (len(part), float(square.mean()))
-                rows.append((*cell, source, variance**0.5, *share, *ends))
-    return pd.DataFrame(rows, columns=NOISE_COLUMNS)
+    scores = table.test_scores("last", metrics).merge(square_runs(table), on="run_id")
+    group, parts = [*GROUP, "loss"], [pd.DataFrame()]
+    for cell, part in scores.groupby(group):
+        square = part.pivot(index=SEEDS[0], columns=SEEDS[1], values="value")
+        size, runs = len(square), square.to_numpy(float)
+        axes = [[*axis] == [*range(size)] for axis in square.axes]
+        if size >= SMALLEST and all(axes) and np.isfinite(runs).all():
+            found = shares(runs, 1 - alpha).assign(runs=len(part), mean=float(runs.mean()))
+            parts.append(found.assign(**dict(zip(group, cell, strict=True))))
+    return pd.concat(parts, ignore_index=True).reindex(columns=NOISE_COLUMNS)
 
 
-class Share(NamedTuple):
-    """The variance of one source, its share of the total, and the interval of the share."""
-
-    source: str
-    variance: float
-    share: float
-    low: float
-    high: float
-
-
-def shares(scores: Floats, confidence: float = 0.95) -> list[Share]:
-    """Return the share of each of ``SOURCES`` and of ``INTERACTION`` in the variance of a run.
+def shares(scores: Floats, confidence: float = 0.95) -> pd.DataFrame:
+    """Return source, sd, share, low and high: of ``SOURCES`` and ``INTERACTION`` in one run.
 
     Each source has its own seed with k values, and the k^2 runs form a Latin square: run (i, j) has
     initial weights i, batch order j and augmentation (i + j) mod k (``study.model.square_seeds``).
@@ -374,5 +298,5 @@ def shares(scores: Floats, confidence: float = 0.95) -> list[Share]:
     found = variances(squares / df)
     drawn = np.random.default_rng(0).chisquare(df, (REPETITIONS, len(df)))
     low, high = percentile_interval(parts(variances(squares / drawn)), confidence)
-    columns = zip((*SOURCES, INTERACTION), found, parts(found), low, high, strict=True)
-    return [Share(name, *map(float, numbers)) for name, *numbers in columns]
+    columns = {"sd": found**0.5, "share": parts(found), "low": low, "high": high}
+    return pd.DataFrame({"source": [*SOURCES, INTERACTION], **columns})

@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 from pages import ROOT
 
-from benchmark.stats.paired import corrected
-from benchmark.stats.study_tables import ablation_steps
+from benchmark.stats.paired import compare, corrected
 
 README = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
 NAMES = {
@@ -29,7 +28,8 @@ def scores():
 
 @pytest.fixture(scope="module")
 def steps(scores):
-    found = ablation_steps(scores, ("smooth_ap", "sup_ap", "roadmap"), 0.05)
+    found = compare(scores, None, 0.05, ("smooth_ap", "sup_ap", "roadmap"))
+    found = found[found["kind"] == "ablation"]
     family = found["metric"] + found["dataset"] + found["split"]
     table = corrected(found.assign(family=family), 0.05)
     return table[table["metric"] == "map_at_r"].set_index(["step", "batch_size"])

@@ -73,7 +73,7 @@ def inputs_over_datasets() -> Inputs:
     names, losses = ("glyphs_tiny", "glyphs_1k", "glyphs"), study.blocks[0].losses
     block = made_up_block(losses, (32,), (0, 1), datasets=names)
     square = shares(np.random.default_rng(0).normal(0.5, 0.01, (4, 4)))
-    noise = pd.DataFrame(square).assign(
+    noise = square.assign(
         dataset="glyphs_1k", setting="r10~square", batch_size=32, split="test", metric="map",
         loss="sup_ap", sd=0.01, runs=16, mean=0.5,
     )  # fmt: skip

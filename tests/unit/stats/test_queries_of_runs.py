@@ -14,7 +14,7 @@ from tiny_runs import tiny_spec
 
 from benchmark.core.records import QUERIES, RESULT, SPEC, Setting
 from benchmark.core.results import Metrics, QueryScores, write_query_scores
-from benchmark.stats.queries import Draws, drawn_scores
+from benchmark.stats.queries import drawn_queries, drawn_scores
 from benchmark.stats.study_tables import analyse
 from benchmark.study.model import Comparison
 
@@ -64,7 +64,7 @@ def table_of(results):
 
 def analysed(results):
     table = table_of(results)
-    draws = Draws.read(table, results, ["map"])
+    draws = drawn_queries(table, results, ["map"])
     return analyse(table, Comparison("smooth_ap", (), 0.05), ["map"], draws)
 
 
