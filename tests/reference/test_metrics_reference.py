@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from made_up_embeddings import GRADES, judged, made_up, made_up_landmarks, whitening_rows
 
-from benchmark.metrics import expand_queries, landmark_map, learn_whitening, retrieval_metrics
+from benchmark.metrics import expand_queries, landmark_scores, learn_whitening, retrieval_metrics
 
 RECORDED = json.loads((Path(__file__).parent / "authors_metrics.json").read_text(encoding="utf-8"))
 EXACT = 1e-6  # their means are float32
@@ -139,7 +139,7 @@ def _of_rankings(order, labels, asked=None):
 
 def _landmarks(queries, gallery, truth, protocol):
     kept, judgements = judged(truth, protocol)
-    return landmark_map(queries[kept], gallery, judgements)
+    return landmark_scores(queries[kept], gallery, judgements)[0]
 
 
 def _lists(judgements):

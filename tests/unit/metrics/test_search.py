@@ -1,0 +1,248 @@
+"""Neighbours, distractors in blocks, query expansion and whitening, against their definitions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmark.core.errors import DataError
+from benchmark.core.recipe import EvaluationConfig, QueryExpansionConfig
+from benchmark.datasets.base import ImageSet, Judgements, Protocol
+from benchmark.metrics import (
+    expand_queries,
+    landmark_scores,
+    learn_whitening,
+    nearest_neighbours,
+    search,
+)
+from benchmark.training.evaluate import EmbeddedProtocol
+
+
+def unit(rows: np.ndarray) -> np.ndarray:
+    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+
+def skewed(count: int, width: int, seed: int = 0) -> np.ndarray:
+    """Unit rows around a common direction, with axes of very different spread."""
+    rng = np.random.default_rng(seed)
+    spread = 0.7 ** np.arange(width)
+    return unit(
+        rng.standard_normal((count, width))
+        * spread
+        @ np.linalg.qr(rng.standard_normal((width, width)))[0]
+        + 1
+    )
+
+
+def projected_by(whitening, rows: np.ndarray) -> np.ndarray:
+    return (rows - whitening.mean) @ whitening.axes
+
+
+def test_expansion_worked_out_by_hand():
+    query, gallery = np.array([[1.0, 0.0]]), np.array([[0.6, 0.8], [0.0, 1.0], [0.8, -0.6]])
+    # the two nearest have similarity 0.8 and 0.6; squared they weigh 0.64 and 0.36
+    total = np.array([1 + 0.64 * 0.8 + 0.36 * 0.6, -0.64 * 0.6 + 0.36 * 0.8])
+    assert expand_queries(query, gallery, alpha=2, k=2)[0] == pytest.approx(
+        total / np.linalg.norm(total), abs=1e-6
+    )
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    k=st.integers(1, 12),
+    alpha=st.sampled_from([0.0, 0.5, 1.0, 2.0, 3.0]),
+)
+def test_expansion_equals_its_formula(seed, k, alpha):
+    rng = np.random.default_rng(seed)
+    query, gallery = unit(rng.standard_normal((5, 4))), unit(rng.standard_normal((9, 4)))
+    expected = []
+    for row in query:
+        scores = gallery @ row
+        nearest = sorted(range(9), key=lambda item: (-scores[item], item))[:k]
+        total = row + sum(max(scores[item], 0) ** alpha * gallery[item] for item in nearest)
+        expected.append(total / np.linalg.norm(total))
+    assert np.allclose(expand_queries(query, gallery, alpha, k), expected, atol=1e-5)
+
+
+def test_expansion_leaves_the_embeddings_it_was_given_alone():
+    query, gallery = skewed(4, 6), skewed(10, 6, seed=1)
+    before = query.copy(), gallery.copy()
+    expand_queries(query, gallery, 2, 3)
+    assert np.array_equal(query, before[0]) and np.array_equal(gallery, before[1])
+
+
+@pytest.mark.parametrize("dimensions", [1, 5, 12])
+def test_whitened_training_rows_have_identity_covariance(dimensions, monkeypatch):
+    monkeypatch.setattr(search, "ROWS", 37)
+    rows = skewed(400, 12)
+    whitening = learn_whitening(rows, dimensions)
+    projected = projected_by(whitening, rows)
+    assert np.allclose(whitening(rows), unit(projected), atol=1e-5)
+    assert np.allclose(projected.mean(axis=0), 0, atol=1e-5)
+    assert np.allclose(np.cov(projected.T.astype(float)), np.eye(dimensions), atol=1e-4)
+
+
+def test_whitening_equals_an_eigen_decomposition_written_out():
+    train, test = skewed(300, 10), skewed(40, 10, seed=0)
+    mean = train.astype(float).mean(axis=0)
+    # singular values of the centered rows, instead of eigenvalues of their covariance
+    _, singular, axes = np.linalg.svd(train.astype(float) - mean, full_matrices=False)
+    expected = []
+    for axis, size in zip(axes[:6], singular[:6], strict=True):
+        sign = 1 if axis[np.abs(axis).argmax()] > 0 else -1
+        expected.append([sign * (row - mean) @ axis / (size / np.sqrt(299)) for row in test])
+    expected = np.array(expected).T
+    learnt = learn_whitening(train, 6)
+    assert np.allclose(learnt(test), unit(expected), atol=1e-5)
+
+
+def test_whitening_is_the_same_bits_again_and_for_rows_in_any_sign():
+    rows = skewed(200, 8)
+    first, again = learn_whitening(rows, 8), learn_whitening(rows.copy(), 8)
+    assert np.array_equal(first.axes, again.axes) and np.array_equal(first.mean, again.mean)
+    mirrored = learn_whitening(-rows, 8)
+    assert np.allclose(mirrored.axes, first.axes) and np.allclose(mirrored.mean, -first.mean)
+
+
+def test_axes_without_variance_give_zeros_and_a_warning(caplog):
+    rows = skewed(5, 12)
+    projected = projected_by(learn_whitening(rows, 8), rows)
+    assert "vary along 4 of the 8 dimensions" in caplog.text
+    assert np.all(projected[:, 4:] == 0) and np.all(projected[:, :4].std(axis=0) > 0.5)
+
+
+def test_collapsed_rows_stay_finite():
+    assert np.isfinite(learn_whitening(np.ones((6, 4), np.float32) / 2, 3)(skewed(3, 4))).all()
+
+
+def test_rows_that_are_not_finite_give_not_a_number_instead_of_an_error():
+    rows = skewed(20, 4)
+    rows[3, 1] = np.nan
+    assert np.isnan(learn_whitening(rows, 2)(skewed(3, 4))).all()
+
+
+def test_whitening_of_one_row_is_refused():
+    with pytest.raises(DataError, match="two training images or more"):
+        learn_whitening(np.ones((1, 4), np.float32), 2)
+
+
+def expected_neighbours(scores: np.ndarray, wanted: int) -> np.ndarray:
+    return np.lexsort((np.broadcast_to(np.arange(scores.shape[1]), scores.shape), -scores))[
+        :, :wanted
+    ]
+
+
+def random_rows(count: int, seed: int) -> np.ndarray:
+    return unit(np.random.default_rng(seed).standard_normal((count, 8)))
+
+
+def test_neighbours_in_a_gallery_are_the_highest_scores():
+    query, gallery, queries = random_rows(20, 1), random_rows(90, 2), np.array([3, 17, 4])
+    indices, scores = nearest_neighbours(query, queries, 7, gallery)
+    product = query[queries] @ gallery.T
+    assert indices.tolist() == expected_neighbours(product, 7).tolist()
+    assert scores == pytest.approx(np.take_along_axis(product, indices, axis=1), abs=1e-6)
+
+
+def test_without_a_gallery_the_query_is_left_out_by_its_index():
+    query, queries = random_rows(50, 3), np.arange(0, 50, 5)
+    indices, _ = nearest_neighbours(query, queries, 10)
+    product = query[queries] @ query.T
+    product[np.arange(len(queries)), queries] = -np.inf
+    assert indices.tolist() == expected_neighbours(product, 10).tolist()
+
+
+def test_equal_scores_come_in_the_order_of_their_index():
+    query = np.eye(3, dtype=np.float32)[np.array([0, 1] * 40 + [2])]
+    indices, scores = nearest_neighbours(query, np.array([4, 79, 80]), 5)
+    assert indices.tolist() == [[0, 2, 6, 8, 10], [1, 3, 5, 7, 9], [0, 1, 2, 3, 4]]
+    assert scores.tolist() == [[1.0] * 5, [1.0] * 5, [0.0] * 5]
+
+
+def test_a_small_gallery_gives_all_it_has():
+    query = random_rows(4, 5)
+    assert nearest_neighbours(query, np.array([0, 1]), 10)[0].shape == (2, 3)
+    assert nearest_neighbours(query, np.array([], dtype=int), 10)[0].shape == (0, 3)
+    assert nearest_neighbours(query[:1], np.array([0]), 10)[0].shape == (1, 0)
+
+
+QUERIES, ITEMS, OTHERS, WIDTH = 7, 40, 150, 12
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """Return unit rows of queries, gallery and distractors with ties, and judgements."""
+    monkeypatch.setattr(search, "BLOCK", 32)  # five blocks of distractors, the last one smaller
+    rng = np.random.default_rng(5)
+    rows = rng.integers(-2, 3, (QUERIES + ITEMS + OTHERS, WIDTH)).astype(np.float32)
+    rows[QUERIES + ITEMS : QUERIES + ITEMS + 20] = rows[QUERIES : QUERIES + 20]  # exact doubles
+    orders = [rng.permutation(ITEMS) for _ in range(QUERIES)]
+    judgements = Judgements(tuple(o[:5] for o in orders), tuple(o[5:9] for o in orders))
+    return np.split(unit(rows), [QUERIES, QUERIES + ITEMS]), judgements
+
+
+def landmark_map(*sets) -> float:
+    return landmark_scores(*sets)[0]
+
+
+def protocol_of(judgements) -> Protocol:
+    def images(count):
+        pixels = np.zeros((count, 8, 8, 1), np.uint8)
+        return ImageSet(np.arange(count), list(map(str, range(count))), pixels=pixels)
+
+    return Protocol(images(QUERIES), images(ITEMS), judgements, (), images(OTHERS))
+
+
+def test_map_is_that_of_one_gallery_with_the_distractors_behind(made):
+    (query, gallery, others), judgements = made
+    whole = landmark_map(query, np.concatenate([gallery, others]), judgements)
+    # ranks are equal, so that only the order of the sum could differ
+    assert landmark_map(query, gallery, judgements, others) == pytest.approx(whole, abs=1e-12)
+    assert whole < landmark_map(query, gallery, judgements)
+
+
+def test_expanded_queries_take_neighbours_among_the_distractors(made):
+    (query, gallery, others), _ = made
+    whole = expand_queries(query, np.concatenate([gallery, others]), 2.0, 10)
+    parts = expand_queries(query, gallery, 2.0, 10, others)
+    # products of matrices of other shapes differ in the last bits
+    np.testing.assert_allclose(parts, whole, atol=1e-6)
+    assert np.abs(parts - expand_queries(query, gallery, 2.0, 10)).max() > 0.01
+
+
+def test_neighbours_of_blocks_are_those_of_one_gallery(made):
+    (query, gallery, others), _ = made
+    whole = nearest_neighbours(query, np.arange(QUERIES), 9, np.concatenate([gallery, others]))
+    parts = search.nearest_in_blocks(query, np.arange(QUERIES), 9, (gallery, others))
+    np.testing.assert_array_equal(parts[0], whole[0])
+    np.testing.assert_allclose(parts[1], whole[1], atol=1e-6)
+
+
+def test_a_protocol_measures_shows_and_ranks_with_its_distractors(made):
+    (query, gallery, others), judgements = made
+    protocol = protocol_of(judgements)
+    item = EmbeddedProtocol(protocol, query, gallery, others)
+    config = EvaluationConfig(query_expansion=QueryExpansionConfig(alpha=2.0, k=10))
+    scores = item.measure("hard", config).scores
+    assert scores["hard"]["map"] == landmark_map(query, gallery, judgements, others)
+    assert set(scores) == {"hard", "hard+aqe"}
+    every = np.arange(QUERIES)
+    items, _, matches = item.nearest(every, 8)
+    assert (items >= ITEMS).any() and not matches[items >= ITEMS].any()
+    joined = np.concatenate([gallery, others])
+    whole = EmbeddedProtocol(Protocol(protocol.query, None, judgements), query, joined)
+    for ranks, expected in zip(
+        item.positive_ranks(every), whole.positive_ranks(every), strict=True
+    ):
+        assert ranks.tolist() == expected.tolist()
+
+
+def test_distractors_that_are_not_finite_are_noticed(made):
+    (query, gallery, others), judgements = made
+    others[70, 3] = np.nan
+    assert not EmbeddedProtocol(protocol_of(judgements), query, gallery, others).finite
+    with pytest.raises(DataError, match="not finite"):
+        landmark_map(query, gallery, judgements, others)
