@@ -100,7 +100,7 @@ def with_query_intervals(
     empty where some run did not keep its queries' scores.
     """
 
-    def interval(row: Mapping[str, Any]) -> tuple[float, ...]:
+    def interval(row: Mapping[Any, Any]) -> tuple[float, ...]:
         sides, unknown = [], (np.nan,) * 4
         for loss in (row[side] for side in ("loss", "against") if side in row):
             cell = [loss if name == "loss" else row[name] for name in CELL]

@@ -6,6 +6,7 @@ batch_size, split, metric. docs/background/statistics.md has the files and colum
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -250,6 +251,7 @@ def noise_shares(table: RunTable, metrics: Sequence[str], alpha: float = 0.05) -
     """Return the shares of the sources for each whole square of a study (``NOISE_COLUMNS``)."""
     scores = table.test_scores("last", metrics).merge(square_runs(table), on="run_id")
     group, parts = [*GROUP, "loss"], [pd.DataFrame()]
+    cell: Any
     for cell, part in scores.groupby(group):
         square = part.pivot(index=SEEDS[0], columns=SEEDS[1], values="value")
         size, runs = len(square), square.to_numpy(float)

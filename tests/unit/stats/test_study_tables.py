@@ -1,0 +1,325 @@
+"""All statistics of a made-up study: tests and their families, gains, divergence, costs, noise."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from made_up_results import long_table, made_up_runs, made_up_study, run_table, without_number
+from scipy import stats
+from statsmodels.stats.proportion import proportion_confint
+
+from benchmark.core.files import write_csv
+from benchmark.runs.run_table import RunTable
+from benchmark.stats.intervals import diverges, p_more_divergence
+from benchmark.stats.study_tables import (
+    INTERACTION,
+    SOURCES,
+    analyse,
+    best_epochs,
+    costs,
+    differences_by_seed,
+    divergence_rates,
+    learning_curves,
+    noise_shares,
+    shares,
+)
+from benchmark.study.model import Comparison, square_seeds
+
+COMPARISON = Comparison("smooth_ap", ("smooth_ap", "sup_ap", "roadmap"), 0.05)
+METRICS = ["recall_at_1", "map_at_r"]
+HERE = "batch_size == 32 and metric == 'map_at_r'"
+
+
+@pytest.fixture
+def runs():
+    return long_table(
+        {"smooth_ap": 0.50, "sup_ap": 0.52, "roadmap": 0.53, "fast_ap": 0.50}, batch_sizes=(32, 128)
+    )
+
+
+@pytest.fixture
+def found(runs):
+    return analyse(run_table(runs), COMPARISON, METRICS)
+
+
+def test_summary_has_mean_and_spread_of_each_cell_under_both_selections(runs, found):
+    query = f"loss == 'sup_ap' and {HERE} and selection == 'last'"
+    mine, row = runs.query(query)["value"], found["summary"].query(query).iloc[0]
+    assert len(found["summary"]) == 4 * 2 * 2 * 2
+    assert row[["n", "mean", "sd"]].tolist() == pytest.approx([5, mine.mean(), mine.std()])
+
+
+def test_every_pair_is_tested_once_and_a_family_is_one_dataset_and_metric(found):
+    table = found["paired"]
+    counts = table.groupby(["batch_size", "metric", "kind"]).size().unstack()
+    assert (counts["baseline"] == 3).all() and (counts["pairs"] == 6).all()
+    assert not (table["loss"] == table["against"]).any()
+    family = table[(table["kind"] == "baseline") & (table["metric"] == "map_at_r")]
+    assert set(family["family_size"]) == {6}  # three losses at two batch sizes
+    assert family["family"].unique().tolist() == ["baseline: glyphs test map_at_r"]
+    assert family["p_holm"].min() == pytest.approx(min(6 * family["p"].min(), 1))
+
+
+def test_ablation_steps_follow_the_order_and_end_with_the_total(found):
+    steps = found["ablation"].query(HERE)[["step", "loss", "against"]].to_numpy().tolist()
+    first, second = ["1", "sup_ap", "smooth_ap"], ["2", "roadmap", "sup_ap"]
+    assert steps == [first, second, ["total", "roadmap", "smooth_ap"]]
+
+
+def test_gain_is_relative_to_the_step_before_calibration(runs, found):
+    row = found["gain"].query(HERE).iloc[0]
+    kept = runs.query(f"{HERE} and selection == 'last'")
+    a, b = (kept[kept["loss"] == name]["value"].to_numpy() for name in ("roadmap", "sup_ap"))
+    gains = 100 * (a - b) / b
+    low, high = stats.t.interval(0.95, 4, loc=gains.mean(), scale=stats.sem(gains))
+    expected = [gains.mean(), low, high, 100 * (a.mean() / b.mean() - 1)]
+    columns = ["gain", "ci_low", "ci_high", "gain_of_means"]
+    assert row[columns].tolist() == pytest.approx(expected)
+
+
+def test_diverged_and_missing_runs_are_counted_and_left_out_of_every_number(runs):
+    runs = without_number(runs, "loss == 'roadmap' and batch_size == 32 and seed == 0", "diverged")
+    runs = without_number(runs, "loss == 'roadmap' and batch_size == 32 and seed == 1", "missing")
+    found = analyse(run_table(runs), COMPARISON, METRICS)
+    where = "loss == 'roadmap' and batch_size == 32"
+    row = found["summary"].query(where).iloc[0]
+    assert (row["n"], row["n_diverged"], row["n_absent"]) == (3, 1, 1)
+    test = found["paired"].query(f"kind == 'baseline' and {where}").iloc[0]
+    assert test["n"] == 3 and test["note"] == "3 common seeds of 3 and 5"
+
+
+def test_one_seed_gives_differences_and_no_test():
+    runs = long_table({"smooth_ap": 0.5, "sup_ap": 0.6}, seeds=1)
+    found = analyse(run_table(runs), COMPARISON, METRICS)["paired"]
+    assert found["difference"].notna().all() and found["p_holm"].isna().all()
+    assert not found["significant"].any()
+
+
+def test_an_unknown_baseline_leaves_the_pairs(runs):
+    kinds = analyse(run_table(runs), Comparison("margin", (), 0.05), METRICS)
+    assert set(kinds["paired"]["kind"]) == {"pairs"}
+    assert kinds["ablation"].empty and kinds["gain"].empty and "p_holm" in kinds["ablation"]
+
+
+def test_a_table_without_finished_runs_gives_empty_tables_with_their_columns(runs):
+    runs = without_number(runs, "seed >= 0", "missing")
+    found = analyse(run_table(runs), COMPARISON, METRICS)
+    assert all(table.empty and len(table.columns) >= 8 for table in found.values())
+
+
+def test_written_files_are_equal_for_equal_tables_and_read_back(runs, tmp_path):
+    run_table(runs).write(tmp_path)
+    shuffled = run_table(runs.sample(frac=1, random_state=1))
+    files = []
+    for name, table in (("a", RunTable.read(tmp_path)), ("b", shuffled)):
+        for file, rows in analyse(table, COMPARISON, METRICS).items():
+            write_csv(tmp_path / name / f"{file}.csv", rows)
+        files.append({path.name: path.read_bytes() for path in (tmp_path / name).iterdir()})
+    assert files[0] == files[1] and len(files[0]) == 13
+
+
+CELL = "loss == 'sup_ap' and batch_size == 32"
+
+
+@pytest.fixture
+def with_costs():
+    return made_up_runs(made_up_study(), bad={("sup_ap", 32, 4): "diverged"})
+
+
+def test_curves_are_the_mean_of_each_epoch_of_the_first_metric(with_costs):
+    curves = learning_curves(run_table(with_costs), ["map_at_r", "recall_at_1"])
+    assert set(curves["metric"]) == {"map_at_r"}
+    mine = with_costs.query(
+        f"{CELL} and metric == 'map_at_r' and selection == 'curve' and epoch == 3"
+    )
+    row = curves.query(f"{CELL} and epoch == 3").iloc[0]
+    expected = [4, mine["value"].mean(), mine["value"].std()]
+    assert row[["n", "mean", "sd"]].tolist() == pytest.approx(expected)
+
+
+def test_the_first_metric_with_values_is_the_one_of_the_curves(with_costs):
+    assert set(learning_curves(run_table(with_costs), ["recall_at_7", "map"])["metric"]) == {"map"}
+
+
+def test_best_epochs_compare_the_selections_run_by_run(with_costs):
+    row = (
+        best_epochs(run_table(with_costs), METRICS)
+        .query(f"{CELL} and metric == 'map_at_r'")
+        .iloc[0]
+    )
+    mine = with_costs.query(f"{CELL} and metric == 'map_at_r'").pivot_table(
+        index="seed", columns="selection", values="value", aggfunc="last"
+    )
+    assert row["n"] == 4
+    assert row["difference"] == pytest.approx((mine["best"] - mine["last"]).mean())
+    assert row["difference"] >= 0
+
+
+def test_differences_need_the_same_seed_of_the_baseline(with_costs):
+    headline = run_table(with_costs).test_scores("last", METRICS)
+    table = differences_by_seed(headline, "smooth_ap")
+    row = table.query(f"{CELL} and metric == 'map_at_r'")
+    assert row["seed"].tolist() == [0, 1, 2, 3]
+    assert (row["difference"] == row["value"] - row["value_against"]).all()
+    assert "smooth_ap" not in set(table["loss"]) and set(table["against"]) == {"smooth_ap"}
+    assert differences_by_seed(headline, None).empty
+
+
+def test_the_share_of_the_loss_is_its_time_over_that_of_a_step(with_costs):
+    row = costs(run_table(with_costs)).query(CELL).iloc[0]
+    step_ms = 1000 * 32 / row["images_per_second"]
+    assert row["loss_share"] == pytest.approx(row["loss_ms"] / step_ms)
+    assert row["loss_ms_minimum"] < row["loss_ms"] < row["loss_ms_maximum"]
+    assert row["n"] == 4 and pd.isna(row["peak_gpu_mb"]) and row["peak_rss_mb"] == 610
+
+
+def test_a_network_that_is_not_trained_has_no_cost_of_training(with_costs):
+    speed = (with_costs["loss"] == "roadmap") & (with_costs["metric"] == "images_per_second")
+    with_costs.loc[speed, "value"] = 0.0
+    assert "roadmap" not in set(costs(run_table(with_costs))["loss"])
+
+
+def test_tables_of_a_study_without_results_are_empty(with_costs):
+    nothing = run_table(with_costs[with_costs["status"] != "ok"])
+    assert learning_curves(nothing, METRICS).empty and best_epochs(nothing, METRICS).empty
+    assert costs(nothing).empty
+
+
+OF_TWO = Comparison("base", ("base", "good"), 0.05)
+
+
+def _analysed(query: str) -> dict[str, pd.DataFrame]:
+    runs = long_table({"base": 0.5, "good": 0.7}, metrics=("recall_at_1",))
+    return analyse(run_table(without_number(runs, query, "diverged")), OF_TWO, ["recall_at_1"])
+
+
+@pytest.mark.parametrize("seeds", ["seed < 3", "seed < 5"], ids=["three of five", "all"])
+def test_the_better_score_of_a_loss_that_diverges_wins_nothing(seeds):
+    found = _analysed(f"loss == 'good' and {seeds}")
+    for name in ("paired", "ablation"):
+        for row in found[name].itertuples():
+            assert row.lost == "good" and not row.significant
+
+
+def test_one_diverged_run_of_five_decides_nothing_by_itself():
+    row = next(_analysed("loss == 'good' and seed == 0")["paired"].itertuples())
+    assert row.lost == "" and row.significant and row.n == 4
+
+
+def test_two_losses_that_both_diverge_are_told_apart_by_nothing():
+    assert set(_analysed("seed < 3")["paired"]["lost"]) == {""}
+
+
+def test_missing_and_failed_runs_have_not_ended():
+    runs = long_table({"base": 0.5, "good": 0.7}, metrics=("recall_at_1",))
+    runs = without_number(runs, "loss == 'good' and seed < 3", "failed")
+    found = analyse(run_table(runs), OF_TWO, ["recall_at_1"])["divergence"].set_index("loss")
+    assert found["n_ended"].to_dict() == {"base": 5, "good": 2}
+    assert np.array_equal(found["n_diverged"], [0, 0])
+
+
+def test_the_interval_is_that_of_clopper_and_pearson():
+    study = made_up_study(losses=("smooth_ap",), batch_sizes=(32,))
+    bad = {("smooth_ap", 32, seed): "diverged" for seed in (0, 3)}
+    (found,) = divergence_rates(run_table(made_up_runs(study, bad=bad))).itertuples()
+    assert (found.low, found.high) == pytest.approx(proportion_confint(2, 5, method="beta"))
+    assert (found.n_diverged, found.n_ended, found.rate, found.diverges) == (2, 5, 0.4, False)
+
+
+@pytest.mark.parametrize(
+    "diverged, runs, shown",
+    [(1, 1, False), (1, 2, False), (2, 2, True), (1, 3, False), (2, 3, True), (2, 5, False),
+     (3, 5, True), (4, 5, True), (0, 5, False), (0, 0, False)],
+)  # fmt: skip
+def test_few_runs_show_divergence_only_when_most_of_them_diverge(diverged, runs, shown):
+    assert diverges(diverged, runs) is shown
+
+
+def test_four_of_five_against_none_of_five_is_more_divergence():
+    assert p_more_divergence((4, 5), (0, 5)) == pytest.approx(5 / 210)  # hypergeometric tail
+    assert p_more_divergence((1, 2), (0, 2)) == pytest.approx(0.5)
+
+
+SIZE = 6
+
+
+def _square(weights, order, augmentation, rest, rng):
+    index = np.add.outer(np.arange(SIZE), np.arange(SIZE)) % SIZE
+    return (
+        weights * rng.standard_normal(SIZE)[:, None]
+        + order * rng.standard_normal(SIZE)[None]
+        + augmentation * rng.standard_normal(SIZE)[index]
+        + rest * rng.standard_normal((SIZE, SIZE))
+    )
+
+
+def test_every_pair_of_sources_meets_once():
+    runs = [dataclasses.asdict(square_seeds(number, SIZE)) for number in range(SIZE**2)]
+    for one, other in itertools.combinations(("weights", "order", "augmentation"), 2):
+        assert len({(run[one], run[other]) for run in runs}) == SIZE * SIZE
+
+
+@pytest.mark.parametrize("source", [0, 1, 2])
+def test_a_single_source_has_the_whole_share(source):
+    effects = [0.0] * 4
+    effects[source] = 1.0
+    found = shares(_square(*effects, np.random.default_rng(0)))
+    assert found["share"][source] == pytest.approx(1.0)
+
+
+def test_shares_sum_to_one_and_lie_in_their_intervals():
+    found = shares(_square(1.0, 0.5, 0.2, 0.5, np.random.default_rng(3)))
+    assert found["share"].sum() == pytest.approx(1.0)
+    assert found["source"].tolist() == [*SOURCES, INTERACTION]
+    ends = found[["low", "share", "high"]].to_numpy()
+    assert (np.diff(ends) >= 0).all() and ends.min() >= 0 and ends.max() <= 1
+
+
+def test_intervals_cover_the_true_shares():
+    true = np.array([1.0, 0.25, 0.04, 0.25]) / 1.54
+    rng = np.random.default_rng(0)
+    squares = (shares(_square(1.0, 0.5, 0.2, 0.5, rng)) for _ in range(300))
+    covered = [(found["low"] <= true) & (true <= found["high"]) for found in squares]
+    assert (np.mean(covered, axis=0) > 0.9).all()  # 95% in theory, Monte Carlo error 1.3 points
+
+
+def test_equal_runs_have_no_share_at_all():
+    assert shares(np.full((4, 4), 0.7))["share"].tolist() == [0.0] * 4
+
+
+@pytest.fixture
+def squares():
+    """A square of 4 x 4 runs whose scores depend on the initial weights and on nothing else."""
+    table = run_table(long_table({"base": 0.5, "good": 0.6}, seeds=16, metrics=("map",)))
+    runs, scores = table.runs.copy(), table.scores.copy()
+    seeds = [dataclasses.asdict(square_seeds(int(seed), 4)) for seed in runs["seed"]]
+    for role in seeds[0]:
+        runs[f"recipe.seeds.{role}"] = [each[role] for each in seeds]
+    weights = dict(zip(runs["run_id"], runs["recipe.seeds.weights"], strict=True))
+    scores["value"] = 0.5 + 0.01 * scores["run_id"].map(weights)
+    return RunTable(runs, scores)
+
+
+def test_a_study_with_a_square_has_the_shares_of_each_loss(squares):
+    found = noise_shares(squares, ["map"]).set_index(["loss", "source"])
+    assert len(found) == 8
+    assert found.loc[("good", "initial weights"), "share"] == pytest.approx(1.0)
+    assert found.loc[("good", "initial weights"), "sd"] == pytest.approx(0.01 * np.sqrt(5 / 3))
+    assert set(found["runs"]) == {16}
+
+
+def test_a_square_with_a_missing_run_has_no_shares(squares):
+    lost = squares.runs["run_id"].iloc[0]
+    table = RunTable(squares.runs, squares.scores[squares.scores["run_id"] != lost])
+    assert set(noise_shares(table, ["map"])["loss"]) == {"good"}
+
+
+def test_runs_of_a_square_are_no_independent_seeds(squares):
+    """They share seeds, so that the usual intervals and tests would claim too much."""
+    found = analyse(squares, Comparison("base", (), 0.05), ["map"])
+    assert found["summary"]["ci_low"].isna().all() and found["summary"]["mean"].notna().all()
+    assert found["paired"].empty
