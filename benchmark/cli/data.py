@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import re
-import sys
 import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
@@ -46,14 +45,15 @@ def list_datasets() -> None:
         loader = entry.target
         words = (loader.__doc__ or "").partition("\n")[0]
         lines = [f"{entry.name}  {entry.display}. {words}".rstrip()]
-        for split, counts in loader.expected.items():
-            lines.append(f"{split}: " + ", ".join(f"{n:,} {kind}" for kind, n in counts.items()))
         if loader.archives:
+            for split, counts in loader.expected.items():
+                kinds = ", ".join(f"{number:,} {kind}" for kind, number in counts.items())
+                lines.append(f"{split}: {kinds}")
             lines.append("files, all needed: " + ", ".join(each.file for each in loader.archives))
             if loader.other_archives:
                 lines.append("or: " + ", ".join(each.file for each in loader.other_archives))
-            pages = f"{sys.modules[loader.__module__].__doc__} {loader.__doc__}"
-            lines.append("from: " + " and ".join(re.findall(r"https?://[^\s,;)]+[^\s,;).]", pages)))
+            pages = re.findall(r"https?://[^\s,;)]+[^\s,;).]", loader.__doc__ or "")
+            lines.append(f"from: {' and '.join(pages)}")
         elif "root" in {field.name for field in dataclasses.fields(loader.Config)}:
             lines.append("files: your own, below --root")
         else:

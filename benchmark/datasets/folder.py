@@ -96,9 +96,47 @@ class Folder(DatasetLoader):
         return dataset
 
     def _read_folders(self, findings: Findings) -> pd.DataFrame:
-        """Return the images of the class folders, without roles."""
-        images = class_images(findings, self.config.categories)
-        category = [path.parts[0] if self.config.categories else "" for path in images]
+        """Return the images below the root, sorted, without roles.
+
+        They are class/image, or category/class/image. Everything that would otherwise be left out
+        goes into the findings: images at another depth, files with other suffixes, folders without
+        files, names that are not text. Links to folders are followed.
+        """
+        categories = self.config.categories
+        shape = "category/class/image" if categories else "class/image"
+        images, others, empty, unreadable = [], [], [], []
+        for path, is_file in _entries(findings):
+            if not is_text(path.as_posix()):
+                unreadable.append(path.as_posix())
+            elif not is_file:
+                empty.append(path.as_posix())
+            elif path.suffix.lower() in IMAGE_SUFFIXES:
+                images.append(path)
+            else:
+                others.append(path.as_posix())
+        images.sort()
+        suffixes = ", ".join(sorted(IMAGE_SUFFIXES))
+        if not (images or others or empty or unreadable or findings.problems):
+            findings.problems.append(
+                f"no images; expected {shape} with suffixes {suffixes}: one folder for each class, "
+                "with its images in it"
+            )
+        depth, depths = shape.count("/") + 1, {len(path.parts) for path in images}
+        advice = f"move each to {shape}"
+        if depths == {1}:
+            advice = (
+                f"give each class a folder of its own and {advice}, or name each image's class in "
+                "a split_csv"
+            )
+        elif depths == {2} or depths == {3}:
+            advice += f", or set categories: {'false' if categories else 'true'}"
+        wrong = [path.as_posix() for path in images if len(path.parts) != depth]
+        findings.add_all("images at another depth", wrong, advice)
+        advice = f"convert images to one of {suffixes}, move other files out of the root"
+        findings.add_all("files with other suffixes", others, f"expected {shape}: {advice}")
+        findings.add_all("empty folders", empty, "add their images, or remove them")
+        findings.add_all("names that are not UTF-8 text", unreadable, "rename them")
+        category = [path.parts[0] if categories else "" for path in images]
         labels = [path.parent.as_posix() for path in images]
         return index_rows([path.as_posix() for path in images], labels, category, "")
 
@@ -146,71 +184,26 @@ class Folder(DatasetLoader):
         return index_rows(paths, rows["label"], rows["category"], rows["split"])
 
 
-def class_images(findings: Findings, categories: bool) -> list[Path]:
-    """Return the images below the root, relative to it and sorted.
+def _entries(findings: Findings) -> Iterator[tuple[Path, bool]]:
+    """Yield (path below the root, True) for each file, (path, False) for each empty folder."""
 
-    They are class/image, or category/class/image. Everything that would otherwise be left out goes
-    into the findings: images at another depth, files with other suffixes, folders without files,
-    names that are not text. Links to folders are followed.
-    """
-    shape = "category/class/image" if categories else "class/image"
-    images, others, empty, unreadable = [], [], [], []
+    def unreadable(error: OSError) -> None:
+        findings.fail(f"cannot read {error.filename}: {error.strerror}")
+
     root = findings.root
-    for path, is_file in _entries(findings, root, (root.resolve(), *root.resolve().parents)):
-        if not is_text(path.as_posix()):
-            unreadable.append(path.as_posix())
-        elif not is_file:
-            empty.append(path.as_posix())
-        elif path.suffix.lower() in IMAGE_SUFFIXES:
-            images.append(path)
-        else:
-            others.append(path.as_posix())
-    suffixes = ", ".join(sorted(IMAGE_SUFFIXES))
-    if not (images or others or empty or unreadable or findings.problems):
-        findings.problems.append(
-            f"no images; expected {shape} with suffixes {suffixes}: one folder for each class, "
-            "with its images in it"
-        )
-    depth, depths = shape.count("/") + 1, {len(path.parts) for path in images}
-    advice = f"move each to {shape}"
-    if depths == {1}:
-        advice = (
-            f"give each class a folder of its own and {advice}, or name each image's class in a "
-            "split_csv"
-        )
-    elif depths == {2} or depths == {3}:
-        advice += f", or set categories: {'false' if depth == 3 else 'true'}"
-    wrong = [path.as_posix() for path in images if len(path.parts) != depth]
-    findings.add_all("images at another depth", wrong, advice)
-    findings.add_all(
-        "files with other suffixes",
-        others,
-        f"expected {shape}: convert images to one of {suffixes}, move other files out of the root",
-    )
-    findings.add_all("empty folders", empty, "add their images, or remove them")
-    findings.add_all("names that are not UTF-8 text", unreadable, "rename them")
-    return sorted(images)
-
-
-def _entries(
-    findings: Findings, folder: Path, above: tuple[Path, ...]
-) -> Iterator[tuple[Path, bool]]:
-    """Yield (path below the root, True) for each file, (path, False) for each empty folder.
-
-    ``above``: this folder and those that it lies in, without links.
-    """
-    with os.scandir(folder) as listing:  # tells files from folders without asking for each
-        entries = sorted(
-            (each.name, each.is_dir()) for each in listing if not is_ignored(each.name)
-        )
-    if not entries and folder != findings.root:
-        yield folder.relative_to(findings.root), False
-    for name, is_folder in entries:
-        path = folder / name
-        if not is_folder:
-            yield path.relative_to(findings.root), True
-        elif (real := path.resolve()) in above:
-            words = f"{path} is a link to a folder that contains it; remove the link"
-            findings.problems.append(words)
-        else:
-            yield from _entries(findings, path, (*above, real))
+    above = {root: {root.resolve(), *root.resolve().parents}}  # of a folder and its links
+    for place, folders, files in os.walk(root, onerror=unreadable, followlinks=True):
+        folder = Path(place)
+        folders[:] = sorted(name for name in folders if not is_ignored(name))
+        files = sorted(name for name in files if not is_ignored(name))
+        if not folders and not files and folder != root:
+            yield folder.relative_to(root), False
+        for name in files:
+            yield (folder / name).relative_to(root), True
+        for name in list(folders):
+            path, real = folder / name, (folder / name).resolve()
+            above[path] = above[folder] | {real}
+            if real in above[folder]:
+                words = f"{path} is a link to a folder that contains it; remove the link"
+                findings.problems.append(words)
+                folders.remove(name)

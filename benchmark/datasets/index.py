@@ -23,9 +23,10 @@ from PIL import Image
 from benchmark.core.errors import DataError
 from benchmark.core.options import option
 from benchmark.core.paths import is_text, leaves_root
-from benchmark.datasets import DATASETS
+from benchmark.datasets import loader_of
 from benchmark.datasets.base import (
     Archive,
+    Counts,
     Dataset,
     DatasetLoader,
     Findings,
@@ -99,7 +100,8 @@ class IndexedLoader(DatasetLoader):
 
         Counts are not compared with the published ones.
         """
-        findings, packed = Findings(self.name, Path(self.config.root)), self._packed_side
+        findings = Findings(self.name, Path(self.config.root))
+        packed = getattr(self.config, "packed", None)
         check_root(findings, self.layout(findings.root), images=packed is None)
         table = self.read(findings)[[*COLUMNS, *self.further]]
         check_uses(findings, table, self.roles, self.unique)
@@ -108,10 +110,9 @@ class IndexedLoader(DatasetLoader):
         findings.add_all("paths that leave the root", outside, "get the lists again")
         if packed is None and not outside:
             # each folder is listed once: on a network, asking for 460,000 files takes minutes
-            names: dict[str, set[str]] = {}
-            for folder in {path.rpartition("/")[0] for path in paths}:
-                there = findings.root / folder
-                names[folder] = set(os.listdir(there)) if there.is_dir() else set()
+            folders = {path.rpartition("/")[0] for path in paths}
+            there = {at: findings.root / at for at in folders}
+            names = {at: {*os.listdir(path)} if path.is_dir() else () for at, path in there.items()}
             parts = ((path, *path.rpartition("/")) for path in paths)
             missing = [path for path, folder, _, name in parts if name not in names[folder]]
             advice = "unpack the archive again"
@@ -159,7 +160,7 @@ class IndexedLoader(DatasetLoader):
     @cached_property
     def packed(self) -> PackedImages | None:
         """The packed copy that images are read from; None where the files are."""
-        side = self._packed_side
+        side = getattr(self.config, "packed", None)
         return None if side is None else PackedImages(Path(self.config.root), side)
 
     def opener(self, rows: pd.DataFrame) -> Callable[[int], Image.Image]:
@@ -191,32 +192,37 @@ class IndexedLoader(DatasetLoader):
 
     def beside(
         self, names: Iterable[str], parent: str | None = None, **options: Any
-    ) -> "dict[str, IndexedLoader]":
+    ) -> dict[str, DatasetLoader]:
         """Return the loaders of further sets, in folders of ``parent`` or beside the root."""
         folder = Path(self.config.root).resolve().parent if parent is None else Path(parent)
-        options |= {"allow_counts": self.config.allow_counts}
-        targets = {name: DATASETS[name].target for name in names}
-        return {
-            name: target(target.Config(root=str(folder / name), **options))
-            for name, target in targets.items()
-        }
+        options["allow_counts"] = self.config.allow_counts
+        return {name: loader_of(name, {"root": str(folder / name), **options}) for name in names}
 
-    @property
-    def _packed_side(self) -> int | None:
-        return getattr(self.config, "packed", None)
+    def others(self) -> dict[str, DatasetLoader]:
+        """Return the loaders of the sets that the evaluation needs beside this one, by name."""
+        return {}
 
+    def expected_counts(self) -> Counts:
+        """Return the published counts of this set and the others."""
+        expected = dict(self.expected)
+        for name, loader in self.others().items():
+            for part, kinds in loader.expected.items():
+                expected[part if part == name else f"{name} {part}"] = kinds
+        return expected
 
-def load_all(loads: Iterable[Callable[[], Dataset]], problems: Sequence[str] = ()) -> list[Dataset]:
-    """Return what each gives; raise one DataError with ``problems`` and all of theirs."""
-    loaded, found = [], list(problems)
-    for load in loads:
-        try:
-            loaded.append(load())
-        except DataError as error:
-            found.append(str(error))
-    if found:
-        raise DataError("\n".join(found))
-    return loaded
+    def load_with_others(self) -> tuple[Dataset, dict[str, Dataset]]:
+        """Return this set, its fingerprint that of all, and the others; raise all their errors."""
+        loaded, found, others = [], [], self.others()
+        for load in [lambda: IndexedLoader.load(self), *(one.load for one in others.values())]:
+            try:
+                loaded.append(load())
+            except DataError as error:
+                found.append(str(error))
+        if found:
+            raise DataError("\n".join(found))
+        fingerprint = fingerprint_of(*(one.fingerprint for one in loaded))
+        own = replace(loaded[0], fingerprint=fingerprint, images_fingerprint=fingerprint)
+        return own, dict(zip(others, loaded[1:], strict=True))
 
 
 def index_rows(
@@ -244,8 +250,7 @@ def check_root(findings: Findings, archives: Sequence[Archive], *, images: bool)
         if images or not path.endswith("/")
     }
     whole = Archive("", tuple(needed))
-    missing = whole.missing(root)
-    if not missing:
+    if not (missing := whole.missing(root)):
         return
     below = sorted(path for path in root.iterdir() if path.is_dir()) if root.is_dir() else []
     for folder in (*below, Path(os.path.abspath(root)).parent):

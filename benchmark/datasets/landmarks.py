@@ -12,10 +12,9 @@ Queries are cropped to the landmark; those without relevant images are left out 
 images of a training set train, and the revisited sets that ``landmarks`` names are searched.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
@@ -25,8 +24,8 @@ from benchmark.core.paths import leaves_root
 from benchmark.datasets import DATASETS
 from benchmark.datasets.base import (
     Archive,
-    Counts,
     Dataset,
+    DatasetLoader,
     Findings,
     ImageSet,
     Judgements,
@@ -39,13 +38,12 @@ from benchmark.datasets.index import (
     RootConfig,
     image_sets,
     index_rows,
-    load_all,
 )
 from benchmark.datasets.io.images import Opener
-from benchmark.datasets.io.lists import read_rows
-from benchmark.datasets.io.matlab_and_pickle import (
+from benchmark.datasets.io.lists import (
     read_matlab,
     read_plain_pickle,
+    read_rows,
     texts,
     whole_numbers,
 )
@@ -56,35 +54,10 @@ LEVELS = {  # protocol -> grades that are relevant, grades that are ignored
     "hard": (("hard",), ("junk", "easy")),
 }
 GRADES = ("easy", "hard", "junk")
-KEYS = ("imlist", "qimlist", "gnd")
-LandmarkSet = Literal["roxford5k", "rparis6k", "roxford_1m", "rparis_1m"]
 BASES = {"roxford_1m": "roxford5k", "rparis_1m": "rparis6k"}  # set with distractors -> set
-DISTRACTORS = "revisitop1m"
-DISTRACTOR_LIST = "revisitop1m.txt"
+DISTRACTORS, DISTRACTOR_LIST = "revisitop1m", "revisitop1m.txt"
 CLUSTERS = "retrieval-SfM-120k-imagenames-clusterids.mat"
 ANNOTATIONS = "annotations/annotation_clean_train.txt"
-
-
-@dataclass(frozen=True)
-class Truth:
-    """The queries of a landmark set and the grades of its gallery.
-
-    gallery  names of the images that are searched (G)
-    queries  names of the query images (Q)
-    boxes    float64 (Q, 4): left, top, right, bottom of the landmark in each query, in pixels
-    graded   per query: grade -> int64 indices into the gallery
-    """
-
-    gallery: tuple[str, ...]
-    queries: tuple[str, ...]
-    boxes: np.ndarray
-    graded: tuple[dict[str, np.ndarray], ...]
-
-    def indices(self, grades: Sequence[str]) -> list[np.ndarray]:
-        """Return, for each query, the gallery indices of these grades, ascending."""
-        return [
-            np.sort(np.concatenate([entry[grade] for grade in grades])) for entry in self.graded
-        ]
 
 
 class RevisitedLoader(IndexedLoader):
@@ -92,55 +65,94 @@ class RevisitedLoader(IndexedLoader):
 
     Protocols are named ``<name>_easy``, ``<name>_medium`` and ``<name>_hard``. Each image's label
     is its name: only the judgements say what is relevant.
+
+    boxes    float64 (Q, 4): left, top, right, bottom of the landmark in each query, in pixels
+    graded   per query: grade -> int64 indices into the gallery
     """
 
     Config = RootConfig
     metrics = ("map",)
     trains = False
     roles = ("query", "gallery")
-    truth: Truth
+    boxes: np.ndarray
+    graded: list[dict[str, np.ndarray]]
 
     def read(self, findings: Findings) -> pd.DataFrame:
         """Return the queries and the gallery, in the order of the ground truth."""
-        self.truth = truth = read_truth(findings, f"gnd_{self.name}.pkl")
+        file, again = f"gnd_{self.name}.pkl", "get the ground truth again"
+        with findings.reading(file):
+            content = read_plain_pickle(findings.root / file)
+            gallery, queries, entries = (list(content[key]) for key in ("imlist", "qimlist", "gnd"))
+        for key, names in (("imlist", gallery), ("qimlist", queries)):
+            wrong = [repr(n)[:80] for n in names if not isinstance(n, str) or leaves_root(n)]
+            advice = "each must be the name of an image below jpg/"
+            findings.add_all(f"wrong names in {file}: {key}", wrong, advice)
+        if len(entries) != len(queries):
+            words = f"{file}: {len(entries)} entries in gnd for {len(queries)} queries in qimlist"
+            findings.problems.append(f"{words}; {again}")
+        read, wrong = [], []
+        for number, entry in enumerate(entries):
+            try:
+                read.append(read_entry(entry, len(gallery)))
+            except Exception as error:  # a wrong value makes it raise anything
+                wrong.append(f"gnd[{number}]: {error!r:.160}")
+        advice = f"each must have bbx and {', '.join(GRADES)}, lists of other images of imlist"
+        findings.add_all(f"wrong values in {file}", wrong, f"{advice}; {again}")
+        findings.stop()
+        self.boxes = np.array([box for box, _ in read]).reshape(-1, 4)
+        self.graded = [grades for _, grades in read]
         empty = [
             level
             for level, (relevant, _) in LEVELS.items()
-            if not any(map(len, truth.indices(relevant)))
+            if not any(len(grades[grade]) for grades in self.graded for grade in relevant)
         ]
-        findings.add_all(
-            "protocols without any relevant image", empty, "get the ground truth again"
-        )
-        names = pd.Series([*truth.queries, *truth.gallery], dtype=object)
-        role = np.repeat(["query", "gallery"], [len(truth.queries), len(truth.gallery)])
-        return index_rows("jpg/" + names + ".jpg", names, "", role, self.name)
+        findings.add_all("protocols without any relevant image", empty, again)
+        images = pd.Series([*queries, *gallery], dtype=object)
+        role = np.repeat(["query", "gallery"], [len(queries), len(gallery)])
+        return index_rows("jpg/" + images + ".jpg", images, "", role, self.name)
 
     def protocols(self, table: pd.DataFrame) -> dict[str, Protocol]:
         """Return the three protocols of the same queries and gallery."""
-        sets, truth, protocols = image_sets(table, self.opener), self.truth, {}
-        queries = sets["query"]
-        for level, grades in LEVELS.items():
-            relevant, ignored = map(truth.indices, grades)
+        sets, protocols = image_sets(table, self.opener), {}
+        for level, chosen in LEVELS.items():
+            relevant, ignored = (
+                [np.sort(np.concatenate([each[grade] for grade in part])) for each in self.graded]
+                for part in chosen
+            )
             used = [number for number, indices in enumerate(relevant) if len(indices)]
-            paths = [queries.names[number] for number in used]
-            opener = Opener(Path(self.config.root), paths, truth.boxes[used])
+            paths = [sets["query"].names[number] for number in used]
+            opener = Opener(Path(self.config.root), paths, self.boxes[used])
             judgements = Judgements(
                 tuple(relevant[n] for n in used), tuple(ignored[n] for n in used)
             )
-            query = ImageSet(queries.labels[used], paths, opener)
+            query = ImageSet(sets["query"].labels[used], paths, opener)
             protocols[f"{self.name}_{level}"] = Protocol(query, sets["gallery"], judgements)
         return protocols
 
     def fingerprint(self, table: pd.DataFrame) -> str:
         """Return the digest of the index table and the ground truth."""
-        grades = [[entry[grade].tolist() for grade in GRADES] for entry in self.truth.graded]
-        return fingerprint_of(super().fingerprint(table), repr((self.truth.boxes.tolist(), grades)))
+        grades = [[entry[grade].tolist() for grade in GRADES] for entry in self.graded]
+        return fingerprint_of(super().fingerprint(table), repr((self.boxes.tolist(), grades)))
 
     def counts(self, table: pd.DataFrame, dataset: Dataset) -> dict[str, dict[str, int]]:
         """Return the numbers of images, and of the queries of each protocol."""
-        counts = {"train": 0, "query": len(self.truth.queries), "gallery": len(self.truth.gallery)}
+        counts = {"train": 0} | {role: int((table["role"] == role).sum()) for role in self.roles}
         counts |= {name: len(protocol.query) for name, protocol in dataset.protocols.items()}
         return {part: {"images": number} for part, number in counts.items()}
+
+
+def read_entry(entry: Any, images: int) -> tuple[list[float], dict[str, np.ndarray]]:
+    """Return the box of a query and its graded images, of 0 to ``images`` - 1, by grade."""
+    left, top, right, bottom = box = [float(edge) for edge in entry["bbx"]]
+    grades = {grade: whole_numbers(entry[grade]) for grade in GRADES}
+    every = np.concatenate(list(grades.values()))
+    if not (left < right and top < bottom and np.isfinite(box).all()):
+        raise ValueError(f"bbx is not left, top, right, bottom: {box}")
+    if not ((every >= 0) & (every < images)).all():
+        raise ValueError(f"it must grade images of imlist, 0 to {images - 1}")
+    if len(np.unique(every)) < len(every):
+        raise ValueError("it grades an image twice")
+    return box, grades
 
 
 @DATASETS.register("roxford5k", display="ROxford")
@@ -190,7 +202,7 @@ class RevisitOp1M(IndexedLoader):
     """
 
     Config = RootConfig
-    name = "revisitop1m"
+    name = DISTRACTORS
     metrics = ("map",)
     trains = False
     roles = ("query",)
@@ -223,8 +235,8 @@ class LandmarkTrainingLoader(IndexedLoader):
     class Config(IndexConfig):
         """The options of indexed datasets (packed: the training images), and the evaluation."""
 
-        landmarks: list[LandmarkSet] = option(
-            ["roxford5k", "rparis6k"], help="landmark sets to evaluate on"
+        landmarks: list[Literal["roxford5k", "rparis6k", "roxford_1m", "rparis_1m"]] = option(
+            ["roxford5k", "rparis6k"], min_length=1, help="landmark sets to evaluate on"
         )
         landmarks_root: str | None = option(
             None,
@@ -236,14 +248,7 @@ class LandmarkTrainingLoader(IndexedLoader):
 
     def load(self) -> Dataset:
         """Return the dataset; raise DataError with everything wrong, landmark sets included."""
-        problems = []
-        if not self.config.landmarks:
-            words = "landmarks names no set to evaluate on"
-            allowed = ", ".join(get_args(LandmarkSet))
-            problems.append(f"dataset '{self.name}': {words}; allowed: {allowed}")
-        loaders = self._landmark_loaders()
-        own, *sets = load_all([super().load, *(one.load for one in loaders.values())], problems)
-        loaded = dict(zip(loaders, sets, strict=True))
+        own, loaded = self.load_with_others()
         protocols: dict[str, Protocol] = {}
         for name in dict.fromkeys(self.config.landmarks):
             base = loaded[BASES.get(name, name)]
@@ -254,20 +259,12 @@ class LandmarkTrainingLoader(IndexedLoader):
                 protocols[split.replace(base.name, name)] = protocol
         counts = {"train": own.counts["train"]}
         counts |= {name: {"images": len(protocol.query)} for name, protocol in protocols.items()}
-        for name, loader in loaders.items():
+        for name, loader in self.others().items():
             counts |= {f"{name} {part}": loaded[name].counts[part] for part in loader.expected}
-        fingerprint = fingerprint_of(own.fingerprint, *(one.fingerprint for one in sets))
-        return Dataset(self.name, own.train, protocols, fingerprint, self.metrics, counts)
+        return replace(own, protocols=protocols, counts=counts)
 
-    def expected_counts(self) -> Counts:
-        """Return the published counts of the training images and of the landmark sets."""
-        expected = dict(self.expected)
-        for name, loader in self._landmark_loaders().items():
-            expected |= {f"{name} {part}": kinds for part, kinds in loader.expected.items()}
-        return expected
-
-    def _landmark_loaders(self) -> dict[str, IndexedLoader]:
-        """Return the loader of each set of files that the configuration needs."""
+    def others(self) -> dict[str, DatasetLoader]:
+        """Return the loader of each set of files that the evaluation needs."""
         names = [BASES.get(name, name) for name in self.config.landmarks]
         if set(self.config.landmarks) & set(BASES):
             names.append(DISTRACTORS)
@@ -294,16 +291,11 @@ class Sfm120k(LandmarkTrainingLoader):
             cids, cluster = read_matlab(findings.root / CLUSTERS, "cids", "cluster")
             names, clusters = texts(cids), whole_numbers(cluster)
         if clusters.shape != (len(names),) or not names:
-            findings.fail(
-                f"{CLUSTERS} has {len(names)} cids and clusters {clusters.shape}; "
-                "needed: one each per image"
-            )
-        malformed = [repr(name)[:80] for name in names if len(name) < 6 or not name.isalnum()]
-        findings.add_all(
-            f"malformed names in {CLUSTERS}",
-            malformed,
-            "each must be six or more letters and digits",
-        )
+            shapes = f"{len(names)} cids and clusters {clusters.shape}"
+            findings.fail(f"{CLUSTERS} has {shapes}; needed: one each per image")
+        wrong = [repr(name)[:80] for name in names if len(name) < 6 or not name.isalnum()]
+        advice = "each must be six or more letters and digits"
+        findings.add_all(f"malformed names in {CLUSTERS}", wrong, advice)
         findings.stop()
         paths = [f"ims/{name[-2:]}/{name[-4:-2]}/{name[-6:-4]}/{name}" for name in names]
         return index_rows(paths, clusters.astype(str))
@@ -327,46 +319,3 @@ class LandmarksClean(LandmarkTrainingLoader):
         """Return the training images, in the order of the list: path below the root, landmark."""
         rows = read_rows(findings, ANNOTATIONS, ["path", "landmark"])
         return index_rows(rows["path"], rows["landmark"])
-
-
-def read_truth(findings: Findings, file: str) -> Truth:
-    """Return the ground truth in a file below the root; raise DataError with all problems."""
-    with findings.reading(file):
-        content = read_plain_pickle(findings.root / file)
-        gallery, queries, entries = (tuple(content[key]) for key in KEYS)
-    for key, names in zip(KEYS, (gallery, queries), strict=False):
-        findings.add_all(
-            f"wrong names in {file}: {key}",
-            [repr(n)[:80] for n in names if not isinstance(n, str) or leaves_root(n)],
-            "each must be the name of an image below jpg/",
-        )
-    if len(entries) != len(queries):
-        findings.problems.append(
-            f"{file}: {len(entries)} entries in gnd for {len(queries)} queries in qimlist; "
-            "get it again"
-        )
-    boxes, graded, wrong = [], [], []
-    for number, entry in enumerate(entries):
-        where = f"gnd[{number}]"
-        try:
-            box = [float(edge) for edge in entry["bbx"]]
-            left, top, right, bottom = box
-            grades = {grade: whole_numbers(entry[grade]) for grade in GRADES}
-            every = np.concatenate(list(grades.values()))
-        except Exception as error:  # a wrong value makes it raise anything
-            words = f"{where} needs bbx of four numbers and the lists {', '.join(GRADES)}"
-            wrong.append(f"{words} ({error!r:.80})")
-            continue
-        if not (left < right and top < bottom and np.isfinite(box).all()):
-            wrong.append(f"{where}['bbx'] is not left, top, right, bottom: {box}")
-        if not ((every >= 0) & (every < len(gallery))).all():
-            wrong.append(f"{where} must grade images of imlist, 0 to {len(gallery) - 1}")
-        if len(np.unique(every)) < len(every):
-            wrong.append(f"{where} grades an image twice")
-        boxes.append(box)
-        graded.append(grades)
-    findings.add_all(
-        f"wrong values in {file}", wrong, "it must be the revisited ground truth; get it again"
-    )
-    findings.stop()
-    return Truth(gallery, queries, np.array(boxes).reshape(-1, 4), tuple(graded))

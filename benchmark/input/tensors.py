@@ -58,30 +58,6 @@ def normalisation(config: InputConfig, channels: int) -> tuple[torch.Tensor, tor
     return shaped(config.mean), shaped(config.std)
 
 
-def create_input(image_set: ImageSet, config: InputConfig, channels: int) -> Input:
-    """Return the input of ``image_set``; raise ConfigError with all conflicting options.
-
-    Pixels in memory of the right size get batched tensor operations; all else is decoded and
-    transformed image by image.
-    """
-    side = config.image_size
-    fits = image_set.pixels is not None and image_set.pixels.shape[1:3] == (side, side)
-    problems = check_input(config, channels)
-    if config.augmentation == "affine_noise" and not fits:
-        shape = "files" if image_set.pixels is None else f"{image_set.pixels.shape[1:3]} pixels"
-        words = (
-            f"'affine_noise' works on images in memory of image_size {side}, and this dataset has "
-            f"{shape}; use 'crop_flip' or 'none'"
-        )
-        problems.append(Problem(words, "augmentation"))
-    if problems:
-        raise ConfigError("recipe section input", problems)
-    unresized = config.augmentation == "none" and config.resize in (None, side)
-    if fits and (config.augmentation == "affine_noise" or unresized):
-        return PixelInput(image_set, config, channels)
-    return FileInput(image_set, config, channels)
-
-
 class PixelInput(Input):
     """Rotates, shifts, zooms and adds noise to batches of images that lie in memory as uint8."""
 
@@ -116,7 +92,7 @@ class PixelInput(Input):
             yield self._normalise(images)
 
     def eval_batches(self, batch_size: int, scale: float = 1.0) -> Iterator[torch.Tensor]:
-        """Yield all images in order."""
+        """Yield batches of all images in order, not augmented; ``scale``: of their sides."""
         height, width = (max(1, int(0.5 + scale * side)) for side in self._pixels.shape[-2:])
         for at in range(0, len(self._pixels), batch_size):
             rows = self._pixels[at : at + batch_size].permute(0, 2, 3, 1)
@@ -180,13 +156,14 @@ class FileInput(Input):
             num_workers=config.workers,
             persistent_workers=config.workers > 0,
             prefetch_factor=AHEAD if config.workers else None,
-            worker_init_fn=_leave_interrupts_to_parent,
+            # the training still needs batches to save its state when a terminal interrupts
+            worker_init_fn=_without_interrupts,
         )
 
     def train_batches(
         self, batches: Sequence[np.ndarray], seed: int, epoch: int, start: int = 0
     ) -> Iterator[torch.Tensor]:
-        """Yield the augmented tensors of ``batches[start:]``."""
+        """Yield the augmented tensors of ``batches[start:]``, as ``PixelInput`` does."""
         yield from self._tensors(batches[start:], start, seed, epoch)
 
     def eval_batches(self, batch_size: int, scale: float = 1.0) -> Iterator[torch.Tensor]:
@@ -230,8 +207,7 @@ class FileInput(Input):
             yield tensor.permute(0, 3, 1, 2)
 
 
-def _leave_interrupts_to_parent(_worker: int) -> None:
-    """Ignore a terminal's signals: the training still needs batches to save its state."""
+def _without_interrupts(_worker: int) -> None:
     ignore_interrupts()
 
 
@@ -278,3 +254,27 @@ class _Views(Dataset):
         elif picture.mode != self.mode:
             picture = picture.convert(self.mode)
         return view.of(picture)
+
+
+def create_input(image_set: ImageSet, config: InputConfig, channels: int) -> Input:
+    """Return the input of ``image_set``; raise ConfigError with all conflicting options.
+
+    Pixels in memory of the right size get batched tensor operations; all else is decoded and
+    transformed image by image.
+    """
+    side = config.image_size
+    fits = image_set.pixels is not None and image_set.pixels.shape[1:3] == (side, side)
+    problems = check_input(config, channels)
+    if config.augmentation == "affine_noise" and not fits:
+        shape = "files" if image_set.pixels is None else f"{image_set.pixels.shape[1:3]} pixels"
+        words = (
+            f"'affine_noise' works on images in memory of image_size {side}, and this dataset has "
+            f"{shape}; use 'crop_flip' or 'none'"
+        )
+        problems.append(Problem(words, "augmentation"))
+    if problems:
+        raise ConfigError("recipe section input", problems)
+    unresized = config.augmentation == "none" and config.resize in (None, side)
+    if fits and (config.augmentation == "affine_noise" or unresized):
+        return PixelInput(image_set, config, channels)
+    return FileInput(image_set, config, channels)

@@ -1,18 +1,19 @@
 """Backbones by name and weight tag, without classifiers: timm's, and torchvision's GoogLeNet."""
 
+import contextlib
 import difflib
+import importlib.util
 import json
 import re
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
+import torch
 from torch import nn
 
 from benchmark.core.errors import ConfigError, DataError
 from benchmark.core.recipe import GOOGLENET, GOOGLENET_WEIGHTS, ModelConfig
-from benchmark.models import torchvision
-from benchmark.models.torchvision import prepare_torchvision
 from benchmark.models.weights import WHERE, load_weights, read_checkpoint
 
 # The ROADMAP authors load distilled weights into the plain network and drop the distillation token.
@@ -22,6 +23,11 @@ PLAIN_OF_DISTILLED = {
 }
 # Families whose position embeddings can follow the size of the images.
 RESIZING_MODULES = ("timm.models.vision_transformer", "timm.models.deit", "timm.models.eva")
+# GoogLeNet's weights were trained on pixels scaled to [-1, 1]; inputs come normalised as for all
+# other networks.
+MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+_SCHEMA = "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
+_declared: list[torch.library.Library] = []
 
 
 def create_backbone(config: ModelConfig) -> nn.Module:
@@ -31,22 +37,29 @@ def create_backbone(config: ModelConfig) -> nn.Module:
 
     check_backbone(config)
     architecture, _, tag = config.backbone.partition(".")
+    if architecture == GOOGLENET and config.channels != 3:
+        raise ConfigError(WHERE, [f"channels: '{GOOGLENET}' takes 3, not {config.channels}"])
     name = PLAIN_OF_DISTILLED.get(architecture, config.backbone)
     hub = config.pretrained and config.checkpoint is None
-    if architecture == GOOGLENET:
-        if config.channels != 3:
-            raise ConfigError(WHERE, [f"channels: '{GOOGLENET}' takes 3, not {config.channels}"])
-        if hub:
-            return _from_hub(lambda: torchvision.GoogLeNet(tag), config)
-        backbone: nn.Module = torchvision.GoogLeNet()
-    elif hub and name == config.backbone:
-        return _from_hub(lambda: _create(timm, name, config, pretrained=True), config)
-    else:
-        if hub:
-            source = _from_hub(lambda: timm.create_model(config.backbone, pretrained=True), config)
-        backbone = _create(timm, name, config, pretrained=False)
-        if hub:
-            load_weights(backbone, source.state_dict(), config.backbone)
+    source: nn.Module | None = None
+    try:
+        if hub and name != config.backbone:
+            source = timm.create_model(config.backbone, pretrained=True)
+        if architecture == GOOGLENET:
+            backbone: nn.Module = GoogLeNet(tag if hub else None)
+        else:
+            backbone = _create(timm, name, config, hub and source is None)
+    except Exception as error:  # hub clients raise many kinds; each means: no weights
+        if not hub:
+            raise
+        reason = str(error).strip().splitlines()
+        raise DataError(
+            f"{WHERE}: the weights of '{config.backbone}' could not be loaded "
+            f"({reason[0] if reason else type(error).__name__}); connect to the hub once, or set "
+            "model.checkpoint to a file with the state dict"
+        ) from error
+    if source is not None:
+        load_weights(backbone, source.state_dict(), config.backbone)
     if config.checkpoint is not None:
         load_weights(backbone, read_checkpoint(config.checkpoint), config.checkpoint)
     return backbone
@@ -60,18 +73,6 @@ def _create(timm: Any, name: str, config: ModelConfig, pretrained: bool) -> nn.M
     if timm.models.model_entrypoint(name.partition(".")[0]).__module__ in RESIZING_MODULES:
         options["dynamic_img_size"] = True
     return timm.create_model(tag, pretrained=pretrained, **options)
-
-
-def _from_hub(load: Callable[[], nn.Module], config: ModelConfig) -> nn.Module:
-    try:
-        return load()
-    except Exception as error:  # hub clients raise many kinds; each means: no weights
-        reason = str(error).strip().splitlines()
-        raise DataError(
-            f"{WHERE}: the weights of '{config.backbone}' could not be loaded "
-            f"({reason[0] if reason else type(error).__name__}); connect to the hub once, or set "
-            "model.checkpoint to a file with the state dict"
-        ) from error
 
 
 def check_backbone(config: ModelConfig) -> None:
@@ -139,7 +140,7 @@ def _facts(backbone: str) -> WeightFacts:
 
     architecture = backbone.partition(".")[0]
     if architecture == GOOGLENET:
-        return WeightFacts(torchvision.MEAN, torchvision.STD, None)
+        return WeightFacts(MEAN, STD, None)
     known = timm.get_pretrained_cfg(backbone)
     if known is None:
         return WeightFacts(IMAGENET_DEFAULT_MEAN, IMAGENET_DEFAULT_STD, None)
@@ -147,3 +148,62 @@ def _facts(backbone: str) -> WeightFacts:
     patch = re.search(r"_(?:patch|p)(\d+)", architecture) if follows else None
     side = known.input_size[-1] if known.fixed_input_size else None
     return WeightFacts(tuple(known.mean), tuple(known.std), side, int(patch[1]) if patch else None)
+
+
+def prepare_torchvision() -> bool:
+    """Declare ``torchvision::nms`` and ``qnms`` if they are missing; return whether it had to.
+
+    timm imports torchvision, whose wheels are built for CUDA: beside a CPU-only torch the library
+    of operators is not loaded and the import fails on two of their schemas. No model here calls
+    them.
+    """
+    spec = importlib.util.find_spec("torchvision")
+    loads = _declared or hasattr(torch.ops.torchvision, "nms")
+    if not loads and spec is not None and spec.origin is not None:
+        for path in sorted(Path(spec.origin).parent.glob("_C*")):
+            with contextlib.suppress(OSError):
+                torch.ops.load_library(str(path))
+    if loads or hasattr(torch.ops.torchvision, "nms"):
+        return False
+    library = torch.library.Library("torchvision", "DEF")
+    for name in ("nms", "qnms"):
+        library.define(name + _SCHEMA)
+    _declared.append(library)  # the schemas vanish with the object
+    return True
+
+
+class GoogLeNet(nn.Module):
+    """Inception-v1 in the shape of a timm backbone, without auxiliary classifiers."""
+
+    num_features = 1024
+    default_cfg: ClassVar[dict[str, Any]] = {"classifier": "fc", "first_conv": "conv1.conv"}
+
+    def __init__(self, tag: str | None = None):
+        """Make the network with the weights of ``tag``, maybe downloaded, or with fresh ones."""
+        super().__init__()
+        from torchvision.models import googlenet
+
+        options = {"weights": None, "aux_logits": False, "init_weights": True}
+        network = googlenet(**options if tag is None else {"weights": GOOGLENET_WEIGHTS[tag]})
+        self.rescale = _Rescale()
+        for name, layer in network.named_children():
+            if name == "avgpool":
+                break
+            if not name.startswith("aux"):
+                self.add_module(name, layer)
+
+    def forward_features(self, images: torch.Tensor) -> torch.Tensor:
+        """Return the last feature map (B, 1024, H/32, W/32) of normalised images (B, 3, H, W)."""
+        features = images
+        for layer in self.children():
+            features = layer(features)
+        return features
+
+
+class _Rescale(nn.Module):
+    """From pixels normalised by ImageNet's mean and sd to pixels in [-1, 1]."""
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        scale = images.new_tensor(STD).view(3, 1, 1) / 0.5
+        shift = (images.new_tensor(MEAN).view(3, 1, 1) - 0.5) / 0.5
+        return images * scale + shift

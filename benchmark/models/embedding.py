@@ -171,10 +171,6 @@ class Pooling(nn.Module):
             return powers.mean(dim=dims).pow(1.0 / self.power)
         return features.mean(dim=dims)
 
-    def extra_repr(self) -> str:
-        """Show the kind."""
-        return self.kind
-
 
 class NativePooling(nn.Module):
     """Pools as the backbone itself does it before its classifier, normalisation included."""

@@ -13,7 +13,6 @@ import torch
 from torch import nn
 
 from benchmark.core.errors import ConfigError, DataError
-from benchmark.models.torchvision import prepare_torchvision
 
 WHERE = "recipe section model"
 PARALLEL_PREFIX = "module."
@@ -34,7 +33,10 @@ def package_at_hand() -> bool:
 
 
 def read_packaged(checkpoint: str) -> dict[str, torch.Tensor]:
-    """Return the weights of ``package:NAME`` under timm's names; raise DataError without any."""
+    """Return the weights of ``package:NAME`` under timm's names; raise DataError without any.
+
+    ``prepare_torchvision`` must have let timm be imported.
+    """
     if checkpoint != PACKAGED:
         words = f"unknown checkpoint '{checkpoint}'; the only packaged one is {PACKAGED}"
         raise DataError(f"{WHERE}: {words}")
@@ -46,7 +48,6 @@ def read_packaged(checkpoint: str) -> dict[str, torch.Tensor]:
         )
     (path,) = Path(spec.origin).parent.rglob("*.pth")
     weights = torch.load(path, map_location="cpu", weights_only=True)
-    prepare_torchvision()
     import timm
 
     with torch.device("meta"):

@@ -165,8 +165,7 @@ def _backbone_problem(config: ModelConfig) -> Problem | None:
         known = not config.pretrained or config.checkpoint is not None
     if known:
         return None
-    from benchmark.models.backbone import check_backbone
-    from benchmark.models.torchvision import prepare_torchvision
+    from benchmark.models.backbone import check_backbone, prepare_torchvision
 
     prepare_torchvision()
     try:

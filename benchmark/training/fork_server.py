@@ -93,7 +93,7 @@ def serve(listener: socket.socket) -> None:
         import torch
 
         from benchmark.losses import LOSSES
-        from benchmark.models.torchvision import prepare_torchvision
+        from benchmark.models.backbone import prepare_torchvision
 
         prepare_torchvision()
         import timm  # noqa: F401

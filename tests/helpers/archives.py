@@ -296,7 +296,7 @@ MAKERS: dict[str, Callable[[Path], None]] = {
 
 
 def loading_message(name: str, root: Path, **params: object) -> str:
-    """Return why the dataset at ``root`` cannot be loaded, without the landmark sets beside it."""
+    """Return why the dataset at ``root`` cannot be loaded, without the sets beside it."""
     with pytest.raises(DataError) as caught:
         load_dataset(name, {"root": str(root), "allow_counts": True, **params})
-    return str(caught.value).partition("\ndataset 'roxford5k'")[0]
+    return str(caught.value).partition("\ndataset '")[0]

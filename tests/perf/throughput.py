@@ -41,7 +41,7 @@ from benchmark.datasets.io.images import ReducingOpener
 from benchmark.datasets.io.packed import PackedImages, pack
 from benchmark.input.tensors import create_input
 from benchmark.losses import create_loss
-from benchmark.models.torchvision import prepare_torchvision
+from benchmark.models.backbone import prepare_torchvision
 from benchmark.training.components import build_components
 from benchmark.training.evaluate import Measured
 from benchmark.training.loop import Trainer

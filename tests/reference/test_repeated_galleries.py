@@ -13,7 +13,7 @@ from made_up_embeddings import made_up
 
 from benchmark.core.recipe import EvaluationConfig
 from benchmark.datasets.base import Protocol
-from benchmark.datasets.vehicleid import random_gallery
+from benchmark.datasets.published import random_gallery
 from benchmark.training.evaluate import EmbeddedProtocol
 
 AT = (1, 5, 20)

@@ -58,34 +58,53 @@ def orientation(image: Image.Image) -> int:
 def open_image(
     source: Path | BinaryIO, name: str | None = None, divisor: Divisor | None = None
 ) -> Image.Image:
+    """Return what ``open_pixels`` does, as an image of Pillow."""
+    picture = open_pixels(source, name, divisor)
+    return Image.fromarray(picture) if isinstance(picture, np.ndarray) else picture
+
+
+def open_pixels(
+    source: Path | BinaryIO,
+    name: str | None = None,
+    divisor: Divisor | None = None,
+    *,
+    stored: bool = False,
+) -> Picture:
     """Return the decoded image in a file, upright by its EXIF tag, in mode L or RGB.
 
-    Transparency becomes white; 16-bit grey is scaled to 8 bits. ``divisor`` maps the image's size
-    to the number by which its sides may be divided, rounded up; only upright JPEGs are reduced.
-    Raise DataError, with ``name`` or the path, for anything that cannot be decoded.
-    """
-    with opened(source, name) as image:
-        if divisor is not None:
-            _reduce(image, divisor)
-        return upright(image)
-
-
-def open_pixels(path: Path, divisor: Divisor | None = None, *, stored: bool = False) -> Picture:
-    """Return what ``open_image`` does; with ``stored``, not turned and in the stored mode.
+    Transparency becomes white; 16-bit grey is scaled to 8 bits. With ``stored`` the image is not
+    turned and keeps its mode. ``divisor`` maps the image's size to the number by which its sides
+    may be divided, rounded up; only upright JPEGs are reduced: what rounding adds to the sides of a
+    turned one would end up on the left or top.
 
     A JPEG that is shown whole comes as its pixels: libjpeg-turbo decodes it to the same bits in two
-    thirds of the time, without Pillow's copies. Raise DataError as ``open_image`` does.
+    thirds of the time, without Pillow's copies. Raise DataError, with ``name`` or the path, for
+    anything that cannot be decoded.
     """
-    with opened(path) as image:
-        reduced = divisor is not None and _reduce(image, divisor)
-        if not reduced and (stored or orientation(image) == UPRIGHT):
-            pixels = _jpeg_pixels(image)
-            if pixels is not None:
-                return pixels
-        if stored:
-            image.load()
-            return image.convert("RGB") if image.mode == "LAB" else image  # Pillow has no LAB to L
-        return upright(image)
+    with opened(source, name) as image:
+        turn = UPRIGHT if stored else orientation(image)
+        whole = isinstance(image, JpegImageFile) and turn == UPRIGHT
+        if divisor is not None:
+            width, height = image.size
+            number = divisor((height, width) if turn in SIDEWAYS else (width, height))
+            if whole and number > 1:
+                image.draft(None, (width // number, height // number))
+                whole = False
+        if whole and image.mode == "RGB" and image.fp is not None:  # type: ignore[attr-defined]
+            import simplejpeg  # what opens no such files does without
+
+            image.fp.seek(0)  # type: ignore[attr-defined]
+            data = image.fp.read()  # type: ignore[attr-defined]
+            # damaged: Pillow reads some of these, and says what is wrong with others
+            with contextlib.suppress(ValueError):
+                # a second frame may have another size than the one that Pillow has compared with
+                # its limit
+                if simplejpeg.decode_jpeg_header(data)[:2] == image.size[::-1]:
+                    return simplejpeg.decode_jpeg(data)
+        if not stored:
+            return upright(image)
+        image.load()
+        return image.convert("RGB") if image.mode == "LAB" else image  # Pillow has no LAB to L
 
 
 def upright(image: Image.Image) -> Image.Image:
@@ -106,36 +125,6 @@ def upright(image: Image.Image) -> Image.Image:
         white = Image.new("RGBA", layer.size, "white")
         return Image.alpha_composite(white, layer).convert("RGB")
     return image.convert("RGB")
-
-
-def _reduce(image: Image.Image, divisor: Divisor) -> bool:
-    """Let a JPEG be decoded with divided sides, from fewer coefficients; return whether it is.
-
-    A rotated one stays whole: what rounding adds to its sides would end up on the left or top.
-    """
-    width, height = image.size
-    turn = orientation(image)
-    number = divisor((height, width) if turn in SIDEWAYS else (width, height))
-    if number == 1 or turn != UPRIGHT or not isinstance(image, JpegImageFile):
-        return False
-    image.draft(None, (width // number, height // number))
-    return True
-
-
-def _jpeg_pixels(image: Image.Image) -> np.ndarray | None:
-    """Return the pixels of a whole JPEG in RGB; None for what Pillow has to look at."""
-    if not isinstance(image, JpegImageFile) or image.mode != "RGB" or image.fp is None:
-        return None
-    import simplejpeg  # what opens no such files does without
-
-    image.fp.seek(0)
-    data = image.fp.read()
-    # damaged: Pillow reads some of these, and says what is wrong with others
-    with contextlib.suppress(ValueError):
-        # A second frame may have another size than the one that Pillow has compared with its limit.
-        if simplejpeg.decode_jpeg_header(data)[:2] == image.size[::-1]:
-            return simplejpeg.decode_jpeg(data)
-    return None
 
 
 class Opener:
@@ -177,4 +166,4 @@ class ReducingOpener(Opener):
 
     def reduced(self, index: int, divisor: Divisor) -> Picture:
         """Return image number i; see ``open_pixels``."""
-        return open_pixels(self.root / self.paths[index], divisor)
+        return open_pixels(self.root / self.paths[index], divisor=divisor)

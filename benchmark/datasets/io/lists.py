@@ -1,6 +1,13 @@
-"""Text files that list images: lines of fields, or tables with a header; each bad line is named."""
+"""Files that list images: lines of fields, tables, MATLAB and pickles of plain data.
 
+A pickle can name any function. Here it reaches only what numbers and text are written with, and
+never numpy.dtype itself, whose state could turn bytes of the file into pointers.
+"""
+
+import pickle
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,7 +16,7 @@ from benchmark.core.documents import whole_number
 from benchmark.core.paths import leaves_root
 from benchmark.datasets.base import Findings
 
-LARGEST = 2**53  # of a table's numbers: pixels
+LARGEST = 2**53  # beyond it, float64 skips numbers
 
 
 def read_rows(
@@ -20,13 +27,14 @@ def read_rows(
     header: str | None = None,
     skip: int = 0,
     once: str | None = None,
+    whole: str | None = None,
 ) -> pd.DataFrame:
     """Return the rows of a list below the root as text columns; blanks separate the fields.
 
     ``skip`` lines are passed over, then ``header`` gives the fields that the next line must have.
     Empty lines do not count. What is wrong goes into the findings: an unreadable or empty file,
-    another header, lines with more or fewer fields, values of ``path`` that leave the root, and
-    those of the column ``once`` that stand in several lines.
+    another header, lines with more or fewer fields, values of ``path`` that leave the root, those
+    of the column ``whole`` (int64) that are not whole, of ``once`` that stand in several lines.
     """
     try:
         lines = (findings.root / file).read_text(encoding="utf-8-sig").split("\n")
@@ -41,41 +49,31 @@ def read_rows(
             )
         skip += 1
     path_at = columns.index("path") if "path" in columns else None
+    whole_at = columns.index(whole) if whole else None
     flat: list[str] = []  # one list of all fields: a list per row costs more than reading the file
     malformed = []
     for number, line in enumerate(lines[skip:], start=skip + 1):
         fields = line.split(None, len(columns))  # one too many is enough to see
-        if len(fields) == len(columns) and (path_at is None or not leaves_root(fields[path_at])):
+        if (
+            len(fields) == len(columns)
+            and (path_at is None or not leaves_root(fields[path_at]))
+            and (whole_at is None or whole_number(fields[whole_at]) is not None)
+        ):
             flat += fields
         elif fields:
             malformed.append(f"line {number}: {line[:100]!r}")
-    shape = " ".join(f"<{column}>" for column in columns)
-    advice = f"each must read {shape}, with paths below the root"
+    advice = f"each must read {' '.join(f'<{column}>' for column in columns)}"
+    advice += ", with paths below the root" if path_at is not None else ""
+    advice += f"; {whole} must be a whole number" if whole else ""
     findings.add_all(f"malformed lines in {file}", malformed, advice)
     if not flat and not malformed:
         findings.problems.append(f"{file} lists nothing; unpack it again")
     parts = {column: flat[at :: len(columns)] for at, column in enumerate(columns)}
-    table = pd.DataFrame(parts, dtype=object)
+    table = pd.DataFrame(parts, dtype=object).astype({whole: "int64"} if whole else {})
     if once:
         twice = table[once][table[once].duplicated()]
         findings.add_all(f"{once}s given twice in {file}", twice, "each must stand once")
     return table
-
-
-def select_numbers(findings: Findings, file: str, table: pd.DataFrame, column: str) -> pd.DataFrame:
-    """Return the rows whose ``column`` is a whole number, as int64; report the others."""
-    valid = table[column].map(whole_number).notna()
-    rows = select(findings, file, table, valid, f"{column} must be a whole number")
-    return rows.astype({column: "int64"})
-
-
-def select(
-    findings: Findings, file: str, table: pd.DataFrame, valid: pd.Series, advice: str
-) -> pd.DataFrame:
-    """Return the rows that are valid; report the others."""
-    wrong = [repr(" ".join(row)[:100]) for row in table[~valid].itertuples(index=False)]
-    findings.add_all(f"malformed lines in {file}", wrong, advice)
-    return table[valid]
 
 
 def read_table(
@@ -104,3 +102,87 @@ def read_table(
     advice = f"each must have {', '.join(wanted)}, the last {len(numbers)} as numbers"
     findings.add_all(f"malformed lines in {file}", lines, advice)
     return pd.concat([table[list(texts)].astype(object), values], axis=1)[~wrong]
+
+
+def read_matlab(path: Path, *names: str) -> list[Any]:
+    """Return the named variables, squeezed to arrays (N,): of numbers, text, or structs.
+
+    Raise KeyError for a variable that is missing; a damaged file fails in any way.
+    """
+    from scipy.io import loadmat
+
+    content = loadmat(path, squeeze_me=True, variable_names=names)
+    return [np.atleast_1d(content[name]) for name in names]
+
+
+def whole_numbers(values: Any) -> np.ndarray:
+    """Return int64 (N,) of values that are whole, however stored; raise ValueError for others."""
+    array = np.array(list(values), dtype=np.float64)
+    if not ((np.abs(array) < LARGEST) & (np.floor(array) == array)).all():
+        raise ValueError("its numbers are not whole ones")
+    return array.astype(np.int64)
+
+
+def texts(values: Any) -> list[str]:
+    """Return the texts of a cell; raise ValueError for other values."""
+    if not all(isinstance(value, str) for value in values):
+        raise ValueError("its names are not text")
+    return [str(value) for value in values]
+
+
+class _Dtype:
+    """Stands for numpy.dtype: a type code and a byte order."""
+
+    def __init__(self, code: str, *_: object):
+        self.dtype = np.dtype(code)
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self.dtype = self.dtype.newbyteorder(state[1])
+
+
+class _Array(list[Any]):
+    """Stands for numpy.ndarray: a list, empty until its state is set."""
+
+    def __init__(self, *_: object):
+        super().__init__()
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        _, shape, dtype, fortran, content = state
+        self.extend(_values(content, dtype, shape, "F" if fortran else "C").tolist())
+
+
+def _values(content: Any, dtype: _Dtype, shape: Any, order: Any = "C") -> np.ndarray:
+    content = content.encode("latin1") if isinstance(content, str) else content
+    return np.frombuffer(content, dtype.dtype).reshape(shape, order=order)
+
+
+_ALLOWED: dict[str, Any] = {
+    "numpy.ndarray": _Array,
+    "numpy.dtype": _Dtype,
+    "_codecs.encode": lambda text, _: text.encode("latin1"),  # bytes, in protocols before 3
+}
+for _module in ("builtins", "__builtin__"):  # the name in Python 3 and 2
+    _ALLOWED |= {f"{_module}.set": set, f"{_module}.bytes": lambda: b""}
+for _core in ("numpy.core", "numpy._core"):  # the name before numpy 2, and since
+    _ALLOWED |= {
+        f"{_core}.multiarray._reconstruct": _Array,
+        f"{_core}.multiarray.scalar": lambda dtype, content: _values(content, dtype, ())[()],
+        f"{_core}.numeric._frombuffer": lambda *state: _values(*state).tolist(),
+    }
+
+
+class _PlainUnpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        if f"{module}.{name}" not in _ALLOWED:
+            raise pickle.UnpicklingError(f"it names {module}.{name}, and could run code")
+        return _ALLOWED[f"{module}.{name}"]
+
+
+def read_plain_pickle(path: Path) -> Any:
+    """Return what a pickle file holds; text of Python 2 is read as latin-1.
+
+    Raise UnpicklingError for anything but lists, tuples, dicts, sets, numbers, text, bytes and
+    plain numpy arrays; a damaged file fails in any way.
+    """
+    with open(path, "rb") as file:
+        return _PlainUnpickler(file, encoding="latin1").load()

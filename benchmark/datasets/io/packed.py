@@ -19,7 +19,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
-import json
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -63,29 +62,16 @@ def _read_index(path: Path) -> pd.DataFrame:
 
 
 class PackedImages:
-    """The index of a packed folder that is complete, of this side, with no shard too short."""
+    """The index of a packed folder that is complete."""
 
     def __init__(self, root: Path, side: int):
-        """Raise DataError when the folder is absent, half-written or cut."""
+        """Raise DataError when the folder is absent or half-written."""
         self.folder = root / f"packed-{side}"
-        advice = f"write it again with 'data prepare', or leave out packed: {side}"
         if not (self.folder / COMPLETE).is_file():
+            advice = f"write it again with 'data prepare', or leave out packed: {side}"
             raise DataError(f"no complete packed images in {self.folder}; {advice}")
-        record = json.loads((self.folder / COMPLETE).read_text())
         self.digest = hashlib.sha256((self.folder / INDEX).read_bytes()).hexdigest()
-        if (record["digest"], record["side"]) != (self.digest, side):
-            raise DataError(
-                f"{self.folder / COMPLETE} does not describe {self.folder / INDEX} and side "
-                f"{side}; {advice}"
-            )
         self._index = _read_index(self.folder / INDEX).set_index("path")
-        ends = (self._index["offset"] + self._index["size"]).groupby(self._index["shard"]).max()
-        shards = [self.folder / shard_name(number) for number in ends.index]
-        sizes = [path.stat().st_size if path.is_file() else 0 for path in shards]
-        if short := [
-            p.name for p, size, end in zip(shards, sizes, ends, strict=True) if size < end
-        ]:
-            raise DataError(f"{self.folder} was cut: {', '.join(short)} lack bytes; {advice}")
 
     def missing(self, paths: Sequence[str]) -> list[str]:
         """Return those of the paths that were not packed."""
@@ -113,11 +99,8 @@ class PackedOpener:
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_files": {}}
 
-    def __call__(self, index: int) -> Image.Image:
-        return self.reduced(index, None)
-
-    def reduced(self, index: int, divisor: Divisor | None) -> Image.Image:
-        """Return image number i; see ``open_image`` for the divisor."""
+    def __call__(self, index: int, divisor: Divisor | None = None) -> Image.Image:
+        """Return image number i; see ``open_pixels`` for the divisor."""
         shard = int(self.shards[index])
         path = self.folder / shard_name(shard)
         if shard not in self._files:
@@ -127,6 +110,8 @@ class PackedOpener:
             self._files[shard].fileno(), int(self.sizes[index]), int(self.offsets[index])
         )
         return open_image(io.BytesIO(content), f"{self.paths[index]} in {path}", divisor)
+
+    reduced = __call__
 
 
 def pack(
@@ -140,7 +125,7 @@ def pack(
     from tqdm import tqdm
 
     folder, work = root / f"packed-{side}", root / f".packing-{side}"
-    with contextlib.suppress(DataError):  # there is none, or it is cut
+    with contextlib.suppress(DataError):  # there is none
         if not PackedImages(root, side).missing(paths):
             return folder
     plan = fingerprint_of(str(ENCODING_VERSION), str(side), str(compressed), "\n".join(paths))

@@ -17,9 +17,8 @@ import tarfile
 import time
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, NoReturn
+from typing import Any
 from urllib.request import url2pathname
 
 import requests
@@ -39,7 +38,6 @@ FIRST_WAIT = 1.0  # seconds before the next attempt; doubled each time
 TEMPORARY = (408, 425, 429, 500, 502, 503, 504)  # HTTP states after which to try again
 BAR: dict[str, Any] = {"disable": None, "leave": False}
 HEADERS = {"User-Agent": f"ranking-loss-benchmark/{__version__}", "Accept-Encoding": "identity"}
-WRAPPING = 3  # folders that an archive may wrap a dataset in
 
 
 class DamagedError(DataError):
@@ -152,11 +150,25 @@ def unpack(archive: Path, into: Path) -> None:
     try:
         with (
             archive.open("rb") as file,
-            tqdm.wrapattr(file, "read", size, **options) as stream,
+            tqdm.wrapattr(file, "read", size, **options) as shown,
         ):
+            stream: Any = shown
             is_zip = file.read(2) == b"PK"
             file.seek(0)
-            (_unpack_zip if is_zip else _unpack_tar)(stream, into)
+            if is_zip:
+                with zipfile.ZipFile(stream) as packed:
+                    for entry in packed.infolist():
+                        kind = stat.S_IFMT(entry.external_attr >> 16)
+                        if _is_wanted(entry.filename, kind in (0, stat.S_IFREG, stat.S_IFDIR)):
+                            packed.extract(entry, into)
+                return
+            with tarfile.open(fileobj=stream, tarinfo=_TarInfo) as tar:
+                while member := tar.next():
+                    if _is_wanted(member.name, member.isfile() or member.isdir()):
+                        tar.extract(member, into, filter="data")
+                    tar.members.clear()  # type: ignore[attr-defined] # gigabytes for millions of images
+                while tar.fileobj.read(CHUNK):  # damage behind the last member shows in a checksum
+                    pass
     except Exception as error:  # a damaged archive makes its reader fail in any way
         if isinstance(error, OSError) and error.errno is not None:  # gzip reports damage without
             raise DataError(f"cannot unpack {archive}: {error}; free some space") from error
@@ -179,24 +191,6 @@ class _TarInfo(tarfile.TarInfo):
             raise tarfile.ReadError(f"byte {tarfile_.offset:,}: {error}") from error
 
 
-def _unpack_tar(stream: Any, into: Path) -> None:
-    with tarfile.open(fileobj=stream, tarinfo=_TarInfo) as archive:
-        while member := archive.next():
-            if _is_wanted(member.name, member.isfile() or member.isdir()):
-                archive.extract(member, into, filter="data")
-            archive.members.clear()  # type: ignore[attr-defined] # gigabytes for millions of images
-        while archive.fileobj.read(CHUNK):  # damage behind the last member shows in a checksum
-            pass
-
-
-def _unpack_zip(stream: Any, into: Path) -> None:
-    with zipfile.ZipFile(stream) as archive:
-        for member in archive.infolist():
-            kind = stat.S_IFMT(member.external_attr >> 16)
-            if _is_wanted(member.filename, kind in (0, stat.S_IFREG, stat.S_IFDIR)):
-                archive.extract(member, into)
-
-
 def _is_wanted(name: str, is_plain: bool) -> bool:
     """Say whether to unpack a member; raise ValueError for one that no archive may have."""
     if not is_plain or leaves_root(name):
@@ -206,13 +200,14 @@ def _is_wanted(name: str, is_plain: bool) -> bool:
     return not any(part.startswith(".") or part == "__MACOSX" for part in parts)
 
 
-@dataclass(frozen=True)
 class Installer:
     """Installs the sources of one dataset into ``root``."""
 
-    name: str
-    archives: Sequence[Archive]
-    root: Path
+    def __init__(self, name: str, archives: Sequence[Archive], root: Path):
+        self.name, self.archives, self.root = name, archives, root
+        alone = [archive.provides[0] for archive in archives if len(archive.provides) == 1]
+        # the place of each file that an archive of its own provides, by its name
+        self._alone = {Path(place).name: Path(place) for place in alone if not place.endswith("/")}
 
     def install(
         self, path: Path, url: str, digests: Mapping[str, str], link: bool
@@ -232,20 +227,24 @@ class Installer:
         begin_folder(tree.parent)
         tree.mkdir()
         try:
-            if path.is_dir():
-                base = self._base(path) or self._refuse(path)
-                if base.resolve() == self.root.resolve():
-                    return facts
+            base = self._base(path) if path.is_dir() else None
+            if base and base.resolve() == self.root.resolve():
+                return facts
+            if base:
                 _bring(base, tree, link)
                 base = tree
-            else:
+            elif path.is_file():
                 published = {a.file: {"md5": a.md5} for a in self.archives if a.md5}
                 facts["sha256"] = check_digests(path, digests or published.get(file, {}))
-                if file in self._alone():
+                if file in self._alone:
                     shutil.copyfile(path, tree / file)
                 else:
                     unpack(path, tree)
-                base = self._base(tree) or self._arranged(tree, file) or self._refuse(path)
+                base = self._base(tree) or self._arranged(tree, file)
+            if base is None:
+                known = [f"{each.file} with {', '.join(each.provides)}" for each in self.archives]
+                words = f"{path} is not of dataset '{self.name}'"
+                raise DataError(f"{words}; expected: {'; '.join(known)}")
             _move(base, self.root)
             return facts
         except DamagedError:
@@ -267,39 +266,28 @@ class Installer:
 
     def _base(self, tree: Path) -> Path | None:
         """Return the folder in ``tree``, or up to three below it, that is a dataset's root."""
-        for depth in range(WRAPPING + 1):
-            for folder in sorted(tree.glob("*/" * depth)) if depth else [tree]:
+        for pattern in ("", "*/", "*/*/", "*/*/*/"):
+            for folder in sorted(tree.glob(pattern)) if pattern else [tree]:
                 if not all(archive.missing(folder) for archive in self.archives):
                     return folder
         return None
 
     def _arranged(self, tree: Path, file: str) -> Path | None:
         """Return a folder with the layout of the root, made of ``tree``; None if that fails."""
-        archive = self._archive(file)
+        archive, base = self._archive(file), tree.with_name("base")
         files = [path for path in tree.rglob("*") if path.is_file()]
         if archive and len(archive.provides) == 1 and archive.provides[0].endswith("/"):
             folder = Path(archive.provides[0])  # which the archive does not contain itself
             flat = archive.flat
             places = {p: folder / (p.name if flat else p.relative_to(tree)) for p in files}
-        else:
-            alone = self._alone()  # somebody may have put all lists into one archive
-            places = {path: alone[path.name] for path in files if path.name in alone}
-        base = tree.with_name("base")
+        else:  # somebody may have put all lists into one archive
+            places = {path: self._alone[path.name] for path in files if path.name in self._alone}
         for path, place in places.items():
             if (base / place).exists():
                 raise DataError(f"the source has two files named {path.name}; give one of them")
             (base / place).parent.mkdir(parents=True, exist_ok=True)
             path.rename(base / place)
         return base if places else None
-
-    def _alone(self) -> dict[str, Path]:
-        """Return the place of each file that an archive of its own provides, by its name."""
-        alone = (archive.provides[0] for archive in self.archives if len(archive.provides) == 1)
-        return {Path(place).name: Path(place) for place in alone if not place.endswith("/")}
-
-    def _refuse(self, path: Path) -> NoReturn:
-        files = (f"{archive.file} with {', '.join(archive.provides)}" for archive in self.archives)
-        raise DataError(f"{path} is not of dataset '{self.name}'; expected: {'; '.join(files)}")
 
 
 def _bring(base: Path, tree: Path, link: bool) -> None:
@@ -312,10 +300,8 @@ def _bring(base: Path, tree: Path, link: bool) -> None:
     shutil.copytree(base, tree, symlinks=True, ignore=ignored, dirs_exist_ok=True)
     for copy in tree.rglob("*"):
         if copy.is_symlink() and not copy.resolve().is_relative_to(tree.resolve()):
-            raise DataError(
-                f"{base}: link '{copy.relative_to(tree)}' leads out of it; replace the "
-                "link by what belongs there"
-            )
+            words = f"{base}: link '{copy.relative_to(tree)}' leads out of it"
+            raise DataError(f"{words}; replace the link by what belongs there")
 
 
 def _move(source: Path, target: Path) -> None:

@@ -1,4 +1,4 @@
-"""Small datasets in the layouts of the published archives."""
+"""Small datasets, as their publishers hand them out and unpacked, and the command on them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,11 @@ from pathlib import Path
 
 import archives
 import pytest
+from published_files import publish
+from typer.testing import CliRunner
+
+from benchmark.__main__ import app
+from benchmark.core.errors import BenchmarkError
 
 
 @pytest.fixture
@@ -14,8 +19,33 @@ def make(tmp_path: Path) -> Callable[[str], Path]:
     """Return a function that writes a small dataset and returns its root."""
 
     def write(name: str) -> Path:
-        root = tmp_path / name
-        archives.MAKERS[name](root)
-        return root
+        (archives.MAKERS | archives.BROUGHT)[name](tmp_path / name)
+        return tmp_path / name
 
     return write
+
+
+@pytest.fixture
+def command():
+    """Return a function that runs ``data ...`` and returns what it printed; errors are raised."""
+
+    def run(*arguments: object, status: int = 0) -> str:
+        shown = CliRunner().invoke(app, ["data", *map(str, arguments)])
+        if isinstance(shown.exception, BenchmarkError):
+            raise shown.exception
+        assert shown.exit_code == status, shown.output
+        return shown.output
+
+    return run
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Return a function that gives the published files of a small dataset."""
+
+    def made(name: str) -> list[Path]:
+        folder = tmp_path / "published" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        return publish(name, folder)
+
+    return made

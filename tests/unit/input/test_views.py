@@ -20,7 +20,7 @@ from benchmark.datasets.base import ImageSet
 from benchmark.datasets.io.images import Opener
 from benchmark.input.tensors import create_input
 from benchmark.input.views import View, eval_view, random_resized_box, train_view
-from benchmark.models.torchvision import prepare_torchvision
+from benchmark.models.backbone import prepare_torchvision
 
 DRAWS = 2000
 LEAST_P = 1e-3  # 48 tests with fixed seeds

@@ -8,7 +8,7 @@ import torch
 from benchmark.core.errors import ConfigError
 from benchmark.core.recipe import ModelConfig
 from benchmark.models import create_model
-from benchmark.models.torchvision import MEAN, STD, GoogLeNet
+from benchmark.models.backbone import MEAN, STD, GoogLeNet
 
 
 def test_features_are_those_of_torchvisions_own_network():

@@ -225,7 +225,7 @@ def test_layer_norm_standardises_what_reaches_the_head():
 
 def test_torchvision_imports_whether_or_not_its_operators_load():
     code = (
-        "from benchmark.models.torchvision import prepare_torchvision as prepare; prepare(); "
+        "from benchmark.models.backbone import prepare_torchvision as prepare; prepare(); "
         "assert not prepare(); import torchvision, torch; print(hasattr(torch.ops.torchvision, "
         "'nms'))"
     )

@@ -11,7 +11,7 @@ import torch
 from benchmark.core.errors import DataError
 from benchmark.core.recipe import ModelConfig
 from benchmark.models import create_model, weights
-from benchmark.models.torchvision import prepare_torchvision
+from benchmark.models.backbone import prepare_torchvision
 
 CONFIG = ModelConfig(
     backbone=weights.PACKAGED_BACKBONE,

@@ -12,9 +12,8 @@ import torch
 
 from benchmark.core.errors import ConfigError
 from benchmark.core.recipe import ModelConfig
-from benchmark.models.backbone import _create, weight_facts
+from benchmark.models.backbone import _create, prepare_torchvision, weight_facts
 from benchmark.models.embedding import NativePooling
-from benchmark.models.torchvision import prepare_torchvision
 from benchmark.study import load_study
 from benchmark.study.recipes import input_problems
 

@@ -11,7 +11,7 @@ import torch
 from archives import save
 from PIL import Image
 
-from benchmark.models.torchvision import prepare_torchvision
+from benchmark.models.backbone import prepare_torchvision
 from benchmark.runs.folders import write_specs
 from benchmark.study import load_study
 from benchmark.study.grid import expand

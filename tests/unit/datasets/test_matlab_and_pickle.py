@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
-from benchmark.datasets.io.matlab_and_pickle import (
+from benchmark.datasets.io.lists import (
     read_matlab,
     read_plain_pickle,
     texts,

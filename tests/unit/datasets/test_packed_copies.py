@@ -1,13 +1,16 @@
-"""Packed copies: what is stored of an image, that they equal the files in order, and what a kill
-leaves."""
+"""Packed copies: what is stored of an image, that they equal the files in order, what a kill
+leaves, and how a dataset is read from them."""
 
 from __future__ import annotations
 
 import io
 import json
+import pickle
+import shutil
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import archives
 import numpy as np
@@ -18,7 +21,7 @@ from benchmark.core.errors import DataError
 from benchmark.datasets import load_dataset
 from benchmark.datasets.io import packed as packing
 from benchmark.datasets.io.images import open_image
-from benchmark.datasets.io.packed import PackedImages, encode, pack
+from benchmark.datasets.io.packed import PackedImages, encode, pack, shard_name
 
 SIDE = 16
 
@@ -183,24 +186,85 @@ def test_broken_images_are_all_listed_and_no_copy_is_made(root):
     assert not (root / "packed-16").exists()
 
 
-@pytest.mark.parametrize("name", sorted(set(archives.MAKERS) - {"roxford5k", "rparis6k"}))
-def test_a_dataset_is_read_from_its_packed_copy_with_the_same_labels(command, tmp_path, name):
-    for other in ("roxford5k", "rparis6k"):
-        archives.MAKERS[other](tmp_path / other)
-    archives.MAKERS[name](tmp_path / name)
-    params = {"root": str(tmp_path / name), "allow_counts": True}
-    command("prepare", name, "--root", tmp_path / name, "--pack", SIDE, "--allow-counts")
-    files, packed = load_dataset(name, params), load_dataset(name, {**params, "packed": SIDE})
-    assert np.array_equal(packed.train.labels, files.train.labels)
-    assert packed.train.names == files.train.names
-    for index in range(len(files.train)):
-        width, height = files.train.image(index).size
-        assert packed.train.image(index).size == (round(width * SIDE / height), SIDE)
-    assert packed.counts == files.counts
-
-
 def test_several_threads_give_the_same_results_in_the_same_order(root, monkeypatch):
     monkeypatch.setattr(packing, "BLOCK", 50)
     many = [root / path for path in PATHS * 10]
     encoded = list(packing.ordered_map(lambda file: encode(file, SIDE, True), many, 2))
     assert encoded == [encode(file, SIDE, True) for file in many]
+
+
+BYTES_KEPT = archives.SIZE[1]
+
+
+def load(cub, **params):
+    return load_dataset("cub", {"root": str(cub), "allow_counts": True, **params})
+
+
+@pytest.fixture
+def cub(tmp_path, monkeypatch):
+    """Return the root of a small CUB, packed in several shards and another order than its lists."""
+    archives.make_cub(tmp_path / "cub")
+    dataset = load(tmp_path / "cub")
+    monkeypatch.setattr(packing, "SHARD_BYTES", 3000)
+    paths = [*dataset.protocols["test"].query.names, *reversed(dataset.train.names)]
+    assert len(list(pack(tmp_path / "cub", BYTES_KEPT, paths, workers=1).glob("shard-*"))) > 1
+    return tmp_path / "cub"
+
+
+def test_packed_images_are_those_of_the_files_in_the_same_order(cub):
+    plain, packed = load(cub), load(cub, packed=BYTES_KEPT)
+    for one, other in zip(plain.image_sets(), packed.image_sets(), strict=True):
+        assert list(one.names) == list(other.names)
+        assert np.array_equal(one.labels, other.labels)
+        for number in range(len(one)):
+            assert np.array_equal(np.asarray(one.image(number)), np.asarray(other.image(number)))
+    again = load(cub, packed=BYTES_KEPT)
+    assert plain.fingerprint != packed.fingerprint == again.fingerprint
+
+
+@pytest.mark.parametrize("name", ["inshop", "sfm120k"])
+def test_a_dataset_is_read_from_the_copy_that_prepare_makes(command, tmp_path, name):
+    for each in (name, "roxford5k", "rparis6k"):
+        archives.MAKERS[each](tmp_path / each)
+    params = {"root": str(tmp_path / name), "allow_counts": True}
+    command("prepare", name, "--root", tmp_path / name, "--pack", SIDE, "--allow-counts")
+    files, packed = load_dataset(name, params), load_dataset(name, {**params, "packed": SIDE})
+    assert packed.train.names == files.train.names and packed.counts == files.counts
+    width, height = files.train.image(3).size
+    assert packed.train.image(3).size == (round(width * SIDE / height), SIDE)
+
+
+def test_packed_images_need_no_image_files(cub):
+    shutil.rmtree(cub / "images")
+    assert load(cub, packed=BYTES_KEPT).train.image(5).size == archives.SIZE
+    with pytest.raises(DataError, match="images/"):
+        load(cub)
+
+
+def test_packed_images_open_in_threads_and_in_other_processes(cub):
+    train = load(cub, packed=BYTES_KEPT).train
+    expected = [np.asarray(train.image(number)) for number in range(len(train))]
+    with ThreadPoolExecutor(4) as pool:
+        shown = list(pool.map(train.image, list(range(len(train))) * 5))
+    assert all(
+        np.array_equal(np.asarray(image), expected[place % len(train)])
+        for place, image in enumerate(shown)
+    )
+    copy = pickle.loads(pickle.dumps(train))
+    assert np.array_equal(np.asarray(copy.image(2)), expected[2])
+
+
+def test_images_that_were_not_packed_are_named(tmp_path):
+    archives.make_cub(tmp_path)
+    pack(tmp_path, BYTES_KEPT, list(load(tmp_path).train.names), workers=1)
+    with pytest.raises(DataError, match="images not packed: 6; pack them again") as caught:
+        load(tmp_path, packed=BYTES_KEPT)
+    assert "images/101.White_Pelican/White_Pelican_0001_1.jpg" in str(caught.value)
+
+
+def test_a_broken_packed_image_is_named_with_its_shard(cub):
+    shard = cub / f"packed-{BYTES_KEPT}" / shard_name(0)
+    shard.write_bytes(shard.read_bytes()[:100])
+    words = r"cannot decode images/101.White_Pelican/.*shard-00000.bin"
+    with pytest.raises(DataError, match=words):
+        load(cub, packed=BYTES_KEPT).protocols["test"].query.image(0)

@@ -1,5 +1,5 @@
-"""Image files: every kind opens upright as grey or RGB; hostile and damaged ones are one clear
-error."""
+"""Image files: every kind opens upright as grey or RGB, JPEGs with Pillow's bits; damaged ones are
+one error."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from archives import save
 from PIL import EpsImagePlugin, Image
 
 from benchmark.core.errors import DataError
-from benchmark.datasets.io.images import Opener, open_image
+from benchmark.datasets.io.images import Opener, open_image, open_pixels
 
 TURNED = Image.Exif()
 TURNED[0x0112] = 6  # by 90 degrees
@@ -109,3 +109,60 @@ def test_an_image_of_mode_lab_can_be_shown_in_grey_as_it_is_stored(tmp_path):
     Image.new("LAB", (4, 4), (128, 0, 0)).save(tmp_path / "a.tif")
     picture = Opener(tmp_path, ["a.tif"]).stored(0)
     assert picture.convert("L").getpixel((0, 0)) > 100
+
+
+SETTINGS = {
+    "4:4:4": {"subsampling": 0},
+    "4:2:2": {"subsampling": 1},
+    "4:2:0": {"subsampling": 2},
+    "coarse": {"quality": 5},
+    "fine": {"quality": 100},
+    "progressive": {"progressive": True},
+}
+
+
+@pytest.fixture
+def photograph(tmp_path):
+    """Return a function that saves a smooth picture with noise: upsampled colours matter."""
+
+    def write(size, mode="RGB", **options):
+        width, height = size
+        ramp = np.add.outer(np.arange(height), 2 * np.arange(width))[..., None] * [1, 2, 3]
+        noise = np.random.default_rng(0).integers(0, 40, ramp.shape)
+        picture = Image.fromarray(((ramp + noise) % 256).astype(np.uint8)).convert(mode)
+        picture.save(tmp_path / "picture.jpg", **options)
+        return tmp_path / "picture.jpg"
+
+    return write
+
+
+@pytest.mark.parametrize("size", [(160, 96), (61, 35), (1, 7)], ids=str)
+@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
+def test_a_jpeg_has_the_bits_of_pillow(photograph, settings, size):
+    path = photograph(size, **settings)
+    pixels = open_pixels(path)
+    assert isinstance(pixels, np.ndarray)
+    assert np.array_equal(pixels, np.asarray(Image.open(path)))
+
+
+@pytest.mark.parametrize(
+    ("mode", "options"), [("L", {}), ("CMYK", {}), ("RGB", {"format": "PNG"})], ids=str
+)
+def test_other_modes_and_formats_are_left_to_pillow(photograph, mode, options):
+    path = photograph((40, 30), mode, **options)
+    wanted = Image.open(path).convert("L" if mode == "L" else "RGB")
+    assert np.array_equal(np.asarray(open_pixels(path)), np.asarray(wanted))
+
+
+def test_a_turned_jpeg_is_turned_unless_it_is_wanted_as_stored(photograph):
+    path = photograph((40, 30), exif=TURNED)
+    assert open_pixels(path).size == (30, 40)
+    assert open_pixels(path, stored=True).shape == (30, 40, 3)
+
+
+@pytest.mark.parametrize("kept", [0.2, 0.9])
+def test_a_truncated_jpeg_is_refused_with_its_name(photograph, kept):
+    path = photograph((160, 96))
+    path.write_bytes(path.read_bytes()[: int(kept * path.stat().st_size)])
+    with pytest.raises(DataError, match=r"picture\.jpg"):
+        open_pixels(path)

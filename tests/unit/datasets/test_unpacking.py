@@ -36,29 +36,22 @@ def tar_file(path, members, mode="w"):
     return path
 
 
-def zip_file(path, members, compression=zipfile.ZIP_STORED):
-    """Write a zip of (name or ZipInfo, content)."""
-    with zipfile.ZipFile(path, "w", compression) as archive:
-        for name, content in members:
-            archive.writestr(name, content)
-    return path
-
-
 def made(tmp_path, form, members=None):
     members = list(FILES.items()) if members is None else members
     path = tmp_path / f"a.{form}"
     if form == "zip":
-        return zip_file(path, members, zipfile.ZIP_DEFLATED)
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, content in members:
+                archive.writestr(name, content)
+        return path
     return tar_file(path, members, f"w:{form[4:]}")
 
 
-def refused(path, into, words):
-    with pytest.raises(DataError, match=words):
-        unpack(path, into)
-    outside = [entry for entry in into.parent.parent.rglob("*") if not entry.is_relative_to(into)]
-    assert {entry.name for entry in outside} <= {"root", path.name}, (
-        "nothing was written outside the target"
-    )
+@pytest.fixture
+def into(tmp_path):
+    folder = tmp_path / "root" / "into"
+    folder.mkdir(parents=True)
+    return folder
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -68,46 +61,36 @@ def test_every_format_is_recognised_by_its_content_and_unpacked(tmp_path, into, 
     assert {name: (into / name).read_bytes() for name in FILES} == FILES
 
 
-CUTS = [(form, share) for form in FORMATS for share in (0.02, 0.5, 0.9, 0.999)]
+CUTS = [(form, share) for form in FORMATS for share in (0.02, 0.5, 0.999)]
 CUTS.remove(("tar", 0.999))  # only padding is missing there: every member is whole
+FLIPS = [(form, None) for form in FORMATS[1:]]  # a byte in the middle, not in a tar without sums
 
 
-@pytest.mark.parametrize(("form", "share"), CUTS)
-def test_a_cut_archive_is_named_wherever_it_was_cut(tmp_path, into, form, share):
+@pytest.mark.parametrize(("form", "share"), CUTS + FLIPS)
+def test_a_cut_or_changed_archive_is_named_wherever_it_is_damaged(tmp_path, into, form, share):
     path = made(tmp_path, form)
-    path.write_bytes(path.read_bytes()[: int(path.stat().st_size * share)])
-    refused(path, into, "cut off, damaged")
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 0 if share else 0xFF
+    path.write_bytes(content[: int(len(content) * (share or 1))])
+    with pytest.raises(DataError, match="cut off, damaged"):
+        unpack(path, into)
 
 
 def test_a_tar_cut_between_two_members_is_not_taken_for_a_whole_one(tmp_path, into):
     path = made(tmp_path, "tar")
     with tarfile.open(path) as archive:
         seventh = archive.getmembers()[7].offset
-    path.write_bytes(
-        path.read_bytes()[:seventh]
-    )  # tarfile alone unpacks seven files and says nothing
-    refused(path, into, f"damaged.*byte {seventh:,}")
+    path.write_bytes(path.read_bytes()[:seventh])  # tarfile alone unpacks seven, and says nothing
+    with pytest.raises(DataError, match=f"damaged.*byte {seventh:,}"):
+        unpack(path, into)
 
 
-@pytest.mark.parametrize("form", ["tar.gz", "tar.bz2", "tar.xz", "zip"])
-def test_a_flipped_byte_is_found_by_the_checksum(tmp_path, into, form):
-    path = made(tmp_path, form)
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 0xFF
-    path.write_bytes(content)
-    refused(path, into, "cut off, damaged")
-
-
-def test_what_macos_adds_is_left_out(tmp_path, into):
+def test_what_macos_adds_and_owners_and_modes_are_not_taken_over(tmp_path, into):
     members = [("a", b"1"), ("__MACOSX/._a", b"2"), ("x/.DS_Store", b"3")]
     unpack(made(tmp_path, "zip", members), into)
     assert [path.name for path in into.rglob("*")] == ["a"]
-
-
-def test_owners_and_modes_of_the_archive_are_not_taken_over(tmp_path, into):
     info = tarfile.TarInfo()
     info.mode, info.uid, info.size = 0o4777, 12345, 0
-    unpack(tar_file(tmp_path / "a.tar", [("a", info)]), into)
-    found = (into / "a").stat()
-    assert found.st_uid == os.getuid()
-    assert not found.st_mode & stat.S_ISUID
+    unpack(tar_file(tmp_path / "b.tar", [("b", info)]), into)
+    found = (into / "b").stat()
+    assert found.st_uid == os.getuid() and not found.st_mode & stat.S_ISUID

@@ -1,0 +1,219 @@
+"""Landmarks: judgements of three protocols, cropped queries, distractors, wrong ground truth."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import archives
+import numpy as np
+import pytest
+
+from benchmark.core.errors import ConfigError, DataError
+from benchmark.datasets import load_dataset
+from benchmark.datasets.io.images import open_image
+
+NAME = "roxford5k"
+
+
+@pytest.fixture
+def root(tmp_path) -> Path:
+    archives.make_roxford5k(tmp_path)
+    return tmp_path
+
+
+def load(root: Path, name=NAME, **params):
+    return load_dataset(name, {"root": str(root), "allow_counts": True, **params})
+
+
+def write_truth(root: Path, **changes) -> None:
+    """Writes the ground truth again; ``changes`` replace values of its first entry."""
+    path = root / f"gnd_{NAME}.pkl"
+    content = pickle.loads(path.read_bytes())
+    content["gnd"][0].update(changes)
+    path.write_bytes(pickle.dumps(content))
+
+
+def refused(root: Path, name=NAME, **params) -> str:
+    with pytest.raises(DataError) as caught:
+        load(root, name, **params)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("level", "queries", "relevant", "ignored"),
+    [
+        ("easy", [0, 2], [[0, 1], [4]], [[2, 3], [5, 6]]),
+        ("medium", [0, 1, 2], [[0, 1, 2], [7], [4, 5, 6]], [[3], [0], []]),
+        ("hard", [0, 1, 2], [[2], [7], [5, 6]], [[0, 1, 3], [0], [4]]),
+    ],
+)
+def test_grades_are_relevant_or_ignored_as_the_protocol_says(
+    root, level, queries, relevant, ignored
+):
+    protocol = load(root).protocols[f"{NAME}_{level}"]
+    assert [int(name[-5]) for name in protocol.query.names] == queries, (
+        "queries without relevant images are left out"
+    )
+    assert [places.tolist() for places in protocol.judgements.relevant] == relevant
+    assert [places.tolist() for places in protocol.judgements.ignored] == ignored
+    assert all(
+        places.dtype == np.int64
+        for places in protocol.judgements.relevant + protocol.judgements.ignored
+    )
+
+
+def test_gallery_is_one_set_for_all_protocols_without_the_queries(root):
+    dataset = load(root)
+    galleries = [protocol.gallery for protocol in dataset.protocols.values()]
+    assert all(gallery is galleries[0] for gallery in galleries)
+    assert list(galleries[0].names) == [f"jpg/oxford_{number:06d}.jpg" for number in range(8)]
+    assert len(dataset.train) == 0
+    assert dataset.metrics == ("map",)
+
+
+def test_queries_are_cropped_when_opened_and_gallery_images_are_whole(root):
+    protocol = load(root).protocols[f"{NAME}_medium"]
+    assert [protocol.query.image(number).size for number in range(3)] == [
+        (36, 28),
+        (39, 28),
+        (24, 18),
+    ]
+    whole = np.asarray(open_image(root / protocol.query.names[0]))
+    assert np.array_equal(np.asarray(protocol.query.image(0)), whole[2:30, 4:40])
+    assert np.array_equal(np.asarray(protocol.query.opener.stored(0)), whole[2:30, 4:40])
+    assert protocol.gallery.image(0).size == archives.SIZE
+    easy = pickle.loads(pickle.dumps(load(root).protocols[f"{NAME}_easy"].query))
+    assert easy.image(1).size == (24, 18), "boxes stay with their queries when some are left out"
+
+
+def test_a_box_is_cut_at_the_edges_and_named_when_nothing_is_left(root):
+    write_truth(root, bbx=[-3, 2, 400, 30])
+    assert load(root).protocols[f"{NAME}_hard"].query.image(0).size == (48, 28)
+    write_truth(root, bbx=[60, 2, 400, 30])
+    query = load(root).protocols[f"{NAME}_hard"].query
+    with pytest.raises(
+        DataError, match=r"oxford_query_000000.jpg is 48 x 36 pixels, .* lies outside"
+    ):
+        query.image(0)
+
+
+def test_a_protocol_that_no_query_can_be_asked_in_is_named(root):
+    path = root / f"gnd_{NAME}.pkl"
+    content = pickle.loads(path.read_bytes())
+    for entry in content["gnd"]:
+        entry["easy"] = []
+    path.write_bytes(pickle.dumps(content))
+    assert "without any relevant image: 1; get the ground truth again\n      easy" in refused(root)
+
+
+def test_fingerprint_covers_boxes_and_grades(root):
+    first = load(root).fingerprint
+    write_truth(root, bbx=[4.0, 2.0, 41.0, 30.0])
+    second = load(root).fingerprint
+    write_truth(root, junk=[])
+    assert len({first, second, load(root).fingerprint}) == 3
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"hard": [10**30]}, "gnd[0]: ValueError('its numbers are not whole ones')"),
+        ({"hard": [0.5]}, "its numbers are not whole ones"),
+        ({"easy": [[0, 1]]}, "gnd[0]: "),
+        ({"bbx": ["a", 2, 4, 30]}, "gnd[0]: ValueError"),
+        ({"bbx": [[1, 2], [3, 4]]}, "gnd[0]: TypeError"),
+        ({"bbx": [40, 2, 4, 30]}, "gnd[0]: ValueError('bbx is not left, top, right, bottom"),
+        ({"easy": [8]}, "it must grade images of imlist, 0 to 7"),
+        ({"junk": [-1]}, "it must grade images of imlist"),
+        ({"hard": [1]}, "it grades an image twice"),
+    ],
+)
+def test_wrong_ground_truth_is_named_by_entry(root, changes, words):
+    write_truth(root, **changes)
+    text = refused(root)
+    assert words in text and "each must have bbx and easy, hard, junk, lists of other" in text
+
+
+def test_ground_truth_of_another_kind_is_refused(root):
+    path = root / f"gnd_{NAME}.pkl"
+    content = pickle.loads(path.read_bytes())
+    path.write_bytes(pickle.dumps([1, 2]))
+    assert "cannot read gnd_roxford5k.pkl" in refused(root)
+    path.write_bytes(pickle.dumps({**content, "gnd": [{"ok": [1], "bbx": [0, 0, 1, 1]}]}))
+    text = refused(root)
+    assert "1 entries in gnd for 3 queries" in text and "gnd[0]: KeyError('easy')" in text
+    path.write_bytes(pickle.dumps({**content, "qimlist": ["../up", "a", 3]}))
+    assert "wrong names in gnd_roxford5k.pkl: qimlist: 2;" in refused(root)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Return a folder with all landmark sets."""
+    for name in ("roxford5k", "rparis6k", "sfm120k", "landmarks_clean", "revisitop1m"):
+        (archives.MAKERS | archives.BROUGHT)[name](tmp_path / name)
+    return tmp_path
+
+
+def test_sfm_finds_images_by_the_last_six_characters_of_their_names(folder):
+    train = load(folder / "sfm120k", "sfm120k").train
+    assert train.labels.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    first = train.names[0]
+    assert first.split("/")[:4] == ["ims", first[-2:], first[-4:-2], first[-6:-4]]
+    assert train.image(0).size == archives.SIZE
+
+
+def test_landmarks_are_classes_and_all_images_train(folder):
+    dataset = load(folder / "landmarks_clean", "landmarks_clean")
+    assert dataset.train.labels.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    assert dataset.train.image(3).size == archives.SIZE
+    assert all(protocol.distractors is None for protocol in dataset.protocols.values())
+
+
+def test_a_training_set_is_evaluated_on_the_landmark_sets_it_names(folder):
+    dataset, elsewhere = load(folder / "sfm120k", "sfm120k"), str(folder)
+    levels = ("easy", "medium", "hard")
+    names = [f"{name}_{level}" for name in ("roxford5k", "rparis6k") for level in levels]
+    assert list(dataset.protocols) == names
+    params = {"landmarks": ["rparis6k"], "landmarks_root": elsewhere}
+    chosen = load(folder / "sfm120k", "sfm120k", **params)
+    assert list(chosen.protocols) == names[3:] and chosen.fingerprint != dataset.fingerprint
+
+
+def test_distractors_are_searched_with_the_gallery_of_each_landmark_set(folder):
+    root, names = folder / "landmarks_clean", ["roxford5k", "roxford_1m", "rparis_1m"]
+    dataset = load(root, "landmarks_clean", landmarks=names)
+    assert list(dataset.protocols) == [
+        f"{name}_{level}" for name in names for level in ("easy", "medium", "hard")
+    ]
+    plain, with_more = (dataset.protocols[f"{name}_hard"] for name in names[:2])
+    assert with_more.judgements is plain.judgements and with_more.gallery is plain.gallery
+    assert plain.distractors is None and len(with_more.distractors) == 5
+    shared = {id(p.distractors) for p in dataset.protocols.values() if p.distractors}
+    assert len(shared) == 1, "the distractors of all protocols are one set, to be embedded once"
+    assert dataset.counts["revisitop1m distractors"] == {"images": 5}
+    other = load(root, "landmarks_clean", landmarks=names[:1])
+    assert dataset.fingerprint != other.fingerprint
+
+
+def test_distractors_alone_can_be_checked(folder):
+    dataset = load(folder / "revisitop1m", "revisitop1m")
+    assert len(dataset.train) == 0 and dataset.counts == {"distractors": {"images": 5}}
+    assert dataset.protocols["revisitop1m"].query.labels.shape == (5,)
+
+
+def test_problems_of_images_landmark_sets_and_distractors_are_said_at_once(folder):
+    (folder / "landmarks_clean" / "annotations" / "annotation_clean_train.txt").write_text("")
+    params = {"landmarks": ["rparis_1m"], "landmarks_root": str(folder / "nowhere")}
+    text = refused(folder / "landmarks_clean", "landmarks_clean", **params)
+    for name in ("landmarks_clean", "rparis6k", "revisitop1m"):
+        assert f"dataset '{name}'" in text
+    assert "roxford5k" not in text
+
+
+@pytest.mark.parametrize(
+    ("sets", "words"), [(["roxford"], "did you mean 'roxford5k'"), ([], "at least 1")]
+)
+def test_landmark_sets_that_do_not_exist_are_refused(folder, sets, words):
+    with pytest.raises(ConfigError, match=words):
+        load(folder / "landmarks_clean", "landmarks_clean", landmarks=sets)
