@@ -12,17 +12,8 @@ from benchmark.analyses.analysis import Analysis, Context, Recording, doubled, j
 from benchmark.core.seeding import derive
 from benchmark.papers.paper import load_papers
 from benchmark.papers.quantities import CALIBRATED, GAP, PLAIN
-from benchmark.report.drawing import (
-    DOUBLE,
-    FAINT,
-    Series,
-    batch_axis,
-    by_batch_size,
-    legend_below,
-    line,
-    new_figure,
-    styled,
-)
+from benchmark.report import drawing
+from benchmark.report.drawing import DOUBLE, FAINT, Series, line, new_figure, styled
 from benchmark.report.labels import loss_name
 from benchmark.stats.intervals import t_interval
 
@@ -282,7 +273,7 @@ def _draw(means: pd.DataFrame, bounds: pd.DataFrame, sizes: list[int]) -> tuple[
                 by_size = part.groupby("measured_at")["gap"]
                 found = [{"batch_size": at, **t_interval(100 * x)._asdict()} for at, x in by_size]
                 series.append(Series(loss_name(loss), line(loss), pd.DataFrame(found)))
-            by_batch_size(axes, sizes, series, width=0.12)
+            drawing.by_batch_size(axes, sizes, series, width=0.12)
             axes.set(title=f"Trained at {trained_at}", xlabel=MEASURED)
         panels[0].set_ylabel("decomposability gap (points of AP)")
         top = max(axes.get_ylim()[1] for axes in panels)
@@ -298,9 +289,9 @@ def _draw(means: pd.DataFrame, bounds: pd.DataFrame, sizes: list[int]) -> tuple[
         last.plot(plain, linestyle=":", color=FAINT)
         for start in plain.head(1).items():
             last.annotate("Eq. 8", start, xytext=(0, 4), textcoords="offset points")
-        batch_axis(last, sizes)
+        drawing.batch_axis(last, sizes)
         last.set(title="Bounds", xlabel=MEASURED, ylabel="points of AP", yscale="log")
         last.yaxis.set_major_formatter("{x:g}")
-        legend_below(figure, columns=2)
+        drawing.legend_below(figure, columns=2)
     parts = [means.assign(kind="gap"), bound_means.assign(kind="bounds")]
     return figure, pd.concat(parts, ignore_index=True)

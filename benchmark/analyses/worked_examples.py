@@ -36,6 +36,13 @@ RELEVANT = np.array([True, True, True, False, False, False])
 BINS = (5, 10, 20, 40, 80)
 
 
+def loss_of(name: str, **params: Any) -> Any:
+    """Return a loss, with its defaults where ``params`` do not say otherwise."""
+    from benchmark.losses import create_loss  # imports torch
+
+    return create_loss(name, **params)
+
+
 def slope(difference: np.ndarray) -> np.ndarray:
     """Return the derivative of sigmoid(difference / ``TAU``) by the difference."""
     share = 1 / (1 + np.exp(-difference / TAU))
@@ -69,8 +76,6 @@ def violations() -> dict[str, float]:
 )
 def worked_examples(context: Context) -> Analysis:
     """Return the examples with the papers' statements about them."""
-    from benchmark.losses import create_loss
-
     calibrations = [  # ROADMAP Eq. 7
         float(np.maximum(ALPHA - own, 0).mean() + np.maximum(others - BETA, 0).mean())
         for own, others in BATCHES
@@ -79,7 +84,7 @@ def worked_examples(context: Context) -> Analysis:
     steep = float(slope(np.array([DELTA]))[0])
     gains, by_bins = violations(), []
     for bins in BINS:
-        value, gradient = value_and_gradient(create_loss("fast_ap", bins=bins), NEAR, RELEVANT)
+        value, gradient = value_and_gradient(loss_of("fast_ap", bins=bins), NEAR, RELEVANT)
         by_bins.append({"x": bins, "loss": value, "value": float(np.abs(gradient).max())})
     gradients = {each["x"]: each["value"] for each in by_bins}
     rows = [
@@ -160,11 +165,9 @@ class Outcome(NamedTuple):
 
 def toy_losses() -> dict[str, Any]:
     """Return {name: loss}: SmoothAP, SmoothAP with a true step in rank+, and SupAP, tau = 0.01."""
-    from benchmark.losses import create_loss
-
     # Without start, and with a linear part that no cosine reaches, H- of SupAP is the sigmoid.
-    stepped = create_loss("sup_ap", start=0.0, delta=10.0)
-    return {"SmoothAP": create_loss("smooth_ap"), STEPPED: stepped, "SupAP": create_loss("sup_ap")}
+    stepped = loss_of("sup_ap", start=0.0, delta=10.0)
+    return {"SmoothAP": loss_of("smooth_ap"), STEPPED: stepped, "SupAP": loss_of("sup_ap")}
 
 
 def outcome(loss: Any, count: int, seed: int = 0) -> Outcome:
@@ -326,30 +329,30 @@ def interpolation(loss: Any, difference: np.ndarray) -> Curve:
 
 def curves() -> pd.DataFrame:
     """Return every curve: panel, base (loss), curve (words), x, value, derivative."""
-    from benchmark.losses import create_loss
-
     grid = np.linspace(-SPAN, SPAN, POINTS)
     wide = np.linspace(-SPAN, SPAN, 10 * (POINTS - 1) + 1)
     scores = np.linspace(-0.4, 0.4, POINTS)
     found: list[tuple[str, str, str, np.ndarray, Curve]] = []
     for tau in (0.001, 0.01, 0.05):
-        curve = step_of(create_loss("smooth_ap", tau=tau), grid)
+        curve = step_of(loss_of("smooth_ap", tau=tau), grid)
         found.append(("SmoothAP", "smooth_ap", f"tau {tau:g}", grid, curve))
     for name, relaxation in RELAXATIONS.items():
         found.append(("relaxations", "relaxation", name, grid, relaxation(grid)))
     for rho in (0.0, 10.0, 100.0):
-        curve = step_of(create_loss("sup_ap", rho=rho), grid)
+        curve = step_of(loss_of("sup_ap", rho=rho), grid)
         found.append(("SupAP", "sup_ap", f"rho {rho:g}", grid, curve))
     for name, centers in (("fast_ap", 11), ("softbin_ap", 20)):
         for index in range((centers - 1) // 2 - 1, (centers - 1) // 2 + 2):
             curve = bin_share(scores, centers, index)
             found.append(("soft bins", name, f"bin {index + 1} of {centers}", scores, curve))
     for step in (0.05, 0.1, 0.2):
-        curve = interpolation(create_loss("blackbox_ap", lambda_val=step, margin=0.0), wide)
+        curve = interpolation(loss_of("blackbox_ap", lambda_val=step, margin=0.0), wide)
         found.append(("BlackBoxAP", "blackbox_ap", f"lambda {step:g}", wide, curve))
-    names = ("panel", "base", "curve", "x", "value", "derivative")
-    parts = [dict(zip(names, (*rest, *curve), strict=True)) for *rest, curve in found]
-    return pd.concat(map(pd.DataFrame, parts), ignore_index=True)
+    parts = (
+        pd.DataFrame(dict(panel=panel, base=base, curve=words, x=x, value=value, derivative=slope))
+        for panel, base, words, x, (value, slope) in found
+    )
+    return pd.concat(parts, ignore_index=True)
 
 
 @ANALYSES.register(
@@ -366,50 +369,39 @@ def curves() -> pd.DataFrame:
 )
 def surrogates(context: Context) -> Analysis:
     """Return the functions as the losses compute them; nothing is trained."""
-    from benchmark.losses import create_loss
-
-    losses = {name: create_loss(name) for name in ("smooth_ap", "sup_ap", *BINNED)}
-    losses["blackbox_ap"] = create_loss("blackbox_ap", margin=0.0)
-    where = np.array(list(PROBES.values()))
-    slopes = {name: pair(loss, where)[1] for name, loss in losses.items()}
-    headers = ["loss", *(("gradient on the negative", words) for words in PROBES)]
-    rows = [("", [loss_name(name), *found]) for name, found in slopes.items()]
-    values, claims = _surrogate_claims()
-    values |= {"smooth": slopes["smooth_ap"][2], "sup": slopes["sup_ap"][2]}
-    values |= {"anchor": ANCHOR, "width": WIDTH}
-    data = curves()
-    return Analysis(_draw_surrogates(data), data, headers, rows, values, claims)
-
-
-def _surrogate_claims() -> tuple[dict[str, Any], dict[str, bool]]:
-    from benchmark.losses import create_loss
-
+    losses = {name: loss_of(name) for name in ("smooth_ap", "sup_ap", *BINNED)}
+    losses["blackbox_ap"] = loss_of("blackbox_ap", margin=0.0)
+    slopes = {name: pair(loss, np.array([*PROBES.values()]))[1] for name, loss in losses.items()}
     grid = np.linspace(-1.0, 1.0, 4001)
-    step = (grid >= 0).astype(float)
-    smooth_ap, sup_ap = create_loss("smooth_ap"), create_loss("sup_ap")
+    step, smooth_ap, sup_ap = (grid >= 0).astype(float), losses["smooth_ap"], losses["sup_ap"]
     sup, sup_slope = step_of(sup_ap, grid)
     above, below = (sup - step).min(), (step - step_of(smooth_ap, grid)[0]).max()
     smooth_far, sup_far = (step_of(loss, np.array([0.13]))[1][0] for loss in (smooth_ap, sup_ap))
     lowest = float(sup_slope[grid > 0].min())
     narrow, wide = (
-        float(np.abs(grid[step_of(create_loss("smooth_ap", tau=tau), grid)[1] > 0.005]).max())
+        float(np.abs(grid[step_of(loss_of("smooth_ap", tau=tau), grid)[1] > 0.005]).max())
         for tau in (0.01, 0.1)
     )
     before, after = np.array(SHIFTS).T
     sigmoid = step_of(smooth_ap, before)[0] - step_of(smooth_ap, after)[0]
     drops = {name: of(before)[0] - of(after)[0] for name, of in RELAXATIONS.items()}
     drops["sigmoid"] = sigmoid
-    values: dict[str, Any] = dict(above=above, below=below, lowest=lowest, narrow=narrow, wide=wide)
-    values |= dict(smooth_far=smooth_far, sup_far=sup_far)
     words = (f"the {of} by {a:.3g} and {b:.3g}" for of, (a, b) in drops.items())
-    values |= dict(drops="; ".join(words), anchor=ANCHOR, width=WIDTH)
+    values: dict[str, Any] = dict(above=above, below=below, lowest=lowest, narrow=narrow, wide=wide)
+    values |= dict(smooth_far=smooth_far, sup_far=sup_far, drops="; ".join(words))
+    values |= dict(smooth=slopes["smooth_ap"][2], sup=slopes["sup_ap"][2])
+    values |= dict(anchor=ANCHOR, width=WIDTH)
     order = bool(np.isclose(*drops["linear"]) and sigmoid[0] < 0.01 and sigmoid[1] > 0.99)
-    return values, {
+    claims = {
         "h_minus_above_step": bool(above >= -1e-12 and below > 0),
         "gradient_beyond_the_region": bool(smooth_far < 0.01 < lowest and sup_far > 1),
         "only_the_sigmoid_rewards_a_change_of_order": order,
         "small_tau_small_region": narrow < wide,
     }
+    headers = ["loss", *(("gradient on the negative", words) for words in PROBES)]
+    rows = [("", [loss_name(name), *found]) for name, found in slopes.items()]
+    data = curves()
+    return Analysis(_draw_surrogates(data), data, headers, rows, values, claims)
 
 
 def _draw_surrogates(data: pd.DataFrame) -> Any:

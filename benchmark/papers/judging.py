@@ -46,6 +46,7 @@ from benchmark.stats.samples import (
     differences_by_seed,
     place,
     shared_spreads,
+    with_spreads,
 )
 from benchmark.study import Study
 
@@ -81,7 +82,9 @@ def load_frozen(path: Path) -> FrozenRuns:
         for key, rows in sorted(groups.items())
     }
     scored = {key[0] for key, each in samples.items() if each.n}
-    return {key: each for key, each in samples.items() if each.n or key[0] not in scored}
+    return with_spreads(
+        {key: each for key, each in samples.items() if each.n or key[0] not in scored}
+    )
 
 
 def freeze(
@@ -210,7 +213,6 @@ def judge_numbers(
 
 def judge_frozen(frozen: FrozenRuns, samples: Samples, level: float = ALPHA) -> list[Verdict]:
     """Return the verdicts on frozen runs, from the runs of the same cells now."""
-    spreads = shared_spreads({key: (each.sd, each.n) for key, each in frozen.items()}, place)
     gaps = {key: differences_by_seed(samples.sample(*key), then) for key, then in frozen.items()}
     changed = {key[0] for key, each in gaps.items() if any(each.values())}
     pairs = {key: each for key, each in gaps.items() if len(each) >= 2}
@@ -237,7 +239,7 @@ def judge_frozen(frozen: FrozenRuns, samples: Samples, level: float = ALPHA) -> 
             rounding=0.0,
             cell=cell,
             then=then,
-            reference_spread=spreads[key],
+            reference_spread=then.spread,
         )
         if cell not in samples.statuses:
             rows.append(replace(row, note="the frozen cell is not in this study's runs"))
@@ -259,15 +261,15 @@ def judge_frozen(frozen: FrozenRuns, samples: Samples, level: float = ALPHA) -> 
 def _with_runs(row: Verdict, samples: Samples) -> Verdict:
     assert row.cell is not None
     key = (row.cell, row.split, row.metric)
-    statuses, ours, own = samples.statuses[row.cell], samples.sample(*key), samples.spread(*key)
+    statuses, ours = samples.statuses[row.cell], samples.sample(*key)
     return replace(
         row,
         ours=ours,
         ours_mean=ours.mean,
         ours_sd=ours.sd,
         ours_n=ours.n,
-        spread=own,
-        ours_spread=own.sd,
+        spread=ours.spread,
+        ours_spread=ours.spread.sd,
         statuses=statuses,
         n_diverged=statuses.get("diverged", 0),
         planned=ours.n > 0 or (not statuses.get("ok") and row.metric in samples.metrics),

@@ -24,8 +24,12 @@ DRAWS = 2000
 WHERE = ["dataset", "setting", "batch_size"]
 PLACE = [*WHERE, "loss"]
 # What labels of runs say: that of a trial, x.fold1 and y~trial02; of a final run, x and y~equal16.
-TRIALS = rf"(?P<dataset>.+){FOLD}(?P<fold>\d+)/(?P<setting>.+)~{TRIAL}(?P<trial>\d\d)"
-FINALS = rf"(?P<dataset>.+)/(?P<setting>.+)~(?:{AUTHORS}|{EQUAL}(?P<trials>\d\d?))"
+# ``what`` they are, and the pattern with the names of the numbers in it.
+TRIALS = "trials", rf"(?P<dataset>.+){FOLD}(?P<fold>\d+)/(?P<setting>.+)~{TRIAL}(?P<trial>\d\d)"
+FINALS = (
+    "final runs that trials chose",
+    rf"(?P<dataset>.+)/(?P<setting>.+)~(?:{AUTHORS}|{EQUAL}(?P<trials>\d\d?))",
+)
 SPLITS = ["held_out", "test"]  # of a trial and of a final run
 ORDER = ["rules", "trials", "source", "kendall", "flipped", "best_kept"]
 
@@ -34,7 +38,7 @@ def analyse_budgets(
     trials: RunTable, final: RunTable, metric: str, alpha: float = 0.05
 ) -> dict[str, pd.DataFrame]:
     """Return the tables of the list above by name, from the tables of trials and final runs."""
-    scores, finals = trial_scores(trials, metric), _finals(_scores(final, metric))
+    scores, finals = trial_scores(trials, metric), _labelled(_scores(final, metric), *FINALS)
     tables: dict[str, list[pd.DataFrame]] = {
         f"budget_{name}": [] for name in ("ranks", "curves", "gaps", "options", "order")
     }
@@ -111,23 +115,15 @@ def _place_tables(
     return parts
 
 
-def _labelled(runs: pd.DataFrame, pattern: str, what: str) -> pd.DataFrame:
+def _labelled(runs: pd.DataFrame, what: str, pattern: str) -> pd.DataFrame:
     """Return rows of runs with what their labels say; dataset, setting as the blocks have them."""
     labels = runs["dataset"] + "/" + runs["setting"]
     found = labels.str.extract(f"^{pattern}$")
     if len(other := labels[found["setting"].isna()]):
         words = "'references.trials' names a study with 'rules', which make trials"
         raise RunError(f"runs under '{other.iloc[0]}' are no {what}; {words}")
-    return runs.assign(**found)
-
-
-def _trials(runs: pd.DataFrame) -> pd.DataFrame:
-    return _labelled(runs, TRIALS, "trials").astype({"fold": int, "trial": int})
-
-
-def _finals(runs: pd.DataFrame) -> pd.DataFrame:
-    found = _labelled(runs, FINALS, "final runs that trials chose")
-    return found.assign(trials=found["trials"].fillna(0).astype(int))
+    names = ["dataset", "setting"]
+    return runs.assign(**found[names], **found.drop(columns=names).fillna(0).astype(int))
 
 
 def _scores(table: RunTable, metric: str) -> pd.DataFrame:
@@ -143,7 +139,7 @@ def trial_scores(table: RunTable, metric: str) -> pd.DataFrame:
     Columns are (fold, seed). ``setting`` is that of the blocks as written. A run without a score
     (diverged) leaves NaN.
     """
-    runs = _trials(_scores(table, metric))
+    runs = _labelled(_scores(table, metric), *TRIALS)
     index = [*PLACE, "trial"]
     return runs.pivot(index=index, columns=["fold", "seed"], values="value").sort_index()
 
@@ -152,7 +148,7 @@ def _options(trials: RunTable, scores: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of budget_options: every setting that differs among the trials of a loss."""
     drawn = scores.mean(axis=1, skipna=False).fillna(0.0).rename("score").reset_index()
     drawn = drawn[drawn["trial"] > 0]
-    runs = _trials(trials.runs.drop_duplicates(["setting", "loss", "batch_size"]))
+    runs = _labelled(trials.runs.drop_duplicates(["setting", "loss", "batch_size"]), *TRIALS)
     columns = [name for name in map(str, runs) if name.startswith(("loss.", "recipe."))]
     rows = []
     for where, part in drawn.groupby(PLACE, sort=False):
@@ -168,9 +164,9 @@ def _options(trials: RunTable, scores: pd.DataFrame) -> pd.DataFrame:
 
 def _with_seconds(ranks: pd.DataFrame, trials: RunTable, final: RunTable) -> pd.DataFrame:
     """Return the table with the time of the runs that led to each choice, and of a final run."""
-    search = _trials(trials.costs()).groupby([*PLACE, "trial"])["total_seconds"].sum()
+    search = _labelled(trials.costs(), *TRIALS).groupby([*PLACE, "trial"])["total_seconds"].sum()
     spent = search.unstack("trial").fillna(0.0)
-    ends = _finals(final.costs()).groupby([*PLACE, "trials"])["total_seconds"].mean()
+    ends = _labelled(final.costs(), *FINALS).groupby([*PLACE, "trials"])["total_seconds"].mean()
     keys = list(ranks[[*PLACE, "trials"]].itertuples(index=False, name=None))
     return ranks.assign(
         seconds=[spent.loc[[tuple(where)], 1:most].sum(axis=1).iloc[0] for *where, most in keys],

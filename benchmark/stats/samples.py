@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
@@ -191,12 +191,13 @@ def shared_spreads(
 class Sample:
     """Scores by seed, in percentage points, and the distinct versions behind them.
 
-    ``diverged`` runs have no score.
+    ``diverged`` runs have no score. ``spread`` is that of one run, shared with the sister cells.
     """
 
     by_seed: Mapping[int, float]
     versions: Mapping[str, tuple[str, ...]]
     diverged: int = 0
+    spread: Spread = UNKNOWN_SPREAD
 
     @property
     def n(self) -> int:
@@ -234,34 +235,30 @@ class Samples:
         self.selection = selection
         self.statuses: Mapping[Cell, Counter[str]] = table.statuses()
         self.splits: dict[Cell, set[str]] = {}
-        self._samples: dict[Score, Sample] = {}
+        samples: dict[Score, Sample] = {}
         versions = table.runs[["run_id", *VERSIONS]]
         scores = table.test_scores(selection).merge(versions, on="run_id")
         for key, rows in scores.groupby([*CELL_COLUMNS, "split", "metric"]):
             *columns, split, metric = map(str, key)
             cell = Cell.of(columns)
             points = 100 * rows["value"].to_numpy(float)
-            self._samples[cell, split, metric] = Sample(
+            samples[cell, split, metric] = Sample(
                 dict(zip(map(int, rows["seed"]), map(float, points), strict=True)),
                 {name: tuple(sorted(set(rows[name].astype(str)))) for name in VERSIONS},
             )
             self.splits.setdefault(cell, set()).add(split)
-        self._spreads = shared_spreads(
-            {key: (each.sd, each.n) for key, each in self._samples.items()}, place
-        )
-
-    @property
-    def metrics(self) -> set[str]:
-        """The metrics that some run has."""
-        return {metric for _, _, metric in self._samples}
+        self._samples = with_spreads(samples)
+        self.metrics = {metric for _, _, metric in samples}
 
     def sample(self, cell: Cell, split: str, metric: str) -> Sample:
         """Return the scores of a cell; ``NO_RUNS`` when no finished run has them."""
         return self._samples.get((cell, split, metric), NO_RUNS)
 
-    def spread(self, cell: Cell, split: str, metric: str) -> Spread:
-        """Return the spread of one run of a cell, moderated with those of its sisters."""
-        return self._spreads.get((cell, split, metric), UNKNOWN_SPREAD)
+
+def with_spreads(samples: Mapping[Score, Sample]) -> dict[Score, Sample]:
+    """Return the samples with the spread of each, which cells of one place share."""
+    found = shared_spreads({key: (each.sd, each.n) for key, each in samples.items()}, place)
+    return {key: replace(each, spread=found[key]) for key, each in samples.items()}
 
 
 def place(key: Score) -> tuple[str, str, str, str]:

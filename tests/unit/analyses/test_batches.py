@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmark.analyses.batch_composition import KINDS, composition, kinds_of
-from benchmark.analyses.smoothing import cut, half_width, shares
+from benchmark.analyses.batches import KINDS, composition, cut, half_width, kinds_of, shares
 
 
 def test_the_batch_of_figure_6():

@@ -369,11 +369,11 @@ def test_cells_share_their_spread_and_the_plain_test_stays_beside():
     losses = {f"loss_{number}": 0.5 for number in range(12)}
     samples = Samples(run_table(long_table(losses, seeds=3)))
     cell = next(iter(samples.statuses))
-    found = samples.spread(cell, "test", "recall_at_1")
+    found = samples.sample(cell, "test", "recall_at_1").spread
     assert (found.own_df, found.df, found.lent_df) == (2, 6, 4)
     assert found.sd**2 == pytest.approx((4 * found.lent**2 + 2 * found.own**2) / 6)
     assert found.plain.sd == found.own
-    assert samples.spread(cell, "test", "map").df == 0
+    assert samples.sample(cell, "test", "map").spread.df == 0
 
 
 def test_a_verdict_that_an_assumption_turns_is_marked():

@@ -1,11 +1,12 @@
-"""What the smoothing of the AP losses costs and gives, on the batches of a training.
+"""What lies in the batches of a training.
 
-How far each loss is from the AP that it stands for, along an epoch and against its smoothing; and
-how much of the difference matrix the sigmoid of SmoothAP still gives a gradient.
+How far each loss is from the AP that it stands for, along an epoch and against its smoothing; how
+much of the difference matrix the sigmoid of SmoothAP still gives a gradient; and what hard and
+random sampling put into a batch: neighbours, hard and easy negatives.
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,18 +15,10 @@ import pandas as pd
 from benchmark.analyses import ANALYSES
 from benchmark.analyses.analysis import Analysis, Context, doubled, judged, listed, rising, shades
 from benchmark.analyses.decomposability_gap import batch_ap
+from benchmark.core.errors import ConfigError, Problem
 from benchmark.core.seeding import derive
-from benchmark.report.drawing import (
-    DOUBLE,
-    SERIES,
-    STYLES,
-    Series,
-    by_batch_size,
-    legend_below,
-    line,
-    new_figure,
-    styled,
-)
+from benchmark.report import drawing
+from benchmark.report.drawing import DOUBLE, SERIES, STYLES, Series, line, new_figure, styled
 from benchmark.report.labels import loss_name
 
 PLACES = ("Smooth-AP Eq. 8", "Smooth-AP Fig. 4")
@@ -120,7 +113,7 @@ def approximation_error(context: Context) -> Analysis:
         for name in SETTINGS:
             points = means[means["loss"] == name].sort_values("width")
             right.plot(points["width"], points["error"], label=loss_name(name), **line(name))
-        legend_below(figure, columns=5)
+        drawing.legend_below(figure, columns=5)
     return Analysis(figure, data, headers, rows, values, claims)
 
 
@@ -169,13 +162,13 @@ def trained_tau(context: Context) -> Analysis:
             left.plot(curve, label=f"trained at tau = {tau:g}", markevery=every, **look)
             right.plot(row, markerfacecolor="none", **look)
             right.plot([tau], [row[tau]], linestyle="none", **look)
-        legend_below(figure, columns=3)
+        drawing.legend_below(figure, columns=3)
     rows = [("", row) for row in means.itertuples()]
     return Analysis(figure, data, headers, rows, values, claims)
 
 
 NEGLIGIBLE = 0.005  # derivative of the sigmoid with respect to the score difference, per cosine
-KINDS = {
+SHARES = {
     "printed": "all entries, as Eq. 1 prints it",
     "off_diagonal": "without an item's difference to itself",
     "mixed": "a positive against a negative",
@@ -263,10 +256,10 @@ def operating_region(context: Context) -> Analysis:
                 mean = pd.DataFrame([shares(*batch, width) for batch in batches]).mean()
                 rows.append({"source": source, "seed": seed, "batch_size": size, **mean})
     data = pd.DataFrame(rows)
-    means = data.groupby(["source", "batch_size"], sort=False)[[*KINDS, "entries"]].mean()
+    means = data.groupby(["source", "batch_size"], sort=False)[[*SHARES, "entries"]].mean()
     frozen, printed = 100 * means.loc[FROZEN]["off_diagonal"], 100 * means.loc["trained"]["printed"]
     trained, claims = data[data["source"] == "trained"], []
-    for kind, words in KINDS.items():
+    for kind, words in SHARES.items():
         by_size = 100 * trained.pivot(index="seed", columns="batch_size", values=kind)
         by_kind = by_size.mean()
         change, holds = judged(by_size[by_kind.index[-1]] - by_size[by_kind.index[0]], "+.2f")
@@ -278,7 +271,7 @@ def operating_region(context: Context) -> Analysis:
     values: dict[str, Any] = dict(runs=context.description, negligible=NEGLIGIBLE, width=width)
     values |= dict(low=frozen.min(), high=frozen.max(), printed=shown)
     values |= dict(entries=listed(means.loc["trained"]["entries"], ".0f"))
-    headers = ["batch size", *(("share", words) for words in KINDS.values()), "entries per query"]
+    headers = ["batch size", *(("share", words) for words in SHARES.values()), "entries per query"]
     lines = [
         (words, row) for key, (words, _) in SOURCES.items() for row in means.loc[key].itertuples()
     ]
@@ -292,18 +285,134 @@ def _draw_region(data: pd.DataFrame, sizes: list[int]) -> Any:
         for axes, (source, (_, title)) in zip((left, right), SOURCES.items(), strict=True):
             shown = data[data["source"] == source].groupby("batch_size")
             series = []
-            for (kind, words), style in zip(KINDS.items(), SERIES, strict=False):
+            for (kind, words), style in zip(SHARES.items(), SERIES, strict=False):
                 points = 100 * shown[kind].agg(mean="mean", low="min", high="max")
                 marks = line(style)
                 if source == FROZEN:
                     marks["markerfacecolor"] = "none"
                     points[["low", "high"]] = math.nan
                 series.append(Series(words, marks, points.reset_index()))
-            by_batch_size(axes, sizes, series, width=0.16)
+            drawing.by_batch_size(axes, sizes, series, width=0.16)
             axes.set_title(title)
         left.set_ylabel("share with a gradient (%)")
         top = 1.05 * max(left.get_ylim()[1], right.get_ylim()[1])
         for axes in (left, right):
             axes.set_ylim(0, top)
-        legend_below(figure, columns=3)
+        drawing.legend_below(figure, columns=3)
     return figure
+
+
+# FastAP's two strategies (supplement A); the study's own sampler comes after them. As many
+# categories as SOP and In-Shop have, all of them there: the pairs of more make long epochs.
+STRATEGIES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "hard": ("category_windows", {"batches_per_pair": 1, "largest": 24}),
+    "random": ("class_windows", {}),
+}
+# what an image is to the query -> pictures of it in a row, and their frame
+KINDS = {
+    "query": (1, drawing.INK, "-"),
+    "neighbour": (2, drawing.COLOURS["good"], "-"),
+    "hard negative": (3, drawing.COLOURS["bad"], "--"),
+    "easy negative": (4, drawing.FAINT, ":"),
+}
+COLUMNS = 10  # pictures of a row
+CLASSES = 3  # examples of classes
+SIDE = 64  # pixels of a picture
+
+
+def kinds_of(query: int, labels: np.ndarray, categories: np.ndarray) -> np.ndarray:
+    """Return what each image of a batch (B,) is to image ``query`` of it: a key of KINDS."""
+    found = np.where(categories == categories[query], "hard negative", "easy negative")
+    found[labels == labels[query]] = "neighbour"
+    found[query] = "query"
+    return found
+
+
+def composition(labels: np.ndarray, categories: np.ndarray) -> pd.DataFrame:
+    """Return, for every query of a batch (B,), how many there are of each of KINDS."""
+    kinds = [kinds_of(query, labels, categories) for query in range(len(labels))]
+    return pd.DataFrame([{kind: int((row == kind).sum()) for kind in KINDS} for row in kinds])
+
+
+@ANALYSES.register(
+    "batch_composition",
+    display="What a batch contains",
+    places=("FastAP supplement A", "FastAP Fig. 5", "FastAP Fig. 6"),
+)
+def batch_composition(context: Context) -> Analysis:
+    """Return the counts over an epoch by sampler, and one query's batch; nothing is trained."""
+    from benchmark.datasets import load_dataset
+    from benchmark.input.samplers import create_sampler
+
+    size, seed = context.block.batch_sizes[-1], context.seeds[0]
+    spec = context.spec("fast_ap", size, seed)
+    train = load_dataset(spec.dataset.name, spec.dataset.params).train
+    if train.categories is None:
+        words = f"{spec.dataset.label} has no categories; choose another with --dataset"
+        raise ConfigError("analysis 'batch_composition'", [Problem(words)])
+    of = {"labels": train.labels, "categories": train.categories}
+    own = spec.recipe.sampler
+    counts, first = [], {}
+    for strategy, (name, params) in {**STRATEGIES, "this study": (own.name, own.params)}.items():
+        epoch = create_sampler(name, params, **of, batch_size=size, seed=seed).epoch(0)
+        first[strategy] = epoch[0]
+        for batch in epoch:
+            counted = composition(train.labels[batch], train.categories[batch])
+            counts.append(counted.assign(strategy=strategy, sampler=name))
+    data = pd.concat(counts, ignore_index=True)
+    hard, random = (data[data["strategy"] == name] for name in STRATEGIES)
+    means = [float(each["hard negative"].mean()) for each in (hard, random)]
+    halves = float((hard["easy negative"] == size // 2).mean())
+    shown = [kind for kind in KINDS if kind != "query"]
+    groups = data.groupby(["strategy", "sampler"], sort=False)[shown].agg(["mean", "min", "max"])
+    parts = [(f"{kind}s", part) for kind in shown for part in ("mean", "fewest", "most")]
+    rows = [
+        ("", [*names, *row]) for names, row in zip(groups.index, groups.to_numpy(), strict=True)
+    ]
+    pictures = dict(_rows(train, first))
+    values: dict[str, Any] = dict(place=f"{context.place}, batches of {size}", size=size)
+    values |= dict(rows=", ".join(pictures), halves=100 * halves, hard=means[0], random=means[1])
+    claims = {
+        "random_batches_have_fewer_hard_negatives": means[1] < means[0] / 2,
+        "every_hard_batch_has_one_structure": halves == 1,
+    }
+    headers = ["sampling", "sampler", *parts]
+    return Analysis(*_draw_pictures(train, pictures), headers, rows, values, claims)
+
+
+def _rows(train: Any, first: Mapping[str, np.ndarray]) -> Iterator[tuple[str, list]]:
+    """Yield (words, [(kind, number of the image)]) of each row of pictures."""
+    sizes = pd.Series(train.labels).value_counts(sort=False)
+    classes = sizes[sizes > 1].index[:: max(1, len(sizes) // CLASSES)][:CLASSES]
+    for number, label in enumerate(classes, 1):
+        members = np.flatnonzero(train.labels == label)[:COLUMNS]
+        yield f"class {number}", [("", each) for each in members.tolist()]
+    for strategy, batch in first.items():
+        labels = train.labels[batch]
+        query = next((i for i in range(len(batch)) if (labels == labels[i]).sum() > 1), 0)
+        kinds = kinds_of(query, labels, train.categories[batch])
+        chosen = [
+            (kind, batch[kinds == kind][:most].tolist()) for kind, (most, *_) in KINDS.items()
+        ]
+        yield strategy, [(kind, each) for kind, numbers in chosen for each in numbers]
+
+
+def _draw_pictures(train: Any, rows: Mapping[str, list]) -> tuple[Any, pd.DataFrame]:
+    marks = []
+    with styled():
+        figure, grid = new_figure(DOUBLE, 0.85 * len(rows), len(rows), COLUMNS)
+        for axes in grid.flat:
+            axes.set(xticks=[], yticks=[])
+            axes.spines[:].set_visible(False)
+        for (words, pictures), row in zip(rows.items(), grid, strict=True):
+            row[0].set_ylabel(words)
+            for axes, (kind, number) in zip(row, pictures, strict=False):
+                image = train.image(number).convert("RGB")
+                image.thumbnail((SIDE, SIDE))
+                axes.imshow(np.asarray(image))
+                if kind:
+                    _, colour, dash = KINDS[kind]
+                    axes.spines[:].set(visible=True, color=colour, linestyle=dash, linewidth=1.5)
+                    axes.set_xlabel(kind.replace(" ", "\n"))
+                marks.append({"row": words, "kind": kind, "image": train.names[number]})
+    return figure, pd.DataFrame(marks)
