@@ -43,7 +43,7 @@ TORCH_FREE = {  # one process each
 BUDGETS = {
     "__init__.py": (10, 10),
     "__main__.py": (70, 50),
-    "analyses": (1_535, 1_020),
+    "analyses": (1_505, 1_000),
     "cli": (1_410, 750),
     "core": (2_530, 1_370),
     "datasets": (2_850, 1_720),
@@ -54,7 +54,7 @@ BUDGETS = {
     "papers": (4_400, 2_660),
     "report": (4_690, 2_790),
     "runs": (1_010, 635),
-    "stats": (2_480, 1_420),
+    "stats": (2_455, 1_410),
     "study": (2_110, 1_300),
     "training": (1_940, 1_240),
 }

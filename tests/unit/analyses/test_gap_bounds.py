@@ -31,18 +31,12 @@ def perfect_batches(rng, count, positives, negatives):
     return found
 
 
-def test_the_gap_is_mean_ap_in_batches_minus_ap_over_all():
+def test_the_gap_is_mean_ap_in_batches_minus_ap_over_all_and_eq_8_that_of_juxtaposed_ones():
     batches = [batch([0.9], [0.8]), batch([0.5], [0.4])]
     # each batch has AP 1; together the second positive is third: (1 + 2/3) / 2
     assert gap(batches) == pytest.approx(1 - (1 + 2 / 3) / 2)
-
-
-def test_eq_8_is_the_gap_of_juxtaposed_batches():
-    batches = [
-        batch([0.9, 0.85], [0.8, 0.75]),
-        batch([0.7, 0.65], [0.6, 0.5]),
-        batch([0.4, 0.3], [0.2, 0.1]),
-    ]
+    below = [([0.9, 0.85], [0.8, 0.75]), ([0.7, 0.65], [0.6, 0.5]), ([0.4, 0.3], [0.2, 0.1])]
+    batches = [batch(*each) for each in below]
     assert gap(batches) == pytest.approx(plain_bound(batches), abs=1e-12)
 
 
@@ -87,16 +81,10 @@ def test_eq_9_is_not_always_below_eq_8():
     assert calibrated_bounds(batches, ALPHA, BETA)[1] > plain_bound(batches)
 
 
-def test_drawn_batches_are_disjoint_and_of_the_asked_size():
+def test_drawn_batches_are_disjoint_and_of_one_size_where_two_fit():
     rng = np.random.default_rng(0)
     batches = draw_batches(rng, Batch(np.arange(9.0), np.arange(100.0, 200.0)), 16, 3)
-    assert len(batches) == 3
-    assert {len(item.positive) for item in batches} == {3}
-    assert {len(item.negative) for item in batches} == {13}
+    assert [(len(own), len(others)) for own, others in batches] == [(3, 13)] * 3
     assert len({score for item in batches for score in (*item.positive, *item.negative)}) == 48
-
-
-def test_too_few_positives_or_negatives_for_two_batches_give_none():
-    rng = np.random.default_rng(0)
-    assert draw_batches(rng, Batch(np.arange(5.0), np.arange(100.0)), 16, 3) == []
-    assert draw_batches(rng, Batch(np.arange(9.0), np.arange(20.0)), 16, 3) == []
+    for positives, negatives in ((5.0, 100.0), (9.0, 20.0)):
+        assert draw_batches(rng, Batch(np.arange(positives), np.arange(negatives)), 16, 3) == []

@@ -114,17 +114,11 @@ def test_axes_without_variance_give_zeros_and_a_warning(caplog):
     assert np.all(projected[:, 4:] == 0) and np.all(projected[:, :4].std(axis=0) > 0.5)
 
 
-def test_collapsed_rows_stay_finite():
+def test_rows_without_a_spread_or_a_number_do_not_raise_and_one_row_does():
     assert np.isfinite(learn_whitening(np.ones((6, 4), np.float32) / 2, 3)(skewed(3, 4))).all()
-
-
-def test_rows_that_are_not_finite_give_not_a_number_instead_of_an_error():
     rows = skewed(20, 4)
     rows[3, 1] = np.nan
     assert np.isnan(learn_whitening(rows, 2)(skewed(3, 4))).all()
-
-
-def test_whitening_of_one_row_is_refused():
     with pytest.raises(DataError, match="two training images or more"):
         learn_whitening(np.ones((1, 4), np.float32), 2)
 

@@ -20,11 +20,8 @@ def test_interval_equals_scipy_on_five_values():
     assert found == pytest.approx((5, values.mean(), values.std(ddof=1), low, high))
 
 
-def test_interval_drops_values_that_are_not_finite():
+def test_interval_drops_values_that_are_not_finite_and_needs_two():
     assert t_interval([1.0, np.nan, 3.0, np.inf]).n == 2
-
-
-def test_one_value_has_a_mean_and_no_spread():
     found = t_interval([0.5])
     assert (found.n, found.mean) == (1, 0.5)
     assert np.isnan([found.sd, found.low, found.high]).all()
@@ -83,24 +80,16 @@ def test_few_runs_borrow_at_most_twice_what_they_have(own, lent):
 
 def test_a_quarter_of_the_sisters_degrees_of_freedom_is_the_most_that_few_sisters_lend():
     found = moderate([1.0, 1.0, 1.0], 4)
-    assert found.prior_df == pytest.approx(SHARE * 8)
-    assert found.df == pytest.approx(4 + 2)
+    assert found.prior_df == pytest.approx(SHARE * 8) and found.df == pytest.approx(4 + 2)
 
 
-def test_an_only_cell_keeps_its_own_variance():
-    found = moderate([2.5], 3)
-    assert (found.variance[0], found.df[0], found.prior_df[0]) == (2.5, 3.0, 0.0)
-
-
-def test_a_single_run_takes_the_pooled_variance_of_its_sisters():
-    found = moderate([np.nan, 1.0, 3.0], [0, 2, 4])
-    assert found.variance[0] == pytest.approx((2 * 1.0 + 4 * 3.0) / 6)
-    assert found.df[0] == pytest.approx(SHARE * 6)
-
-
-def test_cells_without_any_variance_have_none():
-    found = moderate([np.nan, np.nan], [0, 0])
-    assert np.isnan(found.variance).all()
+def test_a_cell_lives_on_its_own_variance_its_sisters_or_none():
+    alone = moderate([2.5], 3)
+    assert (alone.variance[0], alone.df[0], alone.prior_df[0]) == (2.5, 3.0, 0.0)
+    of_one_run = moderate([np.nan, 1.0, 3.0], [0, 2, 4])
+    assert of_one_run.variance[0] == pytest.approx((2 * 1.0 + 4 * 3.0) / 6)
+    assert of_one_run.df[0] == pytest.approx(SHARE * 6)
+    assert np.isnan(moderate([np.nan, np.nan], [0, 0]).variance).all()
 
 
 def test_sisters_that_differ_lend_less():

@@ -37,24 +37,14 @@ def test_paired_test_equals_scipy_and_reports_effect_and_detectable_difference()
 
 def test_only_common_seeds_are_compared_and_the_note_says_so():
     found = paired(by_seed([0.5, 0.6, 0.9], [0, 1, 2]), by_seed([0.4, 0.45, 0.1], [0, 1, 7]))
-    assert found.n == 2
-    assert found.difference == pytest.approx(0.125)
+    assert found.n == 2 and found.difference == pytest.approx(0.125)
     assert found.note == "2 common seeds of 3 and 3"
-
-
-def test_values_that_are_not_finite_are_not_paired():
     assert paired(by_seed([0.5, np.nan, 0.7]), by_seed([0.4, 0.5, 0.6])).n == 2
-
-
-def test_one_pair_gives_a_difference_and_no_test():
-    found = paired(by_seed([0.5]), by_seed([0.4]))
-    assert found.difference == pytest.approx(0.1)
-    assert np.isnan(found.p) and found.note == "one pair, no test"
-
-
-def test_no_common_seed_gives_no_number():
-    found = paired(by_seed([0.5], [1]), by_seed([0.4], [2]))
-    assert found.n == 0 and np.isnan(found.difference) and "no common seed" in found.note
+    one = paired(by_seed([0.5]), by_seed([0.4]))
+    assert one.difference == pytest.approx(0.1)
+    assert np.isnan(one.p) and one.note == "one pair, no test"
+    none = paired(by_seed([0.5], [1]), by_seed([0.4], [2]))
+    assert none.n == 0 and np.isnan(none.difference) and "no common seed" in none.note
 
 
 @pytest.mark.parametrize(
@@ -135,11 +125,8 @@ def test_values_of_a_sweep_are_tested_against_its_default_and_corrected_together
     assert tests["p_holm"].tolist()[1:] == pytest.approx(
         [max(tests["p"][1], 2 * tests["p"][2]), 2 * tests["p"][2]]
     )
-
-
-def test_without_a_default_nothing_of_a_sweep_is_tested():
-    tests = against_default([{0: 0.5, 1: 0.6}], {})
-    assert np.isnan(tests["p_holm"][0]) and "no common seed" in tests["note"][0]
+    without = against_default([{0: 0.5, 1: 0.6}], {})
+    assert np.isnan(without["p_holm"][0]) and "no common seed" in without["note"][0]
 
 
 def scores(losses=4, seeds=5):

@@ -61,41 +61,25 @@ def test_a_family_of_one_without_sisters_equals_the_plain_paired_test():
     assert smallest_drift(design) == pytest.approx(detectable_shift(4.0) / 5**0.5, rel=1e-3)
 
 
-def test_no_number_of_seeds_calls_a_drift_inside_the_margin():
-    assert seeds_needed(Design(3, 0.3, family=30, sisters=29), 1.0) is None
-
-
-def test_one_printed_value_limits_what_any_number_of_seeds_can_say():
-    design = Design(3, 0.5, family=30, sisters=29)
-    assert seeds_needed(design, 2.0) is None
-    assert seeds_needed(Design(3, 0.5, family=30, sisters=29, reference_runs=5), 2.5) is not None
-
-
-def test_seeds_needed_are_the_fewest():
+def test_seeds_needed_are_the_fewest_and_none_where_the_printed_value_is_too_uncertain():
     design = Design(3, 0.3, family=30, sisters=29)
     seeds = seeds_needed(design, 3.0)
-    enough, fewer = (Design(n, 0.3, family=30, sisters=29) for n in (seeds, seeds - 1))
+    enough, fewer = (dataclasses.replace(design, seeds=n) for n in (seeds, seeds - 1))
     assert power(enough, 3.0) >= 0.8 > power(fewer, 3.0)
-
-
-def test_one_seed_sees_nothing():
-    assert np.isnan(smallest_drift(Design(1, 0.3)))
+    assert seeds_needed(design, 1.0) is None, "a drift inside the margin is none"
+    wide = dataclasses.replace(design, spread=0.5)
+    assert seeds_needed(wide, 2.0) is None
+    assert seeds_needed(dataclasses.replace(wide, reference_runs=5), 2.5) is not None
+    assert np.isnan(smallest_drift(Design(1, 0.3))), "one seed sees nothing"
 
 
 LOOKS = (3, 5, 10)
 
 
-def test_one_look_is_the_plain_test():
-    assert pocock((5,), 0.05) == 0.05
-
-
 def test_two_equal_stages_have_pococks_constant():
     # Pocock (1977): two looks at a two-sided 5% test, each at 0.0294; here 2.5% for each side.
     assert pocock((5, 10), 0.025) == pytest.approx(0.0294 / 2, abs=2e-4)
-
-
-def test_looks_cost_more_than_one_and_less_than_a_split():
-    assert 0.05 / 3 < pocock(LOOKS) < 0.05
+    assert 0.05 / 3 < pocock(LOOKS) < pocock((5,), 0.05) == 0.05
 
 
 def test_obrien_fleming_spends_nearly_all_at_the_last_look():

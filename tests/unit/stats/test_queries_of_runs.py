@@ -30,12 +30,16 @@ def average_precisions(loss: str, seed: int) -> np.ndarray:
     return np.round(np.clip(level + rng.normal(0, 0.05, 60), 0, 1), 6)
 
 
+def spec_of(loss, seed):
+    tiny = tiny_spec(loss, seed=seed)
+    dataset = dataclasses.replace(tiny.dataset, label="glyphs_1k", name="folder", params={})
+    return dataclasses.replace(tiny, dataset=dataset, setting=Setting("r10"))
+
+
 @pytest.fixture
 def results(tmp_path):
     for loss, seed in itertools.product(LOSSES, SEEDS):
-        tiny = tiny_spec(loss, seed=seed)
-        dataset = dataclasses.replace(tiny.dataset, label="glyphs_1k", name="folder", params={})
-        spec = dataclasses.replace(tiny, dataset=dataset, setting=Setting("r10"))
+        spec = spec_of(loss, seed)
         folder, scores = tmp_path / "runs" / NAME.format(loss, seed), average_precisions(loss, seed)
         spec.write(folder / SPEC)
         metrics = Metrics({"test": {"map": float(scores.mean())}}, {})
@@ -49,14 +53,12 @@ def table_of(results):
     """Return the table of runs that collecting would write."""
     rows = []
     for loss, seed in itertools.product(LOSSES, SEEDS):
-        spec = tiny_spec(loss, seed=seed)
-        dataset = dataclasses.replace(spec.dataset, label="glyphs_1k", name="folder", params={})
-        spec = dataclasses.replace(spec, dataset=dataset, setting=Setting("r10"))
         row = dict.fromkeys(LONG_COLUMNS, "") | {
             "run_id": NAME.format(loss, seed), "dataset": "glyphs_1k", "setting": "r10",
             "loss": loss, "base_loss": loss, "batch_size": 32, "seed": seed, "status": "ok",
             "split": "test", "selection": "last", "epoch": 2, "metric": "map",
-            "value": average_precisions(loss, seed).mean(), "spec_digest": spec.digest,
+            "value": average_precisions(loss, seed).mean(),
+            "spec_digest": spec_of(loss, seed).digest,
         }  # fmt: skip
         rows.append(row)
     return run_table(pd.DataFrame(rows))
