@@ -154,9 +154,14 @@ def print_catalogue() -> None:
 
 def _sources() -> tuple[tuple[Path, int], ...]:
     """Return the files that the catalogue depends on, and when each was changed last."""
+    plugins = ((path, path.stat().st_mtime_ns) for path in registry.plugin_files())
+    return (*_own_sources(), *plugins)
+
+
+@cache  # unlike plugins, they stay as they are while the process runs
+def _own_sources() -> tuple[tuple[Path, int], ...]:
     shared = [Path(f"{each.__file__}") for each in (options, registry)]
-    own = [*sorted(SOURCES.glob("*.py")), *sorted(SOURCES.glob("*.yaml"))]
-    files = [*own, *shared, *registry.plugin_files()]
+    files = [*sorted(SOURCES.glob("*.py")), *sorted(SOURCES.glob("*.yaml")), *shared]
     return tuple((path, path.stat().st_mtime_ns) for path in files)
 
 

@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -75,6 +76,7 @@ def sources() -> list[Path]:
     return sorted(path for path in PACKAGE.rglob("*.py"))
 
 
+@cache
 def modules() -> dict[str, Path]:
     return {
         ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
@@ -82,6 +84,7 @@ def modules() -> dict[str, Path]:
     }
 
 
+@cache
 def imported(path: Path) -> set[str]:
     """Return the modules that a file imports when it runs, at the top or inside a function."""
     found = set()

@@ -21,7 +21,7 @@ from benchmark.training.fork_server import THREADS, VARIABLE, ForkServer, train_
 from benchmark.training.run import train
 
 QUICK = {"epochs": 1}
-LONG = {"epochs": 5, "checkpoint_seconds": 0.0}
+LONG = {"epochs": 2, "checkpoint_seconds": 0.0}
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the fork server needs Linux")
 
