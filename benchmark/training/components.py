@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any
 
 import torch
-from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from benchmark.core import provenance
@@ -30,7 +29,6 @@ from benchmark.losses.base import Loss
 from benchmark.models import EmbeddingModel, create_model
 from benchmark.training.evaluate import Evaluator
 from benchmark.training.features import FrozenFeatures
-from benchmark.training.state import Identity
 
 
 @dataclass(frozen=True)
@@ -54,10 +52,14 @@ class Components:
     def recipe(self) -> Recipe:
         return self.spec.recipe
 
-    def identity(self) -> Identity:
+    def identity(self) -> dict[str, str]:
         """Return what decides the numbers of this run."""
-        platform, content = provenance.platform_label(), self.dataset.fingerprint
-        return Identity(self.spec.digest, code_version(), content, platform)
+        return {
+            "spec_digest": self.spec.digest,
+            "code_version": code_version(),
+            "dataset_fingerprint": self.dataset.fingerprint,
+            "platform": provenance.platform_label(),
+        }
 
 
 def build_components(
@@ -97,7 +99,17 @@ def build_components(
     # torch's annotations of ``to`` leave the memory format out
     place: dict[str, Any] = {"device": device, "memory_format": torch.channels_last}
     model = create_model(recipe.model, spec.seed_of("weights")).to(**place)
-    check_micro_batch(model, recipe.training.micro_batch, spec.batch_size)
+    size, norms = recipe.training.micro_batch, 0
+    if size is not None and size < spec.batch_size:
+        # they would normalise with other statistics: the gradient of another network
+        norms = sum(isinstance(each, _BatchNorm) and each.training for each in model.modules())
+    if norms:
+        problem = (
+            f"micro_batch  {size} splits batches of {spec.batch_size}, and {norms} batch norms "
+            "of this network use the statistics of what they are given; set "
+            "model.freeze_batch_norm: true, or micro_batch: null"
+        )
+        raise ConfigError("recipe section training", [problem])
     loss = create_loss(
         spec.loss.name,
         embedding_dim=model.embedding_dim,
@@ -125,21 +137,3 @@ def build_components(
         loss=loss,
         evaluator=Evaluator(dataset, make_input, recipe.evaluation, model.embedding_dim),
     )
-
-
-def check_micro_batch(model: nn.Module, micro_batch: int | None, batch_size: int) -> None:
-    """Raise ConfigError where batch norms would see parts in place of the batch.
-
-    They would normalise with other statistics, so that the gradient would be that of another
-    network than the recipe's.
-    """
-    if micro_batch is None or micro_batch >= batch_size:
-        return
-    count = sum(isinstance(layer, _BatchNorm) and layer.training for layer in model.modules())
-    if count:
-        problem = (
-            f"micro_batch  {micro_batch} splits batches of {batch_size}, and {count} batch norms "
-            "of this network use the statistics of what they are given; set "
-            "model.freeze_batch_norm: true, or micro_batch: null"
-        )
-        raise ConfigError("recipe section training", [problem])

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -23,20 +24,11 @@ from benchmark.metrics import (
     nearest_neighbours,
 )
 from benchmark.metrics.ranks import ClassIndex, rank_rows, unit_rows
-from benchmark.metrics.retrieval import Retrieval
 from benchmark.metrics.search import SPLIT_SUFFIX, nearest_in_blocks, ranks_behind
 from benchmark.models import EmbeddingModel
 
 # Training images that whitening is learnt on: some ten per dimension of the widest embeddings.
 WHITENING_IMAGES = 20_000
-
-
-@dataclass(frozen=True)
-class Measured:
-    """The metrics by split, and the scores of the queries behind them."""
-
-    scores: Scores = field(default_factory=dict)
-    queries: dict[str, QueryScores] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -48,73 +40,46 @@ class EmbeddedProtocol:
 
     protocol: Protocol
     query: np.ndarray
-    gallery: np.ndarray | None
+    gallery: np.ndarray | None = None
     distractors: np.ndarray | None = None
 
     @classmethod
     def of(cls, protocol: Protocol, rows: Mapping[int, np.ndarray]) -> EmbeddedProtocol:
-        """Return a protocol with the rows (N, D) of its image sets, which are keyed by ``id``."""
-        gallery, distractors = protocol.gallery, protocol.distractors
+        """Return a protocol with the rows (N, D) of its image sets, which are keyed by ``id``.
+
+        The mean of the images of an instance stands for it at unit length, with the label and the
+        picture of the first.
+        """
         query = rows[id(protocol.query)]
         if protocol.instances is not None:
-            protocol, query = averaged(protocol, protocol.instances, query)
-        return cls(
-            protocol,
-            query,
-            None if gallery is None else rows[id(gallery)],
-            None if distractors is None else rows[id(distractors)],
-        )
+            order = np.argsort(protocol.instances, kind="stable")
+            starts = np.unique(protocol.instances[order], return_index=True)[1]
+            sums = np.add.reduceat(query[order], starts, axis=0)  # their directions are the means'
+            lengths = np.linalg.norm(sums, axis=1, keepdims=True)
+            query = sums / np.where(lengths > 0, lengths, 1)
+            protocol = replace(protocol, query=protocol.query.part(order[starts]), instances=None)
+        rest = [
+            None if images is None else rows[id(images)]
+            for images in (protocol.gallery, protocol.distractors)
+        ]
+        return cls(protocol, query, *rest)
+
+    @property
+    def items(self) -> np.ndarray:
+        """What is searched, without distractors."""
+        return self.query if self.gallery is None else self.gallery
+
+    @property
+    def images(self) -> ImageSet:
+        """The images of ``items``."""
+        return self.protocol.query if self.protocol.gallery is None else self.protocol.gallery
 
     @property
     def finite(self) -> bool:
         """Whether every embedding is a number."""
         if self.distractors is not None and not np.isfinite(self.distractors.sum(axis=1)).all():
             return False
-        return bool(np.isfinite(self.query).all() and np.isfinite(self._items).all())
-
-    def measure(self, name: str, config: EvaluationConfig, device: str | None = None) -> Measured:
-        """Return the metrics and the scores of the queries of the split ``name``.
-
-        A second split ``name+aqe`` has expanded queries, where the protocol judges by lists and the
-        recipe expands them. ``device``: a torch device ("cuda") that ranks by labels instead of the
-        processor; lists are always ranked by the processor.
-        """
-        judgements, expansion = self.protocol.judgements, config.query_expansion
-        if judgements is None:
-            recall_at = tuple(config.recall_at)
-            rank = partial(evaluate_retrieval, recall_at=recall_at, device=device)
-            return self._by_labels(name, rank)
-        queries = {name: self.query}
-        if expansion is not None:
-            alpha, k = expansion.alpha, expansion.k
-            expanded = expand_queries(self.query, self._items, alpha, k, self.distractors)
-            queries[name + SPLIT_SUFFIX] = expanded
-        measured, labels = Measured(), self.protocol.query.labels
-        for split, rows in queries.items():
-            searched = (self._items, judgements, self.distractors)
-            value, measured.queries[split] = landmark_scores(rows, *searched, labels)
-            measured.scores[split] = {"map": value}
-        return measured
-
-    def _by_labels(self, name: str, rank: Callable[..., Retrieval]) -> Measured:
-        rows, labels, gallery = self.query, self.protocol.query.labels, self.protocol.gallery
-        if not self.protocol.repeats:
-            items = None if gallery is None else gallery.labels
-            found = rank(rows, labels, self.gallery, items)
-            return Measured({name: found.metrics}, {name: found.scores})
-        repeats = [
-            rank(rows[ask], labels[ask], rows[answer], labels[answer])
-            for ask, answer in self.protocol.repeats
-        ]
-        means = {
-            metric: float(np.mean([one.metrics[metric] for one in repeats]))
-            for metric in repeats[0].metrics
-        }
-        asked = [
-            ask[one.scores.query]
-            for one, (ask, _) in zip(repeats, self.protocol.repeats, strict=True)
-        ]
-        return Measured({name: means}, {name: joined([one.scores for one in repeats], asked)})
+        return bool(np.isfinite(self.query).all() and np.isfinite(self.items).all())
 
     def nearest(
         self, queries: np.ndarray, neighbours: int
@@ -125,28 +90,24 @@ class EmbeddedProtocol:
         (n, K). K is ``neighbours``, or as many as every query has.
         """
         judgements = self.protocol.judgements
-        if judgements is None:
-            items, scores = nearest_neighbours(self.query, queries, neighbours, self.gallery)
-            matches = self._labels[items] == self.protocol.query.labels[queries][:, None]
-            return items, scores, matches
-        ignored = [judgements.ignored[query] for query in queries]
+        ignored: list[Any] = [()] * len(queries)
+        if judgements is not None:
+            ignored = [judgements.ignored[query] for query in queries]
         reach = neighbours + max(map(len, ignored), default=0)
         if self.distractors is None:
             items, scores = nearest_neighbours(self.query, queries, reach, self.gallery)
         else:
-            parts = (self._items, self.distractors)
+            parts = (self.items, self.distractors)
             items, scores = nearest_in_blocks(self.query, queries, reach, parts)
         # a stable sort puts what a query ignores last
-        junk = np.zeros(items.shape, dtype=bool)
-        for row, found, some in zip(junk, items, ignored, strict=True):
-            row[:] = np.isin(found, some)
+        junk = among(items, ignored)
         width = min(neighbours, items.shape[1] - junk.sum(1).max(initial=0))
         order = np.argsort(junk, axis=1, kind="stable")[:, :width]
         items, scores = (np.take_along_axis(values, order, axis=1) for values in (items, scores))
-        matches = np.zeros(items.shape, dtype=bool)
-        for row, found, query in zip(matches, items, queries, strict=True):
-            row[:] = np.isin(found, judgements.relevant[query])
-        return items, scores, matches
+        if judgements is not None:
+            return items, scores, among(items, [judgements.relevant[query] for query in queries])
+        labels = self.protocol.query.labels[queries]
+        return items, scores, self.images.labels[items] == labels[:, None]
 
     def positive_ranks(self, queries: np.ndarray) -> list[np.ndarray]:
         """Return the ranks int64 (P,) of all that each of the queries (n,) is to find, 1 = nearest.
@@ -158,13 +119,13 @@ class EmbeddedProtocol:
             return []
         judgements = self.protocol.judgements
         rows = unit_rows(self.query)[queries]
-        scores = rows @ unit_rows(self._items).T
+        scores = rows @ unit_rows(self.items).T
         if judgements is None:
             own = queries if self.gallery is None else None
             if own is not None:
                 scores[np.arange(len(queries)), own] = -np.inf
             labels = self.protocol.query.labels[queries]
-            counts, positives = ClassIndex(self._labels).positives(labels, own)
+            counts, positives = ClassIndex(self.images.labels).positives(labels, own)
         else:
             for row, query in zip(scores, queries, strict=True):
                 row[judgements.ignored[query]] = -np.inf
@@ -176,33 +137,67 @@ class EmbeddedProtocol:
             return ranks
         return ranks_behind(rows, self.distractors, scores, relevant, ranks)
 
-    @property
-    def _items(self) -> np.ndarray:
-        return self.query if self.gallery is None else self.gallery
 
-    @property
-    def _labels(self) -> np.ndarray:
-        gallery = self.protocol.gallery
-        return self.protocol.query.labels if gallery is None else gallery.labels
+def among(items: np.ndarray, lists: Sequence[np.ndarray]) -> np.ndarray:
+    """Return which items (n, K) are in the list of their row, boolean (n, K)."""
+    found = [np.isin(row, some) for row, some in zip(items, lists, strict=True)]
+    return np.array(found, dtype=bool).reshape(items.shape)
 
 
-def averaged(
-    protocol: Protocol, instances: np.ndarray, rows: np.ndarray
-) -> tuple[Protocol, np.ndarray]:
-    """Return the protocol of the instances (N,) and their mean rows (M, D) at unit length.
+@dataclass(frozen=True)
+class Evaluation:
+    """What was measured on embeddings: metrics by split, and the scores of the queries behind."""
 
-    The first image of an instance stands for it.
+    embedded: Mapping[str, EmbeddedProtocol]
+    scores: Scores = field(default_factory=dict)
+    queries: dict[str, QueryScores] = field(default_factory=dict)
+
+
+def measure(
+    embedded: Mapping[str, EmbeddedProtocol], config: EvaluationConfig, device: torch.device
+) -> Evaluation:
+    """Return the metrics, in [0, 1], and the queries' scores; a split for each protocol.
+
+    One that judges by lists has a second split ``name+aqe`` of expanded queries, if the recipe
+    expands them. A GPU ranks by labels itself; lists are always ranked by the processor.
     """
-    order = np.argsort(instances, kind="stable")
-    _, starts = np.unique(instances[order], return_index=True)
-    means = np.add.reduceat(rows[order], starts, axis=0)  # sums, whose directions are the means'
-    lengths = np.linalg.norm(means, axis=1, keepdims=True)
-    shown = protocol.query.part(order[starts])
-    return replace(protocol, query=shown, instances=None), means / np.where(lengths > 0, lengths, 1)
+    result, expansion = Evaluation(embedded), config.query_expansion
+    # counting ranks in numpy is faster on a CPU than sorting there
+    ranker = str(device) if device.type == "cuda" else None
+    rank = partial(evaluate_retrieval, recall_at=tuple(config.recall_at), device=ranker)
+    for name, item in embedded.items():
+        protocol, rows, labels = item.protocol, item.query, item.protocol.query.labels
+        if protocol.judgements is not None:
+            splits = {name: rows}
+            if expansion is not None:
+                settings = expansion.alpha, expansion.k, item.distractors
+                splits[name + SPLIT_SUFFIX] = expand_queries(rows, item.items, *settings)
+            searched = item.items, protocol.judgements, item.distractors
+            for split, queries in splits.items():
+                value, result.queries[split] = landmark_scores(queries, *searched, labels)
+                result.scores[split] = {"map": value}
+            continue
+        if protocol.repeats:
+            asked = [ask for ask, _ in protocol.repeats]
+            parts = [
+                rank(rows[ask], labels[ask], rows[answer], labels[answer])
+                for ask, answer in protocol.repeats
+            ]
+        else:
+            asked = [np.arange(len(rows))]
+            items = None if item.gallery is None else item.images.labels
+            parts = [rank(rows, labels, item.gallery, items)]
+        result.scores[name] = {
+            metric: float(np.mean([part.metrics[metric] for part in parts]))
+            for metric in parts[0].metrics
+        }
+        numbers = [ask[part.scores.query] for ask, part in zip(asked, parts, strict=True)]
+        result.queries[name] = joined([part.scores for part in parts], numbers)
+    return result
 
 
 class Evaluator:
-    """Evaluation of one dataset, whose image tensors are prepared once."""
+    """Embeds the evaluation images of one dataset, whose tensors are prepared once."""
 
     def __init__(
         self,
@@ -212,26 +207,24 @@ class Evaluator:
         embedding_dim: int,
     ):
         """Raise ConfigError when whitening is to keep more dimensions than the embeddings have."""
-        self.dataset, self.config, self._make_input = dataset, config, make_input
+        self.protocols, self.config, self._make_input = dataset.protocols, config, make_input
         self._inputs: dict[int, Input] = {}
         self._sample: ImageSet | None = None
-        if config.whitening is None:
-            return
-        if config.whitening > embedding_dim:
-            problem = (
-                f"whitening  {config.whitening} dimensions are more than the {embedding_dim} of "
-                f"the embeddings; give at most {embedding_dim}, or null"
-            )
-            raise ConfigError("recipe section evaluation", [problem])
-        self._sample = sample_of(dataset.train, WHITENING_IMAGES)
+        if config.whitening is not None:
+            if config.whitening > embedding_dim:
+                problem = (
+                    f"whitening  {config.whitening} dimensions are more than the {embedding_dim} "
+                    f"of the embeddings; give at most {embedding_dim}, or null"
+                )
+                raise ConfigError("recipe section evaluation", [problem])
+            self._sample = sample_of(dataset.train, WHITENING_IMAGES)
 
     def embed(self, model: EmbeddingModel, device: torch.device) -> dict[str, EmbeddedProtocol]:
         """Return the embeddings of every protocol, whitened if the recipe says so.
 
         They are float32. The model is left in its mode.
         """
-        protocols = self.dataset.protocols
-        unique = {id(part): part for item in protocols.values() for part in item.image_sets()}
+        unique = {id(part): part for item in self.protocols.values() for part in item.image_sets()}
         training = model.training
         model.eval()
         try:
@@ -243,34 +236,17 @@ class Evaluator:
             whiten = learn_whitening(sample, self.config.whitening, self.config.whitening_power)
             # one copy at a time
             rows = {key: whiten(rows.pop(key)) for key in list(rows)}
-        return {name: EmbeddedProtocol.of(item, rows) for name, item in protocols.items()}
-
-    def measure(self, embedded: dict[str, EmbeddedProtocol], device: torch.device) -> Measured:
-        """Return the metrics, in [0, 1], and the queries' scores; a split for each protocol.
-
-        Those that judge by lists have a second one of expanded queries if the recipe expands them.
-        """
-        # counting ranks in numpy is faster on a CPU than sorting there
-        ranker = str(device) if device.type == "cuda" else None
-        found = Measured()
-        for name, item in embedded.items():
-            measured = item.measure(name, self.config, ranker)
-            found.scores.update(measured.scores)
-            found.queries.update(measured.queries)
-        return found
+        return {name: EmbeddedProtocol.of(item, rows) for name, item in self.protocols.items()}
 
     def _embed(
         self, image_set: ImageSet, model: EmbeddingModel, device: torch.device
     ) -> np.ndarray:
-        if id(image_set) not in self._inputs:
-            self._inputs[id(image_set)] = self._make_input(image_set)
-        images, config = self._inputs[id(image_set)], self.config
-
-        def seen(scale: float = 1.0) -> np.ndarray:
-            size, count = config.batch_size, len(image_set)
-            return embed_images(model, images, count, size, device, scale)
-
-        return seen() if config.scales is None else pooled(map(seen, config.scales), config)
+        key, config = id(image_set), self.config
+        if key not in self._inputs:
+            self._inputs[key] = self._make_input(image_set)
+        shown = self._inputs[key], len(image_set), config.batch_size, device
+        see = partial(embed_images, model, *shown)
+        return see() if config.scales is None else pooled(map(see, config.scales), config)
 
 
 @torch.inference_mode()

@@ -5,6 +5,7 @@ images and how they are shown, the code between them, packages, machine and thre
 at the same time share the work: each computes the parts that no other is computing.
 """
 
+import contextlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
@@ -86,58 +87,40 @@ class FrozenFeatures:
             self._known[id(whole)] = self._features(whole)
         return FeatureInput(self._known[id(whole)][torch.from_numpy(numbers)])
 
-    def _features(self, image_set: ImageSet) -> torch.Tensor:
+    def _features(self, images: ImageSet) -> torch.Tensor:
         """Return the features (N, F) of a set, from the cache as far as it is there."""
-        folder = self._folder(image_set)
-        starts = range(0, len(image_set), PART)
+        pixels = [] if images.pixels is None else [images.pixels]
+        content = fingerprint_of("\n".join(images.names), images.labels, *pixels)
+        decided_by = json.dumps({**self._decided_by, "set": content}, sort_keys=True)
+        folder = cache_folder() / "features" / fingerprint_of(decided_by)
+        starts = range(0, len(images), PART)
         found: dict[int, np.ndarray] = {}
         patience = 0.0  # for a part that another run computes: none while others are free
         while len(found) < len(starts):
             before = len(found)
-            for number, start in enumerate(starts):
-                if number not in found:
-                    part = image_set.part(np.arange(start, min(start + PART, len(image_set))))
-                    rows = self._part(folder / f"{number:05d}.npz", part, patience)
-                    if rows is not None:
-                        found[number] = rows
+            for start in starts:
+                if start not in found:
+                    part = images.part(np.arange(start, min(start + PART, len(images))))
+                    with contextlib.suppress(Timeout):
+                        path = folder / f"{start // PART:05d}.npz"
+                        found[start] = self._part(path, part, patience)
             patience = WAIT if len(found) == before else 0.0
             if patience:
                 self._report("waiting for another run that computes features")
         if not found:
             return torch.empty(0, 0)
-        return torch.from_numpy(np.concatenate([found[number] for number in sorted(found)]))
+        return torch.from_numpy(np.concatenate([found[start] for start in starts]))
 
-    def _folder(self, image_set: ImageSet) -> Path:
-        pixels = [] if image_set.pixels is None else [image_set.pixels]
-        content = fingerprint_of("\n".join(image_set.names), image_set.labels, *pixels)
-        decided_by = json.dumps({**self._decided_by, "set": content}, sort_keys=True)
-        return cache_folder() / "features" / fingerprint_of(decided_by)
-
-    def _part(self, path: Path, images: ImageSet, patience: float) -> np.ndarray | None:
-        """Return the features of a part; None while another run computes them."""
-        rows = _read(path)
-        if rows is not None:
-            return rows
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
+    def _part(self, path: Path, images: ImageSet, patience: float) -> np.ndarray:
+        """Return the features of a part; raise Timeout while another run computes them."""
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
             with FileLock(path.with_suffix(".lock"), timeout=patience):
-                rows = _read(path)
-                return self._compute(path, images) if rows is None else rows
-        except Timeout:
-            return None
-
-    def _compute(self, path: Path, images: ImageSet) -> np.ndarray:
-        view = create_input(images, self.recipe.input, self.recipe.model.channels)
-        features = embed_images(self.backbone, view, len(images), BATCH, self.device)
-        with replacing(path) as temporary, open(temporary, "wb") as stream:
-            np.savez(stream, features=features)
-        self._report(f"computed the features of {len(images):,} images")
-        return features
-
-
-def _read(path: Path) -> np.ndarray | None:
-    """Return the features (N, F) in a file; None where it is missing."""
-    if not path.exists():
-        return None
-    with np.load(path) as arrays:
-        return arrays["features"]
+                if not path.exists():
+                    view = create_input(images, self.recipe.input, self.recipe.model.channels)
+                    rows = embed_images(self.backbone, view, len(images), BATCH, self.device)
+                    with replacing(path) as temporary, open(temporary, "wb") as stream:
+                        np.savez(stream, features=rows)
+                    self._report(f"computed the features of {len(images):,} images")
+        with np.load(path) as arrays:
+            return arrays["features"]

@@ -2,7 +2,7 @@
 
 import math
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -11,24 +11,21 @@ import torch
 from benchmark.core import provenance
 from benchmark.core.interrupts import Interrupted, StopRequest
 from benchmark.core.records import METRICS
-from benchmark.core.results import EpochRecord, Scores
+from benchmark.core.results import EpochRecord
 from benchmark.input.tensors import create_input
 from benchmark.training.components import Components
-from benchmark.training.evaluate import EmbeddedProtocol, Measured, embed_images
-from benchmark.training.numerics import learning_rate_factor, set_learning_rate
+from benchmark.training.evaluate import Evaluation, embed_images, measure
+from benchmark.training.numerics import (
+    create_optimizer,
+    grad_scaler,
+    learning_rate_factor,
+    set_learning_rate,
+)
 from benchmark.training.progress import Progress
 from benchmark.training.state import RunState, load_checkpoint, save_checkpoint
-from benchmark.training.step import DivergedError, Stepper
+from benchmark.training.step import DivergedError, Memory, Stepper
 
 DRAIN_EVERY = 20  # steps between two looks at the losses: one device transfer for all of them
-
-
-@dataclass(frozen=True)
-class Evaluated:
-    """The embeddings of an evaluation, and what was measured on them."""
-
-    embedded: dict[str, EmbeddedProtocol]
-    measured: Measured
 
 
 class Trainer:
@@ -39,51 +36,57 @@ class Trainer:
         self.recipe, self.identity = components.recipe, components.identity()
         self.epochs = self.recipe.training.epochs
         self.state = RunState(machines=[machine()], package_digests=[provenance.packages_digest()])
-        self.stepper = Stepper.create(components)
+        model, loss, device, memory = components.model, components.loss, components.device, None
+        if self.recipe.memory.size is not None:
+            dtype = next(model.parameters()).dtype
+            labels, width = components.labels, model.embedding_dim
+            memory = Memory(self.recipe.memory, labels, width, device, dtype)
+        optimizer = create_optimizer(self.recipe.optimizer, model, loss)
+        scaler, settings = grad_scaler(self.recipe.training, device), self.recipe.training
+        seed = components.spec.seed
+        self.stepper = Stepper(model, loss, optimizer, scaler, settings, device, seed, memory)
         self._started = self._saved = time.perf_counter()
 
-    def run(self, stop: StopRequest) -> Evaluated:
+    def run(self, stop: StopRequest) -> Evaluation:
         """Train to the end; return the last evaluation. Raise DivergedError or Interrupted.
 
         Without epochs the network is evaluated as it starts.
         """
         if not self.epochs:
-            last = self._evaluate()
-            record = self.state.before_training(last.measured.scores)
-            self.progress.finish_epoch(record, 0.0)
-            return last
+            first = self._evaluate()
+            self.progress.finish_epoch(self.state.before_training(first.scores), 0.0)
+            return first
         content, message = load_checkpoint(self.folder, self.identity)
         if message:
             self.progress.say(message)
         if content is not None:
             self.stepper.load_state_dict(content)
-            self.state = self.state.continuing(RunState.from_dict(content))
-        evaluated: Evaluated | None = None
-        while self.state.epoch < self.epochs:
-            rate = self._train_epoch(stop)
-            scores: Scores | None = None
-            done = self.state.epoch + 1
-            if done == self.epochs or done % self.recipe.evaluation.every == 0:
-                evaluated = self._evaluate()
-                scores = evaluated.measured.scores
-            state = self.state
-            record = state.finish_epoch(rate, scores)
+            self.state = self.state.continued(content)
+        last: Evaluation | None = None
+        state = self.state
+        while state.epoch < self.epochs:
+            rate, done = self._train_epoch(stop), state.epoch + 1
+            due = done == self.epochs or done % self.recipe.evaluation.every == 0
+            last = self._evaluate() if due else None
+            record = state.finish_epoch(rate, None if last is None else last.scores)
             EpochRecord.write_all(self.folder / METRICS, state.records)
             spent = state.train_seconds + state.eval_seconds
             self.progress.finish_epoch(record, spent / state.epoch * (self.epochs - state.epoch))
             if time.perf_counter() - self._saved >= self.recipe.training.checkpoint_seconds:
                 self._checkpoint()
-        return evaluated or self._evaluate()
+        return last or self._evaluate()
 
     def _train_epoch(self, stop: StopRequest) -> float:
         """Take the steps that are left of the epoch; return its last learning rate."""
         state, components, stepper = self.state, self.components, self.stepper
         clock = time.perf_counter()
         batches, embedded = [np.array(batch) for batch in state.mined], 0
-        if not batches:  # mined ones are kept, as the network moves on
+        if not batches:
             batches, embedded = batches_of(components, state.epoch)
-        if embedded:
-            state.count_mining(batches, embedded, time.perf_counter() - clock)
+        if embedded:  # mined batches are kept, as the network moves on
+            state.mined = [batch.tolist() for batch in batches]
+            state.images_forward += embedded
+            state.epoch_seconds += time.perf_counter() - clock
         self.progress.start_epoch(state.epoch, len(batches), state.position)
         components.model.train()
         clock = time.perf_counter()
@@ -139,16 +142,16 @@ class Trainer:
                 where = f"epoch {self.state.epoch + 1}, step {step} of it"
                 raise DivergedError(f"loss became {value} at {where}")
 
-    def _evaluate(self) -> Evaluated:
+    def _evaluate(self) -> Evaluation:
         started, components = time.perf_counter(), self.components
         embedded = components.evaluator.embed(components.model, components.device)
         broken = [key for key, item in embedded.items() if not item.finite]
         if broken:
             done = min(self.state.epoch + 1, self.epochs)
             raise DivergedError(f"embeddings of {broken[0]} are not finite after epoch {done}")
-        measured = components.evaluator.measure(embedded, components.device)
+        evaluation = measure(embedded, self.recipe.evaluation, components.device)
         self.state.eval_seconds += time.perf_counter() - started
-        return Evaluated(embedded, measured)
+        return evaluation
 
     def _checkpoint(self) -> None:
         self._drain()

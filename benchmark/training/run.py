@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import resource
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ from benchmark.core.records import (
     RunSpec,
 )
 from benchmark.core.results import (
+    BatchStream,
     BestScore,
     CurvePoint,
     DatasetContent,
@@ -40,13 +43,13 @@ from benchmark.core.results import (
     write_query_scores,
 )
 from benchmark.core.seeding import derive
-from benchmark.datasets.base import ImageSet, Protocol
-from benchmark.training.components import Components, build_components
-from benchmark.training.evaluate import EmbeddedProtocol
-from benchmark.training.loop import Evaluated, Trainer
+from benchmark.datasets.base import ImageSet
+from benchmark.training.components import build_components
+from benchmark.training.evaluate import EmbeddedProtocol, Evaluation
+from benchmark.training.loop import Trainer
 from benchmark.training.numerics import prepare_numerics
 from benchmark.training.progress import Progress, logged_live
-from benchmark.training.state import RunState, remove_checkpoint
+from benchmark.training.state import remove_checkpoint
 from benchmark.training.step import DivergedError
 
 THUMBNAIL = 64  # pixels
@@ -104,68 +107,74 @@ def train(spec_path: Path, out: Path | None = None, *, started: float | None = N
     return result
 
 
-def write_outcome(trainer: Trainer, last: Evaluated | None, startup: float, reason: str) -> Result:
-    """Write everything that a run leaves, last result.json, which says that it is finished."""
+def write_outcome(trainer: Trainer, last: Evaluation | None, startup: float, reason: str) -> Result:
+    """Write everything that a run leaves, last result.json, which says that it is finished.
+
+    The result is the same bits for the same specification and code.
+    """
     folder, components, state = trainer.folder, trainer.components, trainer.state
-    EpochRecord.write_all(folder / METRICS, state.records)
+    spec, dataset, records = components.spec, components.dataset, state.records
+    EpochRecord.write_all(folder / METRICS, records)
     if last is None:
         for name in (NEIGHBOURS, QUERIES):
             (folder / name).write_bytes(b"")
     else:
-        digest = components.spec.digest
-        write_neighbours(folder, digest, components.recipe.evaluation, last.embedded)
-        write_query_scores(folder, digest, last.measured.queries)
-    timing = state.timing(startup, trainer.total_seconds())
-    make_provenance(components, state, timing).write(folder / PROVENANCE)
-    result = make_result(components, state, reason)
-    result.write(folder / RESULT)
-    return result
-
-
-def make_result(components: Components, state: RunState, reason: str) -> Result:
-    """Return the result, which is the same bits for the same specification and code."""
-    spec, dataset, identity = components.spec, components.dataset, components.identity()
-    curve = [CurvePoint(item.epoch, item.loss, item.evaluation or {}) for item in state.records]
-    last = state.records[-1].evaluation if state.records and not reason else None
-    return Result(
+        write_neighbours(folder, spec.digest, components.recipe.evaluation, last.embedded)
+        write_query_scores(folder, spec.digest, last.queries)
+    make_provenance(trainer, startup).write(folder / PROVENANCE)
+    best: dict[str, dict[str, BestScore]] = {}
+    for record in records:  # the first evaluation on ties
+        for split, metrics in (record.evaluation or {}).items():
+            of_split = best.setdefault(split, {})
+            for metric, value in metrics.items():
+                if metric not in of_split or value > of_split[metric].value:
+                    of_split[metric] = BestScore(value, record.epoch)
+    final = records[-1].evaluation if records and not reason else None
+    batches = hashlib.sha256("".join(state.batch_digests).encode()).hexdigest()
+    result = Result(
         run_id=spec.run_id,
-        spec_digest=identity.spec_digest,
-        code_version=identity.code_version,
+        spec_digest=spec.digest,
+        code_version=trainer.identity["code_version"],
         status="diverged" if reason else "ok",
         reason=reason,
         epochs=state.epoch,
         steps=state.step,
-        metrics=Metrics(last or {}, best_epochs(state.records)),
-        curve=curve,
-        batch_stream=state.batch_stream(),
+        metrics=Metrics(final or {}, best),
+        curve=[CurvePoint(item.epoch, item.loss, item.evaluation or {}) for item in records],
+        batch_stream=BatchStream(len(state.batch_digests), batches),
         dataset=DatasetContent(spec.dataset.name, dataset.fingerprint, dataset.counts),
     )
+    result.write(folder / RESULT)
+    return result
 
 
-def best_epochs(records: list[EpochRecord]) -> dict[str, dict[str, BestScore]]:
-    """Return {split: {metric: best evaluation on the test set}}, the first one on ties."""
-    best: dict[str, dict[str, BestScore]] = {}
-    for record in records:
-        for split, metrics in (record.evaluation or {}).items():
-            for metric, value in metrics.items():
-                before = best.setdefault(split, {}).get(metric)
-                if before is None or value > before.value:
-                    best[split][metric] = BestScore(value, record.epoch)
-    return best
-
-
-def make_provenance(components: Components, state: RunState, timing: Timing) -> Provenance:
+def make_provenance(trainer: Trainer, startup: float) -> Provenance:
     """Return who computed this and at what cost: what may differ between equal results."""
-    on_gpu, identity = components.device.type == "cuda", components.identity()
-    peak_gpu = torch.cuda.max_memory_allocated() if on_gpu else 0
-    peak_rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    components, state, identity = trainer.components, trainer.state, trainer.identity
+    on_gpu, records = components.device.type == "cuda", state.records
+    images = sum(record.images_per_second * record.seconds for record in records)
+    seconds = sum(record.seconds for record in records)
     return Provenance(
         run_id=components.spec.run_id,
-        spec_digest=identity.spec_digest,
-        code_version=identity.code_version,
-        timing=timing,
-        memory=MemoryUse(peak_rss_mb=peak_rss / 1024, peak_gpu_mb=peak_gpu / 2**20),
-        platform=identity.platform,
+        spec_digest=identity["spec_digest"],
+        code_version=identity["code_version"],
+        timing=Timing(
+            startup_seconds=startup,
+            train_seconds=state.train_seconds,
+            eval_seconds=state.eval_seconds,
+            total_seconds=startup + trainer.total_seconds(),
+            images_per_second=images / seconds if seconds else 0.0,
+            loss_ms=sum(record.loss_ms for record in records) / max(len(records), 1),
+            resumed=state.resumed,
+            updates=state.step,
+            images_forward=state.images_forward,
+            images_backward=state.images_backward,
+        ),
+        memory=MemoryUse(
+            peak_rss_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+            peak_gpu_mb=(torch.cuda.max_memory_allocated() if on_gpu else 0) / 2**20,
+        ),
+        platform=identity["platform"],
         hardware=provenance.hardware(),
         machines=state.machines,
         packages=provenance.packages(),
@@ -182,7 +191,7 @@ def make_provenance(components: Components, state: RunState, timing: Timing) -> 
 
 
 def write_neighbours(
-    folder: Path, digest: str, config: EvaluationConfig, embedded: dict[str, EmbeddedProtocol]
+    folder: Path, digest: str, config: EvaluationConfig, embedded: Mapping[str, EmbeddedProtocol]
 ) -> None:
     """Write the nearest neighbours of a fixed sample of queries of the first protocol.
 
@@ -197,9 +206,16 @@ def write_neighbours(
     queries = np.sort(order[: config.neighbour_queries])
     neighbours, scores, matches = item.nearest(queries, config.neighbours)
     ranks = item.positive_ranks(queries)
-    query_set, gallery_set = item.protocol.query, _searched(item.protocol)
-    categories = np.full(total, -1) if query_set.categories is None else query_set.categories
-    names = [[gallery_set.names[i] for i in row] for row in neighbours]
+    asked, found = item.protocol.query, item.images
+    if (extra := item.protocol.distractors) is not None:  # numbered behind the gallery
+        inner, size = found.image, len(found)
+        found = ImageSet(
+            np.concatenate([found.labels, extra.labels]),
+            [*found.names, *extra.names],
+            lambda number: inner(number) if number < size else extra.image(number - size),
+        )
+    categories = np.full(total, -1) if asked.categories is None else asked.categories
+    names = [[found.names[i] for i in row] for row in neighbours]
     arrays: dict[str, Any] = {
         SPEC_DIGEST: np.array(digest),
         "queries": queries,
@@ -209,31 +225,16 @@ def write_neighbours(
         "positives": np.array([len(of_query) for of_query in ranks], dtype=np.int64),
         "positive_ranks": np.concatenate([*ranks, np.empty(0, np.int64)]),
         "query_categories": categories[queries].astype(np.int64),
-        "query_names": np.array([query_set.names[i] for i in queries], dtype=np.str_),
+        "query_names": np.array([asked.names[i] for i in queries], dtype=np.str_),
         "neighbour_names": np.array(names, dtype=np.str_),
-        "query_images": _thumbnails(query_set, queries),
-        "neighbour_images": _thumbnails(gallery_set, neighbours.ravel()),
+        "query_images": _thumbnails(asked, queries),
+        "neighbour_images": _thumbnails(found, neighbours.ravel()),
     }
     with replacing(folder / NEIGHBOURS) as temporary, open(temporary, "wb") as stream:
         np.savez_compressed(stream, **arrays)
 
 
-def _searched(protocol: Protocol) -> ImageSet:
-    """Return the images that neighbours are numbered by: the gallery, then the distractors."""
-    images = protocol.query if protocol.gallery is None else protocol.gallery
-    extra = protocol.distractors
-    if extra is None:
-        return images
-    size = len(images)
-    return ImageSet(
-        np.concatenate([images.labels, extra.labels]),
-        [*images.names, *extra.names],
-        lambda index: images.image(index) if index < size else extra.image(index - size),
-    )
-
-
 def _thumbnails(image_set: ImageSet, indices: np.ndarray) -> np.ndarray:
-    """Return (n, 64, 64, 3) uint8 pictures."""
     pictures = np.zeros((len(indices), THUMBNAIL, THUMBNAIL, 3), np.uint8)
     for index in np.unique(indices):
         picture = image_set.image(int(index)).convert("RGB").resize((THUMBNAIL, THUMBNAIL))

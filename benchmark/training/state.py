@@ -18,7 +18,7 @@ import torch
 
 from benchmark.core.files import replacing
 from benchmark.core.records import STATE
-from benchmark.core.results import BatchStream, EpochRecord, Scores, Timing
+from benchmark.core.results import EpochRecord, Scores
 
 HASHED_BATCHES = 50
 CHECKPOINT = f"{STATE}/checkpoint.pt"
@@ -59,13 +59,6 @@ class RunState:
     machines: list[str] = field(default_factory=list)
     package_digests: list[str] = field(default_factory=list)
 
-    def continuing(self, before: RunState) -> RunState:
-        """Return the state of an earlier attempt, with machine and packages of this one added."""
-        before.machines = [*dict.fromkeys(before.machines + self.machines)]
-        before.package_digests = [*dict.fromkeys(before.package_digests + self.package_digests)]
-        before.resumed += 1
-        return before
-
     def count_step(self, images: int, seconds: float, passes: int) -> None:
         """Add one step of the epoch under way, with forward ``passes`` of each image."""
         self.images_forward += passes * images
@@ -75,12 +68,6 @@ class RunState:
         self.epoch_images += images
         self.epoch_seconds += seconds
 
-    def count_mining(self, batches: list[np.ndarray], images: int, seconds: float) -> None:
-        """Keep the batches of the epoch under way, for which so many images were embedded."""
-        self.mined = [batch.tolist() for batch in batches]
-        self.images_forward += images
-        self.epoch_seconds += seconds
-
     def hash_batch(self, indices: np.ndarray, images: torch.Tensor) -> None:
         """Note the digest of one of the first batches: which images, in which augmented form."""
         if len(self.batch_digests) >= HASHED_BATCHES:
@@ -88,11 +75,6 @@ class RunState:
         content = hashlib.sha256(np.ascontiguousarray(indices, dtype=np.int64).tobytes())
         content.update(images.detach().cpu().contiguous().numpy().tobytes())
         self.batch_digests.append(content.hexdigest())
-
-    def batch_stream(self) -> BatchStream:
-        """Return the digest, equal for every run with the same data, seed and batch size."""
-        joined = "".join(self.batch_digests).encode()
-        return BatchStream(len(self.batch_digests), hashlib.sha256(joined).hexdigest())
 
     def before_training(self, evaluation: Scores) -> EpochRecord:
         """Note the scores of the network as it starts, as epoch 0; return the record."""
@@ -119,44 +101,23 @@ class RunState:
         self.epoch_seconds, self.epoch_loss_seconds, self.epoch_images = 0.0, 0.0, 0
         return record
 
-    def timing(self, startup: float, total: float) -> Timing:
-        """Return what the run took, given the seconds of start-up and of all attempts."""
-        images = sum(record.images_per_second * record.seconds for record in self.records)
-        seconds = sum(record.seconds for record in self.records)
-        return Timing(
-            startup_seconds=startup,
-            train_seconds=self.train_seconds,
-            eval_seconds=self.eval_seconds,
-            total_seconds=startup + total,
-            images_per_second=images / seconds if seconds else 0.0,
-            loss_ms=sum(record.loss_ms for record in self.records) / max(len(self.records), 1),
-            resumed=self.resumed,
-            updates=self.step,
-            images_forward=self.images_forward,
-            images_backward=self.images_backward,
-        )
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> RunState:
-        """Return the state in a checkpoint's content, which has other entries as well."""
-        own = {item.name: values[item.name] for item in dataclasses.fields(cls)}
-        return cls(**{**own, "records": [EpochRecord(**record) for record in own["records"]]})
+    def continued(self, saved: dict[str, Any]) -> RunState:
+        """Return the state in a checkpoint's content, with machine and packages of this one."""
+        own = {item.name: saved[item.name] for item in dataclasses.fields(self)}
+        own["records"] = [EpochRecord(**record) for record in own["records"]]
+        for name in ("machines", "package_digests"):
+            own[name] = [*dict.fromkeys(own[name] + getattr(self, name))]
+        return RunState(**{**own, "resumed": own["resumed"] + 1})
 
 
-@dataclass(frozen=True)
-class Identity:
-    """What decides the numbers of a run: a checkpoint of another identity is not continued."""
-
-    spec_digest: str
-    code_version: str
-    dataset_fingerprint: str
-    platform: str
+# What decides the numbers of a run: a checkpoint of another identity is not continued.
+Identity = dict[str, str]  # spec_digest, code_version, dataset_fingerprint, platform
 
 
 def save_checkpoint(folder: Path, identity: Identity, state: dict[str, Any]) -> None:
     """Write ``state``: tensors and plain containers."""
     with replacing(folder / CHECKPOINT) as temporary:
-        torch.save({"identity": dataclasses.asdict(identity), "state": state}, temporary)
+        torch.save({"identity": identity, "state": state}, temporary)
 
 
 def load_checkpoint(folder: Path, identity: Identity) -> tuple[dict[str, Any] | None, str]:
@@ -174,11 +135,11 @@ def load_checkpoint(folder: Path, identity: Identity) -> tuple[dict[str, Any] | 
         content = torch.load(path, map_location="cpu", weights_only=True)
     except (EOFError, RuntimeError, pickle.UnpicklingError):
         return None, f"{CHECKPOINT} cannot be read; starting from the beginning"
-    saved, state = content["identity"], content["state"]
-    for key, value in dataclasses.asdict(identity).items():
-        if saved[key] != value:
-            reason = f"has {key.replace('_', ' ')} {saved[key]}, not {value}"
+    for key, value in identity.items():
+        if (saved := content["identity"][key]) != value:
+            reason = f"has {key.replace('_', ' ')} {saved}, not {value}"
             return None, f"{CHECKPOINT} {reason}; starting from the beginning"
+    state = content["state"]
     return state, f"continuing at epoch {state['epoch'] + 1}, step {state['position']}"
 
 

@@ -22,8 +22,7 @@ from torch import nn
 from benchmark.core.recipe import MemoryConfig, TrainingConfig
 from benchmark.core.seeding import derive
 from benchmark.losses.base import Loss
-from benchmark.training.components import Components
-from benchmark.training.numerics import autocast, create_optimizer, grad_scaler
+from benchmark.training.numerics import autocast
 
 
 class DivergedError(Exception):
@@ -53,25 +52,6 @@ class Stepper:
     def __post_init__(self) -> None:
         self._generator = torch.Generator(device=self.device)
         self.stopwatch = Stopwatch(self.device)
-
-    @classmethod
-    def create(cls, components: Components) -> Stepper:
-        """Return the stepper of a run, with its optimiser and its memory."""
-        recipe, device = components.recipe, components.device
-        memory = None
-        if recipe.memory.size is not None:
-            width, dtype = components.model.embedding_dim, next(components.model.parameters()).dtype
-            memory = Memory(recipe.memory, components.labels, width, device, dtype)
-        return cls(
-            components.model,
-            components.loss,
-            create_optimizer(recipe.optimizer, components.model, components.loss),
-            grad_scaler(recipe.training, device),
-            recipe.training,
-            device,
-            components.spec.seed,
-            memory,
-        )
 
     def __call__(
         self,
@@ -208,18 +188,17 @@ class Stepper:
 
     def state_dict(self) -> dict[str, Any]:
         """Return everything that a resumed run needs, apart from its position."""
-        state = {name: part.state_dict() for name, part in self._stateful().items()}
-        return {**state, "memory": None if self.memory is None else self.memory.state_dict()}
+        parts = self._stateful().items()
+        return {name: None if part is None else part.state_dict() for name, part in parts}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take over what ``state_dict`` gave."""
         for name, part in self._stateful().items():
-            part.load_state_dict(state[name])
-        if self.memory is not None:
-            self.memory.load_state_dict(state["memory"])
+            if part is not None:
+                part.load_state_dict(state[name])
 
     def _stateful(self) -> dict[str, Any]:
-        names = ("model", "loss", "optimizer", "scaler")
+        names = ("model", "loss", "optimizer", "scaler", "memory")
         return {name: getattr(self, name) for name in names}
 
 

@@ -43,7 +43,6 @@ from benchmark.input.tensors import create_input
 from benchmark.losses import create_loss
 from benchmark.models.backbone import prepare_torchvision
 from benchmark.training.components import build_components
-from benchmark.training.evaluate import Measured
 from benchmark.training.loop import Trainer
 from benchmark.training.numerics import prepare_numerics
 from benchmark.training.progress import Progress
@@ -175,7 +174,7 @@ class Loops:
         loss, recipe = LossChoice(LOSS, LOSS, {}), build(Recipe, recipe, "recipe")
         self.spec = RunSpec(data, Setting(BACKBONE), loss, batch, 0, recipe)
         self.folder, self.device = folder, prepare_numerics(recipe.training)
-        no_evaluation = SimpleNamespace(embed=lambda *_: {}, measure=lambda *_: Measured())
+        no_evaluation = SimpleNamespace(embed=lambda *_: {})
         components = build_components(self.spec, self.device)
         self.components = replace(components, evaluator=no_evaluation)
         self.batches = components.sampler.epoch(0)

@@ -40,7 +40,6 @@ from benchmark.losses import create_loss  # noqa: E402
 from benchmark.models import EmbeddingModel, create_model  # noqa: E402
 from benchmark.study.recipes import merge, overlay, read_recipe, without_losses  # noqa: E402
 from benchmark.training.components import Components  # noqa: E402
-from benchmark.training.evaluate import Measured  # noqa: E402
 from benchmark.training.loop import Trainer  # noqa: E402
 
 LOSS_TOLERANCE = 1e-9
@@ -189,7 +188,7 @@ def trained(
         train_input=batches,  # type: ignore[arg-type]
         model=model,
         loss=create_loss(spec.loss.name, **spec.loss.params),
-        evaluator=SimpleNamespace(embed=lambda *_: {}, measure=lambda *_: Measured()),  # type: ignore[arg-type]
+        evaluator=SimpleNamespace(embed=lambda *_: {}),  # type: ignore[arg-type]
     )
     with tempfile.TemporaryDirectory() as folder:
         trainer = Trainer(components, Path(folder), _Silence())  # type: ignore[arg-type]

@@ -9,12 +9,13 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
+import torch
 from made_up_embeddings import made_up
 
 from benchmark.core.recipe import EvaluationConfig
 from benchmark.datasets.base import Protocol
 from benchmark.datasets.published import random_gallery
-from benchmark.training.evaluate import EmbeddedProtocol
+from benchmark.training.evaluate import EmbeddedProtocol, measure
 
 AT = (1, 5, 20)
 TIMES = 10
@@ -24,7 +25,8 @@ DIGITS = 5  # scores that agree so far are a tie, whatever the order of their su
 def measured(labels, rows, repeats):
     protocol = Protocol(SimpleNamespace(labels=labels), repeats=repeats)
     config = EvaluationConfig(recall_at=list(AT))
-    return EmbeddedProtocol(protocol, rows, None).measure("small", config).scores["small"]
+    embedded = {"small": EmbeddedProtocol(protocol, rows)}
+    return measure(embedded, config, torch.device("cpu")).scores["small"]
 
 
 def by_hand(labels, rows, repeats, ties_first, digits=DIGITS):

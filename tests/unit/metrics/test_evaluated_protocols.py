@@ -27,7 +27,7 @@ from benchmark.metrics import (
 )
 from benchmark.metrics.ranks import positive_ranks_on
 from benchmark.training import components, evaluate
-from benchmark.training.evaluate import Evaluator, sample_of
+from benchmark.training.evaluate import Evaluator, measure, sample_of
 from benchmark.training.run import train
 
 CPU = torch.device("cpu")
@@ -80,10 +80,9 @@ def map_of(*sets) -> float:
 
 
 def measured(dataset, model=None, **config):
-    evaluator = Evaluator(
-        dataset, inputs, EvaluationConfig(recall_at=[1, 2], batch_size=7, **config), 6
-    )
-    return evaluator.measure(evaluator.embed(model or Flatten(), CPU), CPU).scores
+    config = EvaluationConfig(recall_at=[1, 2], batch_size=7, **config)
+    embedded = Evaluator(dataset, inputs, config, 6).embed(model or Flatten(), CPU)
+    return measure(embedded, config, CPU).scores
 
 
 def test_judged_protocols_give_their_own_map_and_embed_what_they_share_once(landmarks):
@@ -154,11 +153,11 @@ def test_a_gpu_ranks_what_labels_judge_and_a_cpu_leaves_it_to_numpy(ranked_on):
         "judged": Protocol(query, gallery, judged(24, 30, 0)),
     }
     dataset = Dataset("several", images(10, 0), protocols, "0")
-    evaluator = Evaluator(dataset, inputs, EvaluationConfig(recall_at=[1, 2]), 6)
-    embedded = evaluator.embed(Flatten(), CPU)
-    by_cpu = evaluator.measure(embedded, CPU).scores
+    config = EvaluationConfig(recall_at=[1, 2])
+    embedded = Evaluator(dataset, inputs, config, 6).embed(Flatten(), CPU)
+    by_cpu = measure(embedded, config, CPU).scores
     assert ranked_on == []
-    by_gpu = evaluator.measure(embedded, torch.device("cuda", 1)).scores
+    by_gpu = measure(embedded, config, torch.device("cuda", 1)).scores
     assert ranked_on == ["cuda:1"] * 4
     assert by_gpu.keys() == by_cpu.keys() == protocols.keys()
     for split, found in by_gpu.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,7 +18,7 @@ from benchmark.metrics import (
     nearest_neighbours,
     search,
 )
-from benchmark.training.evaluate import EmbeddedProtocol
+from benchmark.training.evaluate import EmbeddedProtocol, measure
 
 
 def unit(rows: np.ndarray) -> np.ndarray:
@@ -220,7 +221,7 @@ def test_a_protocol_measures_shows_and_ranks_with_its_distractors(made):
     protocol = protocol_of(judgements)
     item = EmbeddedProtocol(protocol, query, gallery, others)
     config = EvaluationConfig(query_expansion=QueryExpansionConfig(alpha=2.0, k=10))
-    scores = item.measure("hard", config).scores
+    scores = measure({"hard": item}, config, torch.device("cpu")).scores
     assert scores["hard"]["map"] == landmark_map(query, gallery, judgements, others)
     assert set(scores) == {"hard", "hard+aqe"}
     every = np.arange(QUERIES)

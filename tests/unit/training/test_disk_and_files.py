@@ -13,13 +13,9 @@ from benchmark.core.interrupts import Interrupted
 from benchmark.core.provenance import packages, packages_digest
 from benchmark.core.records import PROVENANCE, RESULT, RunSpec
 from benchmark.training.run import train
-from benchmark.training.state import (
-    CHECKPOINT,
-    Identity,
-)
+from benchmark.training.state import CHECKPOINT
 
 OFTEN = {"epochs": 1, "checkpoint_seconds": 0.0}
-IDENTITY = Identity("a1", "1", "data", "here")
 
 
 @pytest.fixture(scope="module")

@@ -10,11 +10,9 @@ import pytest
 import torch
 from torch import nn
 
-from benchmark.core.errors import ConfigError
 from benchmark.core.recipe import MemoryConfig, ModelConfig, TrainingConfig
 from benchmark.losses import create_loss
 from benchmark.models import create_model
-from benchmark.training.components import check_micro_batch
 from benchmark.training.step import Memory, Stepper
 
 CPU = torch.device("cpu")
@@ -178,14 +176,3 @@ def test_backward_pass_holds_one_micro_batch():
     whole = peak_saved_bytes(None)
     assert peak_saved_bytes(3) < 0.3 * whole  # 3 of 12 images
     assert peak_saved_bytes(6) < 0.55 * whole
-
-
-def test_batch_norms_that_look_at_the_batch_refuse_micro_batches():
-    with pytest.raises(ConfigError, match=r"micro_batch  4 .*model.freeze_batch_norm: true"):
-        check_micro_batch(network(freeze=False), 4, SIZE)
-    for model, micro_batch in (
-        (network(), 4),
-        (network(freeze=False), None),
-        (network(freeze=False), SIZE),
-    ):
-        check_micro_batch(model, micro_batch, SIZE)

@@ -18,7 +18,6 @@ from benchmark.training.loop import Trainer, batches_of
 from benchmark.training.numerics import prepare_numerics
 from benchmark.training.progress import Progress
 from benchmark.training.run import train
-from benchmark.training.step import Stepper
 
 MINED = {"name": "mined_triplets", "params": {"pool": 100, "triplets": 96, "margin": 0.5}}
 
@@ -82,7 +81,7 @@ def test_parts_of_a_batch_go_through_once_and_give_the_gradient_of_the_whole(tmp
     for micro_batch in (None, 32):  # 32 images: ten triplets at a time
         training = {"micro_batch": micro_batch}
         parts = components(training=training, model={"freeze_batch_norm": True})
-        stepper = Stepper.create(parts)
+        stepper = Trainer(parts, tmp_path, Progress("x", 1)).stepper
         batches, _ = batches_of(parts, 0)
         images = next(iter(parts.train_input.train_batches(batches, 0, 0)))
         assert stepper.passes(len(images)) == 1
@@ -92,7 +91,6 @@ def test_parts_of_a_batch_go_through_once_and_give_the_gradient_of_the_whole(tmp
     assert part_loss == pytest.approx(whole_loss, rel=1e-5)
     for one, other in zip(whole, part, strict=True):
         assert torch.allclose(one, other, rtol=1e-3, atol=1e-5)
-    assert isinstance(Trainer(parts, tmp_path, Progress("x", 1)), Trainer)
 
 
 def test_the_loss_is_that_of_the_paper_and_refuses_other_batches():
