@@ -11,7 +11,8 @@ from torch import Generator, Tensor, nn
 
 from benchmark.core.errors import RunError
 from benchmark.core.options import option
-from benchmark.losses import create_loss
+from benchmark.core.recipe import UNTRAINED
+from benchmark.losses import LOSSES, create_loss
 from benchmark.losses.kernels.fused import OfEmbeddings, row_tiles, widened
 from benchmark.losses.kernels.ranking import SoftRanks
 from benchmark.losses.kernels.relation import Positives, Relation
@@ -75,6 +76,14 @@ class Loss(nn.Module):
         references = torch.cat([embeddings, memory.to(embeddings.dtype)])
         reference_labels = torch.cat([labels, memory_labels.to(labels.device, non_blocking=True)])
         return self(embeddings, labels, references, reference_labels, generator=generator)
+
+
+@LOSSES.register(UNTRAINED, display="Not trained", paper="none", kind="none")
+class Untrained(Loss):
+    """Stand where a loss stands in a study; its runs have no epochs (``training.epochs: 0``)."""
+
+    def forward(self, *batch, **options):
+        raise RunError(f"'{UNTRAINED}' is not a loss to train with; set training.epochs to 0")
 
 
 class ComparingLoss(Loss):

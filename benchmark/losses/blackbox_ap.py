@@ -12,6 +12,7 @@ from benchmark.losses.base import RankingLoss
 from benchmark.losses.kernels.ranking import AveragePrecision
 from benchmark.losses.kernels.relation import (
     Group,
+    at_or_above,
     block_elements,
     block_losses,
     chunks,
@@ -66,7 +67,14 @@ class BlackBoxAP(RankingLoss):
         include, step = self.config.include_query, self.config.lambda_val
         ranked = relation.references - (relation.own and not include)
         elements, measure, every = block_elements(scores.device), AveragePrecision(), slice(None)
-        noise = self._noise(scores, generator)
+        noise, half = None, self.config.margin / 2  # what negatives gain and positives lose (Q, R)
+        if half and self.config.fixed_margin:
+            noise = scores.new_full((1, 1), half).expand_as(scores)
+        elif half:
+            source = scores.device if generator is None else generator.device
+            shape, dtype = scores.shape, scores.dtype
+            noise = torch.randn(shape, generator=generator, dtype=dtype, device=source)
+            noise = noise.abs_().mul_(half).to(scores.device)
 
         def read(block: Group) -> tuple[Tensor, Tensor]:
             rows = scores[block.queries]
@@ -94,16 +102,6 @@ class BlackBoxAP(RankingLoss):
         # comparisons hide NaN; a NaN anywhere in a row must show in its value
         return values + scores.sum(1) * 0.0, derivative
 
-    def _noise(self, scores: Tensor, generator: torch.Generator | None) -> Tensor | None:
-        """Return what negatives gain and positives lose (Q, R), or None without a margin."""
-        if self.config.margin == 0.0:
-            return None
-        if self.config.fixed_margin:
-            return scores.new_full((1, 1), self.config.margin / 2).expand_as(scores)
-        device = scores.device if generator is None else generator.device
-        noise = torch.randn(scores.shape, generator=generator, dtype=scores.dtype, device=device)
-        return noise.abs_().mul_(self.config.margin / 2).to(scores.device)
-
 
 def by_pairs(own: Tensor, negatives: Tensor, elements: int) -> Ranks:
     """Return the ranks of positives (b, P) and negatives (b, N) by comparing pairs: O(P x N)."""
@@ -129,16 +127,12 @@ def by_pairs(own: Tensor, negatives: Tensor, elements: int) -> Ranks:
 
 def by_sorting(own: Tensor, negatives: Tensor, elements: int) -> Ranks:
     """Return the same ranks by sorting: time O((P + N) log(P + N))."""
-
-    def at_least(ascending: Tensor, bounds: Tensor) -> Tensor:
-        return (ascending.shape[1] - torch.searchsorted(ascending, bounds)).to(bounds.dtype)
-
     ascending, ascending_negatives = own.sort(1).values, negatives.sort(1).values
-    among, behind = at_least(ascending, own), at_least(ascending_negatives, own)
+    among, behind = at_or_above(ascending, own), at_or_above(ascending_negatives, own)
 
     def changes(moved: Tensor) -> tuple[Tensor, Tensor]:
         ordered = moved.sort(1).values
-        of_own = at_least(ordered, moved) + at_least(ascending_negatives, moved)
+        of_own = at_or_above(ordered, moved) + at_or_above(ascending_negatives, moved)
         overtaken = torch.searchsorted(ascending, negatives, right=True)
         overtaken -= torch.searchsorted(ordered, negatives, right=True)
         return of_own - (among + behind), overtaken.to(moved.dtype)

@@ -7,10 +7,9 @@ of all sources it depends on.
 
 import hashlib
 import inspect
-import json
 import typing
 from collections.abc import Mapping
-from dataclasses import MISSING, asdict, dataclass, field, make_dataclass
+from dataclasses import MISSING, dataclass, field, make_dataclass
 from functools import cache, cached_property
 from importlib.metadata import version
 from pathlib import Path
@@ -79,16 +78,16 @@ def part_problems(
     names it. A class has the rows of its parameters, None where they are not known, or the reason
     why it is refused.
     """
-    known, name = library[kind], part["class"]
+    known, name, above = library[kind], part["class"], f"{where}." if where else ""
     if name not in known:
-        return [Problem(unknown_name("class", name, known), f"{where}.class".strip("."))]
+        return [Problem(unknown_name("class", name, known), f"{above}class")]
     if isinstance(known[name], str):
-        return [Problem(f"'{name}' is refused: {known[name]}", f"{where}.class".strip("."))]
-    params, below = part.get("params", {}), f"{where}.params".strip(".")
+        return [Problem(f"'{name}' is refused: {known[name]}", f"{above}class")]
+    params, below = part.get("params", {}), f"{above}params"
     found = [] if known[name] is None else options.problems(config_of(known[name]), params, below)
     inside = {key: (f"{below}.{key}", params[key]) for key in params if key in library}
     if part.get("miner") is not None:
-        inside["miner"] = (f"{where}.miner".strip("."), part["miner"])
+        inside["miner"] = (f"{above}miner", part["miner"])
     for key, (place, value) in inside.items():
         found += options.problems(Part, value, place) or part_problems(library, key, value, place)
     return found
@@ -127,29 +126,24 @@ def load_catalogue() -> dict[str, LossFacts]:
 
 @cache  # a study's checks ask a thousand times
 def _read(path: Path) -> dict[str, LossFacts]:
-    code = "from benchmark.losses import catalogue; catalogue.print_catalogue()"
-    found = from_child(path, code, "loss registry")
+    code = "import json; from benchmark.losses.catalogue import build_catalogue as facts\n"
+    found = from_child(path, f"{code}print(json.dumps(facts()))", "loss registry")
     return {name: LossFacts(**facts) for name, facts in found.items()}
 
 
-def build_catalogue() -> dict[str, LossFacts]:
-    """Return the catalogue of the live registry; imports torch."""
+def build_catalogue() -> dict[str, dict[str, Any]]:
+    """Return the facts of the losses of the live registry as plain data; imports torch."""
     from benchmark.losses import LOSSES
 
     return {
-        entry.name: LossFacts(
-            entry.display,
+        entry.name: {
+            "display": entry.display,
             **entry.facts,
-            options=rows_of(entry.target.Config),
-            library=getattr(entry.target, "library", dict)(),
-        )
+            "options": rows_of(entry.target.Config),
+            "library": getattr(entry.target, "library", dict)(),
+        }
         for entry in LOSSES
     }
-
-
-def print_catalogue() -> None:
-    """Print the catalogue of the live registry as a line of JSON."""
-    print(json.dumps({name: asdict(facts) for name, facts in build_catalogue().items()}))
 
 
 def _sources() -> tuple[tuple[Path, int], ...]:

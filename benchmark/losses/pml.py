@@ -62,6 +62,80 @@ REFUSED = {
 BATCH_ONLY = ("ThresholdConsistentMarginLoss",)
 
 
+@cache
+def classes(module: str) -> dict[str, type]:
+    """Return the classes of a module of the library by their names."""
+    found = vars(import_module(f"pytorch_metric_learning.{module}")).items()
+    return {
+        name: value
+        for name, value in sorted(found)
+        if inspect.isclass(value) and not name.endswith("Mixin")
+    }
+
+
+def parameters_of(target: type) -> dict[str, inspect.Parameter]:
+    """Return the parameters of a class, with those that it hands on to its bases."""
+    result: dict[str, inspect.Parameter] = {}
+    for base in target.__mro__:
+        if "__init__" not in vars(base) or base is object:
+            continue
+        own = list(inspect.signature(vars(base)["__init__"]).parameters.values())[1:]
+        for parameter in own:
+            if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
+                result.setdefault(parameter.name, parameter)
+        if all(parameter.kind is not parameter.VAR_KEYWORD for parameter in own):
+            break
+    return result
+
+
+def supplied_to(target: type) -> list[str]:
+    """Return the parameters that training supplies: sizes that the class demands."""
+    found = parameters_of(target)
+    return [name for name in SUPPLIED if name in found and found[name].default is inspect._empty]
+
+
+def takes_references(target: type) -> bool:
+    """Say whether a loss can compare a batch with other embeddings than itself."""
+    return target.__name__ not in BATCH_ONLY and "ref_not_supported" not in "".join(
+        inspect.getsource(vars(base)["compute_loss"])
+        for base in target.__mro__
+        if "compute_loss" in vars(base) and base.__name__ != "BaseMetricLossFunction"
+    )
+
+
+@cache
+def library_parts() -> dict[str, Any]:
+    """Return all that can be named, for ``part_problems``."""
+    found: dict[str, Any] = {key: dict.fromkeys(classes(module)) for key, module in PARTS.items()}
+    for key, module in (("", "losses"), ("miner", "miners")):
+        each = classes(module).items()
+        found[key] = {name: REFUSED.get(name) or parameter_rows(target) for name, target in each}
+    losses = classes("losses").items()
+    without = [name for name, target in losses if not takes_references(target)]
+    return {**found, "without_references": without}
+
+
+def parameter_rows(target: type) -> Rows:
+    """Return the parameters of a class, but for those that training supplies."""
+    kinds: dict[type, str] = {bool: "bool", int: "float", float: "float", str: "str | int"}
+    rows: Rows = []
+    for name, parameter in parameters_of(target).items():
+        if name not in (*UNWRITABLE, *supplied_to(target)):
+            needed = parameter.default is inspect._empty and name not in PARTS
+            kind = kinds.get(type(parameter.default), "Any")
+            rows.append([name, kind, {}, *([] if needed else [None])])
+    return rows
+
+
+def construct(module: str, part: Part, **supplied: Any) -> Any:
+    """Return the object of ``{class, params}``; ``supplied`` are further arguments."""
+    params = {
+        name: construct(PARTS[name], value) if name in PARTS else value
+        for name, value in part.get("params", {}).items()
+    }
+    return classes(module)[part["class"]](**params, **supplied)
+
+
 class LibraryLoss(ComparingLoss):
     """A loss of pytorch-metric-learning; subclasses define ``parts``.
 
@@ -150,10 +224,7 @@ class LibraryClass(LibraryLoss):
         params: dict[str, Any] = option({}, help="parameters of the class")
         miner: dict[str, Any] | None = option(None, help="{class, params} of a miner")
 
-    @staticmethod
-    def library() -> dict[str, Any]:
-        """Return all that can be named."""
-        return library_parts()
+    library = staticmethod(library_parts)
 
     def __init__(self, config, **sizes):
         part = {"class": config.class_, "params": config.params, "miner": config.miner}
@@ -180,18 +251,15 @@ def named_loss(entry: Mapping[str, Any]) -> type[LibraryLoss]:
         draws = entry.get("stochastic", False)
 
         def parts(self):
-            values = vars(self.config)
-            miner = _part("miners", entry["miner"], values) if "miner" in entry else None
-            return _part("losses", entry, values), miner
+            def part(module: str, given: Part) -> Part:
+                taken = parameters_of(classes(module)[given["class"]])  # classes may share some
+                options = {key: value for key, value in vars(self.config).items() if key in taken}
+                return {"class": given["class"], "params": given.get("params", {}) | options}
+
+            miner = part("miners", entry["miner"]) if "miner" in entry else None
+            return part("losses", entry), miner
 
     return NamedLoss
-
-
-def _part(module: str, part: Part, values: Mapping[str, Any]) -> Part:
-    """Return ``{class, params}``, the options that the class takes; classes may share some."""
-    taken = parameters_of(classes(module)[part["class"]])
-    options = {name: value for name, value in values.items() if name in taken}
-    return {"class": part["class"], "params": part.get("params", {}) | options}
 
 
 for _name, _entry in yaml.safe_load(NAMED.read_text(encoding="utf-8")).items():
@@ -228,83 +296,3 @@ def _without_own(
     if len(rest) == 1:
         rest = [rest[0][keep]]
     return anchors[keep], positives[keep], *rest
-
-
-@cache
-def classes(module: str) -> dict[str, type]:
-    """Return the classes of a module of the library by their names."""
-    found = vars(import_module(f"pytorch_metric_learning.{module}")).items()
-    return {
-        name: value
-        for name, value in sorted(found)
-        if inspect.isclass(value) and not name.endswith("Mixin")
-    }
-
-
-def parameters_of(target: type) -> dict[str, inspect.Parameter]:
-    """Return the parameters of a class, with those that it hands on to its bases."""
-    result: dict[str, inspect.Parameter] = {}
-    for base in target.__mro__:
-        if "__init__" not in vars(base) or base is object:
-            continue
-        own = list(inspect.signature(vars(base)["__init__"]).parameters.values())[1:]
-        for parameter in own:
-            if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
-                result.setdefault(parameter.name, parameter)
-        if all(parameter.kind is not parameter.VAR_KEYWORD for parameter in own):
-            break
-    return result
-
-
-def supplied_to(target: type) -> list[str]:
-    """Return the parameters that training supplies: sizes that the class demands."""
-    found = parameters_of(target)
-    return [name for name in SUPPLIED if name in found and found[name].default is inspect._empty]
-
-
-def takes_references(target: type) -> bool:
-    """Say whether a loss can compare a batch with other embeddings than itself."""
-    return target.__name__ not in BATCH_ONLY and "ref_not_supported" not in "".join(
-        inspect.getsource(vars(base)["compute_loss"])
-        for base in target.__mro__
-        if "compute_loss" in vars(base) and base.__name__ != "BaseMetricLossFunction"
-    )
-
-
-@cache
-def library_parts() -> dict[str, Any]:
-    """Return all that can be named, for ``part_problems``."""
-    found: dict[str, Any] = {key: dict.fromkeys(classes(module)) for key, module in PARTS.items()}
-    for key, module in (("", "losses"), ("miner", "miners")):
-        each = classes(module).items()
-        found[key] = {name: REFUSED.get(name) or parameter_rows(target) for name, target in each}
-    losses = classes("losses").items()
-    without = [name for name, target in losses if not takes_references(target)]
-    return {**found, "without_references": without}
-
-
-def parameter_rows(target: type) -> Rows:
-    """Return the parameters of a class, but for those that training supplies."""
-    rows: Rows = []
-    for name, parameter in parameters_of(target).items():
-        if name in UNWRITABLE or name in supplied_to(target):
-            continue
-        default, kind = parameter.default, "Any"
-        if isinstance(default, bool):
-            kind = "bool"
-        elif isinstance(default, (int, float)):
-            kind = "float"
-        elif isinstance(default, str):
-            kind = "str | int"
-        needed = default is inspect._empty and name not in PARTS
-        rows.append([name, kind, {}, *([] if needed else [None])])
-    return rows
-
-
-def construct(module: str, part: Part, **supplied: Any) -> Any:
-    """Return the object of ``{class, params}``; ``supplied`` are further arguments."""
-    params = {
-        name: construct(PARTS[name], value) if name in PARTS else value
-        for name, value in part.get("params", {}).items()
-    }
-    return classes(module)[part["class"]](**params, **supplied)

@@ -102,13 +102,6 @@ def lattice(name: str, classes: Sequence[int], seed: int, directions: int = 12) 
     return Case(name, choices[pick], labels, exact=True)
 
 
-def with_references() -> Case:
-    """Return a batch of which the first rows query the others."""
-    case = mixed("6 queries, 24 references", [5] * 6, 10, 11)
-    rows, labels = case.embeddings, case.labels
-    return Case(case.name, rows[:6], labels[:6], rows[6:], labels[6:])
-
-
 @cache
 def ordinary_batches() -> list[Case]:
     """Return batches that every implementation has to take: equal classes, sorted by label."""
@@ -127,6 +120,8 @@ def unusual_batches() -> dict[str, list[Case]]:
     """Return by check the batches that implementations tend to forget."""
     equal = perfect("all images equal", [4] * 3)
     equal = replace(equal, embeddings=equal.embeddings[:1].repeat(12, 1))
+    ranked = mixed("6 queries, 24 references", [5] * 6, 10, 11)
+    rows, labels = ranked.embeddings, ranked.labels
     return {
         "perfect ranking": [
             perfect("six perfect classes of four", [4] * 6),
@@ -146,6 +141,7 @@ def unusual_batches() -> dict[str, list[Case]]:
         ],
         "ties": [lattice("tied scores", [4] * 3, seed, 6) for seed in (1, 2, 3)],
         "duplicates": [*(lattice("repeated images", [4] * 4, seed, 0) for seed in (4, 5)), equal],
+        "references": [Case(ranked.name, rows[:6], labels[:6], rows[6:], labels[6:])],
     }
 
 
@@ -163,20 +159,11 @@ def _keeps_order(case: Case) -> bool:
     return bool((unit @ unit.T).sort(1).values.diff(dim=1).min() > SMALLEST_GAP)
 
 
-def _narrowed(case: Case, dim: int) -> Case | None:
-    """Return the batch in its first ``dim`` dimensions, None if that makes scores tie."""
-    if case.exact or case.references is not None:
-        return None
-    case = replace(case, embeddings=_rounded(case.embeddings[:, :dim]))
-    return case if _keeps_order(case) else None
-
-
 class Candidate:
-    """A callable of embeddings (B, D) and labels (B,), and the formula that it is held against.
+    """A callable of embeddings (B, D) and labels (B,), and the formula that it is compared with.
 
     ``reference_arguments`` are the names of its arguments that take references and their labels,
-    None without. ``answer(case, dtype)`` is kept: values and gradients are asked for one after the
-    other.
+    None without. ``answer(case, dtype)`` is kept: the checks of values and gradients share it.
     """
 
     def __init__(self, source: str, function: Callable[..., Any], reference: Reference) -> None:
@@ -186,10 +173,6 @@ class Candidate:
         taken = (pair for pair in REFERENCE_ARGUMENTS if names.issuperset(pair))
         self.reference_arguments = next(taken, None)
         self.answer = cache(self.fresh_answer)
-
-    def value(self, embeddings: Tensor, labels: Tensor, **references: Tensor | None) -> Tensor:
-        """Return the loss as a tensor of one number."""
-        return self.function(embeddings, labels, **references).reshape(())
 
     def call(
         self, case: Case, dtype: torch.dtype, factor: float = 1.0, between: Case | None = None
@@ -202,14 +185,14 @@ class Candidate:
         free = case.embeddings.to(torch.float32 if autocast else dtype, copy=True).requires_grad_()
         references = {}
         if case.references is not None and self.reference_arguments is not None:
-            pool = nn.functional.normalize(case.references, dim=1).to(free.dtype)
+            pool = normalize(case.references, dim=1).to(free.dtype)
             values = (pool, case.reference_labels)
             references = dict(zip(self.reference_arguments, values, strict=True))
         with torch.autocast("cpu", BFLOAT16, enabled=autocast):
-            unit = nn.functional.normalize(free, dim=1)
-            value = self.value(unit, case.labels.clone(), **references)
+            unit = normalize(free, dim=1)
+            value = self.function(unit, case.labels.clone(), **references).reshape(())
         if between is not None:
-            self.value(nn.functional.normalize(between.embeddings.float(), dim=1), between.labels)
+            self.function(normalize(between.embeddings.float(), dim=1), between.labels)
         if value.requires_grad:
             (value * factor).backward()
         return Answer(value.item(), None if free.grad is None else free.grad.double())
@@ -231,6 +214,11 @@ class Candidate:
         """
         found = getattr(self.answer(case, dtype), part)
         return expected(self.reference, case, precision or dtype).differing(part, found)
+
+    def small_enough(self, batches: Sequence[Case]) -> list[Case]:
+        """Return the batches that can be drawn many times, where the loss is random."""
+        random = self.reference.drawn(FLOAT32)
+        return [case for case in batches if len(case.labels) < 64 or not random]
 
 
 def load(source: str, reference: Reference) -> Candidate:
@@ -350,10 +338,10 @@ def shrink(case: Case, problem: Problem, found: Mismatch) -> tuple[Case, Mismatc
     """
     trials, plain = 0, min(PLAIN, found.times)
 
-    def still_plain(smaller: Case | None) -> bool:
+    def still_plain(smaller: Case) -> bool:
         nonlocal trials, case, found
         trials += 1
-        if smaller is None or not smaller.has_positive or trials > MOST_TRIALS:
+        if not smaller.has_positive or trials > MOST_TRIALS:
             return False
         try:
             again = problem(smaller)
@@ -372,22 +360,25 @@ def shrink(case: Case, problem: Problem, found: Mismatch) -> tuple[Case, Mismatc
             if not still_plain(case.subset([*rows[:start], *rows[start + step :]])):
                 start += step
         step //= 2
-    any(still_plain(_narrowed(case, dim)) for dim in range(2, case.embeddings.shape[1]))
+    if not case.exact and case.references is None:
+        for dim in range(2, case.embeddings.shape[1]):
+            narrow = replace(case, embeddings=_rounded(case.embeddings[:, :dim]))
+            if _keeps_order(narrow) and still_plain(narrow):
+                break
     return case, found
 
 
 def all_findings(candidate: Candidate, processes: bool) -> Iterator[Finding]:
     """Yield what each check finds; without ``processes`` none are started."""
-    for check in (check_agreement, check_invariances, check_unusual, check_execution):
+    for check in (check_agreement, check_invariances, check_unusual, check_execution, check_memory):
         yield from check(candidate)
-    yield _memory(candidate)
     if processes:
         yield check_processes(candidate)
 
 
 def check_agreement(candidate: Candidate) -> Iterator[Finding]:
     """Yield whether values and gradients are those of the formula."""
-    batches = _small_if_random(candidate, ordinary_batches())
+    batches = candidate.small_enough(ordinary_batches())
     for part in ("value", "gradient"):
         exactly, roughly, single = (
             partial(candidate.wrong, part, dtype=dtype, precision=precision)
@@ -419,36 +410,38 @@ def check_agreement(candidate: Candidate) -> Iterator[Finding]:
 
 def check_invariances(candidate: Candidate) -> Iterator[Finding]:
     """Yield whether order, names of labels and rotation leave values and gradients as they are."""
+
+    def changed(case: Case, name: str) -> Mismatch | None:
+        dim = case.embeddings.shape[1]
+        order = torch.randperm(len(case.labels), generator=torch.Generator().manual_seed(0))
+        normal = torch.randn(dim, dim, generator=torch.Generator().manual_seed(0))
+        rotation = torch.linalg.qr(normal.double()).Q
+        # another batch, and what becomes of the gradient of this one (B, D)
+        other, moved = {
+            "order of images": (case.subset(order), lambda gradient: gradient[order]),
+            "names of labels": (  # with gaps, in another order
+                replace(case, labels=(case.labels * 37 + 50) % 101),
+                lambda gradient: gradient,
+            ),
+            "rotation of the space": (
+                replace(case, embeddings=(case.embeddings @ rotation).float().double()),
+                lambda gradient: gradient @ rotation,
+            ),
+        }[name]
+        before, after = candidate.answer(case, FLOAT32), candidate.answer(other, FLOAT32)
+        right = expected(candidate.reference, case, FLOAT32)
+        found = right.differing("value", after.value, before.value, 2.0)
+        if found is None and before.gradient is not None:
+            found = right.differing("gradient", after.gradient, moved(before.gradient), 2.0)
+        return found
+
     for name in ("order of images", "names of labels", "rotation of the space"):
-        problem = partial(_changed, candidate, name=name)
+        problem = partial(changed, name=name)
         finding = examine(name, ordinary_batches()[:2], problem)
         if finding.result == "passed":
             other = examine(name, unusual_batches()["unequal classes"][:1], problem)
             finding = finding if other.result == "not applicable" else other
         yield finding
-
-
-def _changed(candidate: Candidate, case: Case, name: str) -> Mismatch | None:
-    """Return how the candidate's answer changes with a transformation that should leave it."""
-    dim = case.embeddings.shape[1]
-    order = torch.randperm(len(case.labels), generator=torch.Generator().manual_seed(0))
-    normal = torch.randn(dim, dim, generator=torch.Generator().manual_seed(0))
-    rotation = torch.linalg.qr(normal.double()).Q
-    rotated = replace(case, embeddings=(case.embeddings @ rotation).float().double())
-    renamed = replace(case, labels=(case.labels * 37 + 50) % 101)  # with gaps, in another order
-    # another batch, and what becomes of the gradient of this one (B, D)
-    changes: dict[str, tuple[Case, Callable[[Tensor], Tensor]]] = {
-        "order of images": (case.subset(order), lambda gradient: gradient[order]),
-        "names of labels": (renamed, lambda gradient: gradient),
-        "rotation of the space": (rotated, lambda gradient: gradient @ rotation),
-    }
-    other, moved = changes[name]
-    before, after = candidate.answer(case, FLOAT32), candidate.answer(other, FLOAT32)
-    right = expected(candidate.reference, case, FLOAT32)
-    found = right.differing("value", after.value, before.value, 2.0)
-    if found is None and before.gradient is not None:
-        found = right.differing("gradient", after.gradient, moved(before.gradient), 2.0)
-    return found
 
 
 def check_unusual(candidate: Candidate) -> Iterator[Finding]:
@@ -459,25 +452,17 @@ def check_unusual(candidate: Candidate) -> Iterator[Finding]:
         return next(filter(None, parts), None)
 
     for name, batches in unusual_batches().items():
-        yield examine(name, _small_if_random(candidate, batches), wrong)
-    if candidate.reference_arguments is None:
-        yield Finding("references", "not applicable", "takes embeddings and labels only")
-    else:
-        yield examine("references", [with_references()], wrong)
-
-
-def _small_if_random(candidate: Candidate, batches: list[Case]) -> list[Case]:
-    """Return the batches that are small enough to be drawn many times, if they have to be."""
-    random = candidate.reference.drawn(FLOAT32)
-    return [case for case in batches if len(case.labels) < 64 or not random]
+        if name == "references" and candidate.reference_arguments is None:
+            yield Finding(name, "not applicable", "takes embeddings and labels only")
+        else:
+            yield examine(name, candidate.small_enough(batches), wrong)
 
 
 def check_execution(candidate: Candidate) -> Iterator[Finding]:
     """Yield the findings on autocast, determinism, calls in flight and inputs."""
     first, second, _, other, _ = ordinary_batches()
 
-    def autocast(case: Case) -> Mismatch | None:
-        """Compare with what rounding all scores to bfloat16 can make of the formula."""
+    def autocast(case: Case) -> Mismatch | None:  # what rounding all scores makes of the formula
         if found := candidate.wrong("value", case, BFLOAT16):
             return found
         gradient = candidate.answer(case, BFLOAT16).gradient
@@ -485,11 +470,17 @@ def check_execution(candidate: Candidate) -> Iterator[Finding]:
             return Mismatch("no gradient reaches the embeddings")
         return None if gradient.isfinite().all() else Mismatch("the gradient is not finite")
 
+    def moved(before: Answer, after: Answer, when: str = "") -> Mismatch | None:
+        one, two = before.gradient, after.gradient
+        if one is None or two is None or torch.equal(one, two):
+            return None
+        return Mismatch(f"the gradient changes by {float((one - two).abs().max()):.3g}{when}")
+
     def differs(case: Case) -> Mismatch | None:
         before, _, after = (candidate.fresh_answer(each, FLOAT32) for each in (case, other, case))
         if before.value != after.value:
             return Mismatch(f"value {before.value:.9g}, then {after.value:.9g}")
-        return moved(before, after, "")
+        return moved(before, after)
 
     def mixes(case: Case) -> Mismatch | None:
         answers = []
@@ -498,16 +489,10 @@ def check_execution(candidate: Candidate) -> Iterator[Finding]:
             answers.append(candidate.call(case, FLOAT32, between=between))
         return moved(answers[0], answers[1], " when another batch comes in between")
 
-    def moved(before: Answer, after: Answer, when: str) -> Mismatch | None:
-        one, two = before.gradient, after.gradient
-        if one is None or two is None or torch.equal(one, two):
-            return None
-        return Mismatch(f"the gradient changes by {float((one - two).abs().max()):.3g}{when}")
-
     def writes(case: Case) -> Mismatch | None:
         unit = normalize(case.embeddings.float(), dim=1).requires_grad_()
         labels, before = case.labels.clone(), unit.detach().clone()
-        value = candidate.value(unit, labels)
+        value = candidate.function(unit, labels).reshape(())
         if value.requires_grad:
             value.backward()
         if not torch.equal(unit.detach(), before):
@@ -524,8 +509,8 @@ def check_execution(candidate: Candidate) -> Iterator[Finding]:
     yield examine("inputs unchanged", [first, second], writes)
 
 
-def _memory(candidate: Candidate) -> Finding:
-    """Measure how the peak grows with the batch, and what stays after a call."""
+def check_memory(candidate: Candidate) -> Iterator[Finding]:
+    """Yield how the peak grows with the batch, and whether a call leaves anything behind."""
     peaks = []
     try:
         for size in MEMORY_SIZES:
@@ -534,13 +519,14 @@ def _memory(candidate: Candidate) -> Finding:
             peak, left = tensor_bytes(partial(candidate.call, case, FLOAT32))
             peaks.append(peak)
     except Exception as error:
-        return Finding("memory", "not applicable", in_words(error))
+        yield Finding("memory", "not applicable", in_words(error))
+        return
     small, large = MEMORY_SIZES
     exponent = math.log(peaks[1] / peaks[0]) / math.log(large / small)
     note = f"batch^{exponent:.1f} from batch {small} to {large}"
     if kept := left > 4 * large**2:  # a matrix of scores
         note = f"each call keeps {left / 2**20:.1f} MiB of its {peak / 2**20:.1f} MiB"
-    return Finding("memory", "failed" if kept or exponent > LARGEST_EXPONENT else "passed", note)
+    yield Finding("memory", "failed" if kept or exponent > LARGEST_EXPONENT else "passed", note)
 
 
 def tensor_bytes(call: Callable[[], object]) -> tuple[int, int]:
@@ -586,8 +572,8 @@ def check_processes(candidate: Candidate) -> Finding:
         if isinstance(each, Finding):
             return each
     answers = [each for each in given if isinstance(each, Answer)]
-    right = [expected(candidate.reference, each, FLOAT32) for each in (*halves, whole)]
-    pairs = list(zip(answers, right[:-1], strict=True))
+    *own, of_whole = (expected(candidate.reference, each, FLOAT32) for each in (*halves, whole))
+    pairs = list(zip(answers, own, strict=True))
     if not any(half.differing("value", answer.value) for answer, half in pairs):
         for answer, half in pairs:
             if found := half.differing("gradient", answer.gradient):
@@ -595,10 +581,10 @@ def check_processes(candidate: Candidate) -> Finding:
                 return Finding(SCALING, "failed", note, half.case)
         return Finding(SCALING, "not applicable", "each process ranks its own half of the batch")
     # each process has the gradients of its own rows only, so that no summing is left to do
-    found = right[-1].differing("value", sum(answer.value for answer in answers) / PROCESSES)
+    found = of_whole.differing("value", sum(answer.value for answer in answers) / PROCESSES)
     gradients = [answer.gradient for answer in answers if answer.gradient is not None]
     complete = torch.cat(gradients) / PROCESSES if len(gradients) == PROCESSES else None
-    if found := found or right[-1].differing("gradient", complete):
+    if found := found or of_whole.differing("gradient", complete):
         note = f"mean over {PROCESSES} processes: {found.text}"
         return Finding(SCALING, "failed", note, whole)
     return Finding(SCALING, "passed", "mean over processes = one process with the whole batch")

@@ -23,6 +23,8 @@ LARGEST_KEPT = 2**25 - 2**12  # bytes; the C library of Linux keeps no larger bl
 # A value, its derivative with respect to scores (Q, R), and what cosines take off along queries
 # (Q,) and references (R,), or None without cosines.
 WeightedSum = tuple[Tensor, Tensor | None, tuple[Tensor, Tensor] | None]
+# A value, and its gradients with respect to queries (B, D) and references (M, D) where needed.
+ValueAndGradients = tuple[Tensor, Tensor | None, Tensor | None]
 
 
 def row_tiles(queries: int, references: int, rows: int | None) -> list[tuple[int, int]]:
@@ -55,17 +57,20 @@ class OfEmbeddings(torch.autograd.Function):
         needs = ctx.needs_input_grad[:2]
         with torch.autocast(embeddings.device.type, enabled=False):
             queries = widened(embeddings.detach())
-            pool = queries if references is None else widened(references.detach())
-            inside = len(queries) if positives.own and references is not None else 0
-            if inside:
+            alone = references is None
+            pool = queries if alone else widened(references.detach())
+            inside = len(queries) if positives.own else 0  # references that are queries
+            if inside and not alone:
                 pool = torch.cat([queries, pool.to(queries.dtype)])
             rows = Rows(queries, pool, components, positives, any(needs), generator)
-            work = _at_once if len(tiles) == 1 else _in_tiles
-            value, *gradients = work(rows, tiles, references is None, inside, needs)
+            if len(tiles) == 1:
+                value, *gradients = rows.at_once(alone, inside, needs)
+            else:
+                value, *gradients = rows.in_tiles(tiles, inside, needs)
             # comparisons and clamps hide infinities and NaN; one anywhere must show in the value
             value = value + (queries.sum() + pool.sum()) * 0.0
         ctx.save_for_backward(*gradients)
-        ctx.types = embeddings.dtype, None if references is None else references.dtype
+        ctx.types = embeddings.dtype, None if alone else references.dtype
         return value
 
     @staticmethod
@@ -116,20 +121,6 @@ class Rows:
             derivative = slope if derivative is None else derivative.add_(slope)
         return value, derivative, radial
 
-    def totals(self, tiles: Sequence[tuple[int, int]]) -> dict[int, Tensor]:
-        """Return the sums over all rows that some losses need first, by their number."""
-        asking = [i for i, (_, loss) in enumerate(self.components) if loss.needs_totals]
-        result: dict[int, Tensor] = {}
-        for start, stop in tiles if asking else ():
-            relation, queries = self.positives.rows(start, stop), self.queries[start:stop]
-            scores = queries @ self.pool.T
-            for number in asking:
-                loss = self.components[number][1]
-                seen = self._cosines(scores, queries)[0] if loss.cosine else scores
-                part = loss.totals(seen, relation)
-                result[number] = result[number] + part if number in result else part
-        return result
-
     def _cosines(self, scores: Tensor, queries: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return cosines, and one over the lengths of queries and references."""
         per_query, per_reference = (
@@ -137,39 +128,68 @@ class Rows:
         )
         return scores * per_query.unsqueeze(1) * per_reference, per_query, per_reference
 
-
-def _at_once(
-    rows: Rows,
-    tiles: Sequence[tuple[int, int]],
-    alone: bool,
-    inside: int,
-    needs: Sequence[bool],
-) -> tuple[Tensor, Tensor | None, Tensor | None]:
-    """Return the value and both gradients from all scores; ``alone``: no references were given."""
-    queries, pool = rows.queries, rows.pool
-    value, slope, radial = rows.sums(0, len(queries), {})
-    of_queries = of_references = None
-    if slope is None:
-        return value, None, None
-    if needs[0] and alone:
-        # d(E E^T) meets both factors: one product with the symmetric sum instead of two
-        of_queries = symmetric_sum(slope) @ queries
-        if radial is not None:
-            of_queries -= (radial[0] + radial[1]).unsqueeze(1) * queries
-    elif needs[0]:
-        of_queries = slope @ pool
-        if radial is not None:
-            of_queries -= radial[0].unsqueeze(1) * queries
-        if inside:
-            # queries that are references as well are pulled from that side too
-            of_queries.addmm_(slope[:, :inside].T, queries)
+    def at_once(self, alone: bool, inside: int, needs: Sequence[bool]) -> ValueAndGradients:
+        """Return the value and both gradients from all scores; ``alone``: no references given."""
+        queries, pool = self.queries, self.pool
+        value, slope, radial = self.sums(0, len(queries), {})
+        of_queries = of_references = None
+        if slope is None:
+            return value, None, None
+        if needs[0] and alone:
+            # d(E E^T) meets both factors: one product with the symmetric sum instead of two
+            of_queries = symmetric_sum(slope) @ queries
             if radial is not None:
-                of_queries -= radial[1][:inside].unsqueeze(1) * queries
-    if needs[1]:
-        of_references = slope[:, inside:].T @ queries
-        if radial is not None:
-            of_references -= radial[1][inside:].unsqueeze(1) * pool[inside:]
-    return value, of_queries, of_references
+                of_queries -= (radial[0] + radial[1]).unsqueeze(1) * queries
+        elif needs[0]:
+            of_queries = slope @ pool
+            if radial is not None:
+                of_queries -= radial[0].unsqueeze(1) * queries
+            if inside:
+                # queries that are references as well are pulled from that side too
+                of_queries.addmm_(slope[:, :inside].T, queries)
+                if radial is not None:
+                    of_queries -= radial[1][:inside].unsqueeze(1) * queries
+        if needs[1]:
+            of_references = slope[:, inside:].T @ queries
+            if radial is not None:
+                of_references -= radial[1][inside:].unsqueeze(1) * pool[inside:]
+        return value, of_queries, of_references
+
+    def in_tiles(
+        self, tiles: Sequence[tuple[int, int]], inside: int, needs: Sequence[bool]
+    ) -> ValueAndGradients:
+        """Return the same from some rows of scores at a time."""
+        _keep_freed_memory()
+        queries, pool = self.queries, self.pool
+        asking = [i for i, (_, loss) in enumerate(self.components) if loss.needs_totals]
+        totals: dict[int, Tensor] = {}
+        for start, stop in tiles if asking else ():
+            relation, part = self.positives.rows(start, stop), queries[start:stop]
+            scores = part @ pool.T
+            for number in asking:
+                loss = self.components[number][1]
+                seen = self._cosines(scores, part)[0] if loss.cosine else scores
+                total = loss.totals(seen, relation)
+                totals[number] = totals[number] + total if number in totals else total
+        pulled = slice(0 if needs[0] else inside, len(pool) if needs[1] else inside)
+        of_pool = torch.zeros_like(pool[pulled])  # no rows without a gradient
+        own = inside and needs[0]
+        of_queries = of_pool[: len(queries)] if own else torch.zeros_like(queries)
+        value = queries.new_zeros(())
+        for start, stop in tiles:
+            part = queries[start:stop]
+            term, slope, radial = self.sums(start, stop, totals)
+            value += term
+            if slope is None:
+                continue
+            of_pool.addmm_(slope[:, pulled].T, part)
+            if needs[0]:
+                of_queries[start:stop].addmm_(slope, pool)
+            if radial is not None:
+                of_pool -= radial[1][pulled].unsqueeze(1) * pool[pulled]
+                of_queries[start:stop] -= radial[0].unsqueeze(1) * part
+        of_references = of_pool[inside - pulled.start :] if needs[1] else None
+        return value, of_queries if needs[0] else None, of_references
 
 
 @functools.cache
@@ -180,37 +200,6 @@ def _keep_freed_memory() -> None:
     temporary of a tile brings new pages from the system: SupAP at 16,384 took 1.8 times as long.
     """
     torch.empty(LARGEST_KEPT, dtype=torch.uint8, device="cpu")
-
-
-def _in_tiles(
-    rows: Rows,
-    tiles: Sequence[tuple[int, int]],
-    alone: bool,
-    inside: int,
-    needs: Sequence[bool],
-) -> tuple[Tensor, Tensor | None, Tensor | None]:
-    """Return the same from some rows of scores at a time."""
-    _keep_freed_memory()
-    queries, pool = rows.queries, rows.pool
-    own = len(queries) if alone else inside  # references that are queries
-    pulled = slice(0 if needs[0] else own, len(pool) if needs[1] else own)
-    of_pool = torch.zeros_like(pool[pulled])  # no rows without a gradient
-    of_queries = of_pool[: len(queries)] if own and needs[0] else torch.zeros_like(queries)
-    value, totals = queries.new_zeros(()), rows.totals(tiles)
-    for start, stop in tiles:
-        part = queries[start:stop]
-        term, slope, radial = rows.sums(start, stop, totals)
-        value += term
-        if slope is None:
-            continue
-        of_pool.addmm_(slope[:, pulled].T, part)
-        if needs[0]:
-            of_queries[start:stop].addmm_(slope, pool)
-        if radial is not None:
-            of_pool -= radial[1][pulled].unsqueeze(1) * pool[pulled]
-            of_queries[start:stop] -= radial[0].unsqueeze(1) * part
-    of_references = of_pool[own - pulled.start :] if needs[1] else None
-    return value, of_queries if needs[0] else None, of_references
 
 
 def symmetric_sum(matrix: Tensor, tile: int = 512) -> Tensor:

@@ -120,13 +120,11 @@ class LevelGain(DiscountedGain):
     """The share of one level of relevance in NDCG.
 
     Positives of a finer level have weight 0. ``weight`` (Q,) is the gain of this level over the
-    ideal sum of each query; ``of_queries`` (Q,) and ``of_references`` (R,) are equal where the
-    relevance is that of a finer level.
+    ideal sum of each query; ``ids`` are those of its relation.
     """
 
     weight: Tensor
-    of_queries: Tensor
-    of_references: Tensor
+    ids: tuple[Tensor, Tensor] | None
 
     def best(self, block):
         return 1.0
@@ -138,9 +136,12 @@ class LevelGain(DiscountedGain):
         return super().fall(rank, block, part) * self._weights(block, part)
 
     def _weights(self, block: Group, part: slice) -> Tensor:
-        queries = block.queries.unsqueeze(1)
-        exact = self.of_references[block.columns[:, part]] != self.of_queries[queries]
-        return self.weight[queries] * exact
+        weight, queries = self.weight[block.queries], block.queries
+        if self.ids is None:  # the finest level
+            return weight.unsqueeze(1)
+        of_queries, of_references = self.ids
+        exact = of_references[block.columns[:, part]] != of_queries[queries].unsqueeze(1)
+        return weight.unsqueeze(1) * exact
 
 
 class MeanPenalty(Measure):
@@ -237,7 +238,7 @@ class SoftRanks:
         is L. The rank of an item counts those of its level or above as positives, the others as
         negatives.
         """
-        levels = [replace(relation, coarser=()), *(level.relation for level in relation.coarser)]
+        levels = [replace(relation, coarser=()), *relation.coarser]
         gains = [2.0**number - 1.0 for number in range(len(levels), 0, -1)]
         counts = [level.counts(include_query) for level in levels]
         ranks = torch.arange(1, relation.references + 1, dtype=scores.dtype, device=scores.device)
@@ -246,12 +247,9 @@ class SoftRanks:
         ideal = gains[0] * sums[0]
         for gain, more, fewer in zip(gains[1:], sums[1:], sums[:-1], strict=True):
             ideal = ideal + gain * (more - fewer)
-        finest = relation.queries, relation.references
-        ids = [tuple(torch.full((n,), -1 - i, device=scores.device) for i, n in enumerate(finest))]
-        ids += [(level.of_queries, level.of_references) for level in relation.coarser]
         values, derivative = counts[0].sign() * (1.0 - len(levels)), None
-        for level, gain, (of_queries, of_references) in zip(levels, gains, ids, strict=True):
-            part = replace(self, measure=LevelGain(gain / ideal, of_queries, of_references))
+        for level, gain in zip(levels, gains, strict=True):
+            part = replace(self, measure=LevelGain(gain / ideal, level.ids))
             losses, slope = part.losses(scores, level, scale, include_query, gradient)
             values = values + losses
             if slope is not None:

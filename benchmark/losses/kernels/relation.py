@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -42,30 +43,20 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Level:
-    """The relation of a coarser level, without queries that have no positive at the finest.
-
-    Its positives include those of the next finer level: the pairs of equal numbers in
-    ``of_queries`` (Q,) and ``of_references`` (R,).
-    """
-
-    relation: Relation
-    of_queries: Tensor
-    of_references: Tensor
-
-
-@dataclass(frozen=True)
 class Relation:
     """The positives of ``queries`` queries among ``references`` references.
 
     ``own``: the references begin with the queries themselves (and continue with a memory, if there
     is one), so that entry (i, i) of the score matrix is the query. It never appears in ``groups``.
-    Queries without a positive appear in no group. ``coarser``: levels of lower relevance, where
-    labels have several.
+    Queries without a positive appear in no group.
 
     The queries may be some rows of a batch: ``valid`` is then the number of queries of the whole
-    batch that have a positive, and ``totals`` are sums over all its rows that a loss asked for.
+    batch that have a positive, and ``totals`` are sums over all its rows that a loss needs first.
     ``diagonal`` is the column of the first query in an own relation; those of the others follow.
+
+    ``coarser``: relations of lower relevance, where labels have several levels, of queries that
+    have a positive at the finest. Positives of a level include those of the next finer one: the
+    pairs of equal numbers in its ``ids`` of queries (Q,) and references (R,).
     """
 
     groups: tuple[Group, ...]
@@ -73,7 +64,8 @@ class Relation:
     references: int
     own: bool
     valid: int
-    coarser: tuple[Level, ...] = ()
+    coarser: tuple[Relation, ...] = ()
+    ids: tuple[Tensor, Tensor] | None = None
     diagonal: int = 0
     class_weights: Tensor | None = None
     totals: Tensor | None = None
@@ -121,18 +113,12 @@ class Relation:
             for queries, columns in zip(
                 group.queries.split(step), group.columns.split(step), strict=True
             ):
-                if with_query:
-                    columns = torch.cat([self._own_columns(queries), columns], dim=1)
-                yield Group(queries, columns, with_query)
+                block = Group(queries, columns, with_query)
+                yield replace(block, columns=self.with_own(block)) if with_query else block
 
-    def hidden(self, block: Group) -> Tensor:
-        """Return the columns (b, h) of a block that are no negatives: positives, own entry."""
-        if not self.own or block.with_query:
-            return block.columns
-        return torch.cat([self._own_columns(block.queries), block.columns], dim=1)
-
-    def _own_columns(self, queries: Tensor) -> Tensor:
-        return queries.unsqueeze(1) + self.diagonal
+    def with_own(self, block: Group) -> Tensor:
+        """Return the columns (b, n + 1) of a block behind those of its queries themselves."""
+        return torch.cat([block.queries.unsqueeze(1) + self.diagonal, block.columns], dim=1)
 
 
 @dataclass(frozen=True)
@@ -141,8 +127,7 @@ class Positives:
     ``first`` (Q,) on.
 
     Relations of some of the rows are made from it, so that the positives of all rows are never
-    listed at once. ``coarser`` has those of coarser levels, and the finer numbers of queries and
-    references, as in ``Level``.
+    listed at once. ``ids`` and ``coarser`` as in ``Relation``.
     """
 
     first: Tensor
@@ -150,45 +135,42 @@ class Positives:
     order: Tensor
     own: bool
     device: torch.device
-    coarser: tuple[tuple[Positives, Tensor, Tensor], ...] = ()
+    ids: tuple[Tensor, Tensor] | None = None
+    coarser: tuple[Positives, ...] = ()
 
     @staticmethod
     def from_labels(
-        labels: Tensor, others: Tensor | None, device: torch.device, *, own: bool | None = None
+        labels: Tensor, others: Tensor | None, device: torch.device, *, own: bool
     ) -> Positives:
         """Return the positives "same label" of labels (B,) among labels (M,) of others.
 
         Labels (B, L) and (M, L) have a column for each level, the finest first; the relation is
-        that of the finest. With ``own`` (the default without others) the labels come first among
-        the references themselves. Groups are made on the CPU, because their shapes depend on the
-        data: labels on a GPU have to wait for all that it has yet to do, labels on the CPU, where
-        training keeps them, wait for nothing.
+        that of the finest. With ``own`` the labels come first among the references themselves.
+        Groups are made on the CPU, because their shapes depend on the data: labels on a GPU have to
+        wait for all that it has yet to do, labels on the CPU, where training keeps them, wait for
+        nothing.
         """
-        own = others is None if own is None else own
         labels, size = labels.cpu(), len(labels)
-        pool = [labels] if own else []
-        references = torch.cat(pool if others is None else [*pool, others.cpu()])
-
-        def of(labels: Tensor, references: Tensor) -> Positives:
-            ordered, order = torch.sort(references, stable=True)
-            first = torch.searchsorted(ordered, labels)
-            count = torch.searchsorted(ordered, labels, right=True) - first
-            return Positives(first, count, order, own, device)
-
-        if labels.ndim == 1:
-            return of(labels, references)
-        everything = torch.cat([labels, references])
-        numbers = [  # equal where a column and all coarser ones are
-            torch.unique(everything[:, i:], dim=0, return_inverse=True)[1]
-            for i in range(labels.shape[1])
-        ]
-        positives, *coarser = (of(each[:size], each[size:]) for each in numbers)
-        levels = []
-        for level, finer in zip(coarser, numbers, strict=False):
-            level = replace(level, count=level.count * positives.have_positive)
-            ids = finer.to(device, non_blocking=True)
-            levels.append((level, ids[:size], ids[size:]))
-        return replace(positives, coarser=tuple(levels))
+        pool = ([labels] if own else []) + ([] if others is None else [others.cpu()])
+        everything = torch.cat([labels, *pool])
+        numbers = [everything]
+        if labels.ndim > 1:  # equal where a column and all coarser ones are
+            numbers = [
+                torch.unique(everything[:, i:], dim=0, return_inverse=True)[1]
+                for i in range(labels.shape[1])
+            ]
+        levels: list[Positives] = []
+        for number, finer in zip(numbers, [None, *numbers], strict=False):
+            queries, (ordered, order) = number[:size], torch.sort(number[size:], stable=True)
+            first = torch.searchsorted(ordered, queries)
+            count = torch.searchsorted(ordered, queries, right=True) - first
+            level = Positives(first, count, order, own, device)
+            if finer is not None:
+                ids = finer.to(device, non_blocking=True)
+                count = count * levels[0].have_positive
+                level = replace(level, count=count, ids=(ids[:size], ids[size:]))
+            levels.append(level)
+        return replace(levels[0], coarser=tuple(levels[1:]))
 
     @property
     def have_positive(self) -> Tensor:
@@ -223,10 +205,8 @@ class Positives:
             len(self.order),
             self.own,
             self.valid,
-            tuple(
-                Level(level.rows(start, stop), of_queries[part], of_references)
-                for level, of_queries, of_references in self.coarser
-            ),
+            tuple(level.rows(start, stop) for level in self.coarser),
+            self.ids and (self.ids[0][part], self.ids[1]),
             start,
             self._class_weights[part],
         )
@@ -239,18 +219,17 @@ def _groups(
 
     ``drop``: the column of the first query, when queries are not among their own columns.
     """
-    groups, own = [], drop is not None
+    groups = []
     for size in torch.unique(count).tolist():
-        if size - own <= 0:
+        if size <= (drop is not None):
             continue
         queries = (count == size).nonzero().squeeze(1)
         columns = order[first[queries].unsqueeze(1) + torch.arange(size)]
         if drop is not None:
             others = columns != queries.unsqueeze(1) + drop
             columns = columns[others].view(len(queries), size - 1)
-        groups.append(
-            Group(queries.to(device, non_blocking=True), columns.to(device, non_blocking=True))
-        )
+        place: Any = {"device": device, "non_blocking": True}
+        groups.append(Group(queries.to(**place), columns.to(**place)))
     return tuple(groups)
 
 
@@ -273,7 +252,8 @@ def block_losses(
     derivative = torch.zeros_like(scores) if gradient else None
     for block in blocks:
         rows, positives = read(block)
-        hidden, columns = relation.hidden(block), None
+        own_apart = relation.own and not block.with_query  # neither positive nor negative
+        hidden, columns = relation.with_own(block) if own_apart else block.columns, None
         if hidden.shape[1] < LEFT_OUT_FROM:
             negatives = rows.scatter_(1, hidden, HIDDEN)
         else:
@@ -309,6 +289,11 @@ def count_at_least(items: Tensor, bounds: Tensor) -> Tensor:
     """Return how many items along the last axis are at or above their bound, as floating point."""
     # a floating-point result keeps comparison and sum vectorised, which a boolean sum is not
     return torch.ge(items, bounds, out=items.new_empty(0)).sum(-1)
+
+
+def at_or_above(ascending: Tensor, bounds: Tensor) -> Tensor:
+    """Return the same (b, m) of ascending rows (b, n), whose bounds are (b, m)."""
+    return (ascending.shape[1] - torch.searchsorted(ascending, bounds)).to(bounds.dtype)
 
 
 def flush_tails(logits: Tensor) -> Tensor:

@@ -12,13 +12,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import torch
 from torch import Tensor
 
-from benchmark.losses.kernels.relation import Relation, chunks, count_at_least, flush_tails
+from benchmark.losses.kernels.relation import (
+    Relation,
+    at_or_above,
+    chunks,
+    count_at_least,
+    flush_tails,
+)
 
 Curve = Callable[[Tensor], Tensor]
 # Counts of items above anchors (b, p), and None or a function of weights (b, p): the derivative of
@@ -26,6 +31,8 @@ Curve = Callable[[Tensor], Tensor]
 Count = tuple[Tensor, Callable[[Tensor], tuple[Tensor, Tensor]] | None]
 # A sum for each anchor (b, p), and a function that returns h' of each pair (b, p, n); None for 0.
 PairCount = tuple[Tensor, Callable[[], Tensor] | None]
+# A step as a function on a grid, its derivative, and by how much it jumps at a difference of 0.
+Expansion = tuple["Kernel | None", "Kernel | None", float]
 
 # A sigmoid has its nearest poles at distance pi. On panels of this width the error of an expansion
 # shrinks 5.2 times with each term: to 1e-13 of the largest value in float64, 1e-8 in float32.
@@ -44,18 +51,14 @@ class Step:
 
     at_tie      h(0), by which an item counts against itself
     bend        difference at which h changes its formula; a grid of panels needs it
+    count       ``base`` + the sum of h over items (b, 1, n), for anchors (b, p, 1), and h'
+    expand      the same function for sums over many pairs at once
     """
 
     at_tie: float = 1.0
     bend: float = 0.0
-
-    def count(self, items: Tensor, anchors: Tensor, base: Tensor | float) -> PairCount:
-        """Return ``base`` + the sum of h over items (b, 1, n), for anchors (b, p, 1), and h'."""
-        raise NotImplementedError
-
-    def expand(self, grid: Grid) -> Expansion:
-        """Return the same function for sums over many pairs at once."""
-        raise NotImplementedError
+    count: Callable[[Tensor, Tensor, Tensor | float], PairCount]
+    expand: Callable[[Grid], Expansion]
 
 
 class Exact(Step):
@@ -65,7 +68,7 @@ class Exact(Step):
         return base + count_at_least(items, anchors), None
 
     def expand(self, grid):
-        return Expansion(jump=1.0)
+        return None, None, 1.0
 
 
 class Uncounted(Step):
@@ -75,7 +78,7 @@ class Uncounted(Step):
         return base + anchors.new_zeros(anchors.shape[:2]), None
 
     def expand(self, grid):
-        return Expansion()
+        return None, None, 0.0
 
 
 class Sigmoid(Step):
@@ -88,7 +91,7 @@ class Sigmoid(Step):
         return base + curve.sum(2), lambda: curve.addcmul_(curve, curve, value=-1)
 
     def expand(self, grid):
-        return Expansion(Kernel(grid, torch.sigmoid), Kernel(grid, bell))
+        return Kernel(grid, torch.sigmoid), Kernel(grid, bell), 0.0
 
 
 class UpperBound(Step):
@@ -129,7 +132,7 @@ class UpperBound(Step):
             return self.slope * (gap - self.bend) + self.level + self.jump
 
         slope = Kernel(grid, bell, lambda gap: torch.full_like(gap, self.slope))
-        return Expansion(Kernel(grid, torch.sigmoid, line), slope, jump=self.start)
+        return Kernel(grid, torch.sigmoid, line), slope, self.start
 
 
 class Pairs:
@@ -235,7 +238,7 @@ class Points:
     """Scores (b, n) on a grid; ``values`` has them in float64, ascending in each row."""
 
     def __init__(self, grid: Grid, values: Tensor):
-        ascending, self._order = torch.sort(values, dim=1)
+        ascending, self.order = torch.sort(values, dim=1)
         self.grid, self.values = grid, ascending.double()
         self.panel, self.terms = grid.locate(self.values)
         edges = torch.arange(grid.panels + 1).expand(len(values), -1).contiguous()
@@ -245,17 +248,9 @@ class Points:
     def _running(self) -> Tensor:
         return _running(self.terms)
 
-    def at_or_above(self, bounds: Tensor) -> Tensor:
-        """Return how many of these points are at or above each bound (b, m), as floating point."""
-        return (self.values.shape[1] - torch.searchsorted(self.values, bounds)).to(bounds.dtype)
-
-    def sort(self, values: Tensor) -> Tensor:
-        """Return values (b, n), given in the order of the scores, at these points."""
-        return values.gather(1, self._order)
-
     def unsort(self, values: Tensor) -> Tensor:
         """Return values (b, n) at these points in the order in which the scores were given."""
-        return torch.empty_like(values).scatter_(1, self._order, values)
+        return torch.empty_like(values).scatter_(1, self.order, values)
 
     def sums(
         self, kernel: Kernel, at: Points, *, rising: bool, weights: Tensor | None = None
@@ -314,15 +309,6 @@ def _pick(columns: Tensor, indices: Tensor) -> Tensor:
     return flat.view(terms, *indices.shape)
 
 
-@dataclass(frozen=True)
-class Expansion:
-    """A step function: ``curve``, plus ``jump`` from a difference of 0 on; ``slope`` = curve'."""
-
-    curve: Kernel | None = None
-    slope: Kernel | None = None
-    jump: float = 0.0
-
-
 class Panels:
     """The sides of a block compared with its anchors, the first side, in linear time.
 
@@ -337,19 +323,18 @@ class Panels:
 
     def count(self, side: int, part: slice, base: Tensor | float) -> Count:
         """Return ``base`` + the number of items of a side above the anchors (b, p)."""
-        items, anchors, step = self.sides[side], self.sides[0], self.steps[side]
+        items, anchors, (curve, slope, jump) = self.sides[side], self.sides[0], self.steps[side]
         total = torch.zeros_like(anchors.values)
-        if step.curve is not None:
-            total += items.sums(step.curve, anchors, rising=True)
-        if step.jump:
-            total += step.jump * items.at_or_above(anchors.values)
+        if curve is not None:
+            total += items.sums(curve, anchors, rising=True)
+        if jump:
+            total += jump * at_or_above(items.values, anchors.values)
         total = base + anchors.unsort(total)
-        slope = step.slope
         if slope is None:
             return total, None
 
         def derivative(weights: Tensor) -> tuple[Tensor, Tensor]:
-            weights = anchors.sort(weights)
+            weights = weights.gather(1, anchors.order)
             of_items = anchors.sums(slope, items, rising=False, weights=weights)
             of_anchors = weights * items.sums(slope, anchors, rising=True)
             return items.unsort(of_items), anchors.unsort(of_anchors)

@@ -13,7 +13,7 @@ import pytest
 from benchmark.core.errors import ConfigError
 from benchmark.core.options import defaults_of, options_of
 from benchmark.losses import LOSSES, catalogue
-from benchmark.losses.catalogue import build_catalogue, load_catalogue
+from benchmark.losses.catalogue import LossFacts, build_catalogue, load_catalogue
 
 TOY = """
 from dataclasses import dataclass
@@ -52,14 +52,15 @@ def filled(benchmark_cache, cache, monkeypatch):
 def test_catalogue_lists_every_loss_with_its_options(cache):
     found = load_catalogue()
     assert sorted(found) == sorted(LOSSES.names())
-    assert found == build_catalogue()
+    built = {name: LossFacts(**facts) for name, facts in build_catalogue().items()}
+    assert found == built
     assert found["smooth_ap"].display == "SmoothAP"
     assert found["blackbox_ap"].stochastic is True
     assert found["proxy_nca"].accepts_references is False
     assert defaults_of(found["sup_ap"].config)["offset"] is None
     assert [each.key for each in found["recall_at_k"].problems({"ks": [0, 1]})] == ["ks.0"]
     cached = load_catalogue()
-    for name, facts in build_catalogue().items():  # trials follow the order of options
+    for name, facts in built.items():  # trials follow the order of options
         order = list(options_of(facts.config))
         assert list(options_of(found[name].config)) == order
         assert list(options_of(cached[name].config)) == order

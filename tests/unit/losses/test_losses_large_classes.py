@@ -102,13 +102,13 @@ def test_queries_of_many_and_few_positives_share_a_batch(monkeypatch, paths):
 
 def one_class_of(count):
     labels = torch.zeros(count, dtype=torch.long)
-    return Positives.from_labels(labels, None, labels.device).rows(0, count)
+    return Positives.from_labels(labels, None, labels.device, own=True).rows(0, count)
 
 
 def test_no_grid_where_expansions_do_not_pay():
     rows, labels = batch(3.0)
     scores = rows @ rows.T
-    relation = Positives.from_labels(labels, None, rows.device).rows(0, len(labels))
+    relation = Positives.from_labels(labels, None, rows.device, own=True).rows(0, len(labels))
     assert Grid.over(scores, relation, 0.01) is None, "no class is large enough"
     large = one_class_of(200)
     spread = torch.linspace(-1, 1, 40_000, dtype=torch.float64).view(200, 200)

@@ -10,7 +10,7 @@ import torch
 
 from benchmark.core.errors import ConfigError, RunError
 from benchmark.losses import create_loss
-from benchmark.losses.recall import mixed
+from benchmark.losses.rank_losses import mixed
 
 torch.set_num_threads(1)
 

@@ -162,7 +162,7 @@ def test_tie_aware_ap_lies_between_zero_and_one_which_is_a_perfect_ranking():
 
 def test_every_class_has_the_same_share_of_the_weights():
     labels = torch.tensor([5, 3, 5, 3, 3, 9, 5, 5, 7, 7, 5])
-    positives = Positives.from_labels(labels, None, torch.device("cpu"))
+    positives = Positives.from_labels(labels, None, torch.device("cpu"), own=True)
     weights = positives.rows(0, len(labels)).class_weights
     counts = Counter(labels.tolist())
     assert weights.tolist() == pytest.approx(
@@ -173,7 +173,7 @@ def test_every_class_has_the_same_share_of_the_weights():
 
 def test_class_weights_count_queries_and_not_references():
     labels, pool = torch.tensor([0, 0, 0, 1, 2]), torch.tensor([1, 1, 1, 1, 0, 4])
-    positives = Positives.from_labels(labels, pool, torch.device("cpu"))
+    positives = Positives.from_labels(labels, pool, torch.device("cpu"), own=False)
     weights = positives.rows(0, len(labels)).class_weights
     assert weights.tolist() == pytest.approx([1 / 6, 1 / 6, 1 / 6, 1 / 2, 0])
 

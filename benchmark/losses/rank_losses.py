@@ -1,0 +1,284 @@
+"""Losses of soft ranks: of average precision, NDCG, Recall@k, and of negatives before positives."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from pydantic import PositiveFloat, PositiveInt
+from torch import Generator, Tensor
+
+from benchmark.core.errors import ConfigError
+from benchmark.core.options import option
+from benchmark.losses import LOSSES
+from benchmark.losses.base import SoftRankLoss
+from benchmark.losses.kernels.ranking import (
+    AveragePrecision,
+    DiscountedGain,
+    MeanPenalty,
+    Measure,
+    Recall,
+    SoftRanks,
+)
+from benchmark.losses.kernels.steps import Exact, Sigmoid, Uncounted, UpperBound
+
+
+@LOSSES.register("smooth_ap", display="SmoothAP", paper="Brown et al., ECCV 2020")
+class SmoothAP(SoftRankLoss):
+    """Mean over queries of 1 - AP, with a sigmoid in place of the step (Smooth-AP, Eq. 5 to 7).
+
+    For query q with positives P and score s_k of item k::
+
+        r+_k = 1 + sum over j in P, j != k, of sigmoid((s_j - s_k) / tau)
+        r_k  = 1 + sum over all j != k of sigmoid((s_j - s_k) / tau)
+        AP_q = 1/|P| sum over k in P of r+_k / r_k
+    """
+
+    measure: Measure = AveragePrecision()
+
+    @dataclass(frozen=True, kw_only=True)
+    class Config(SoftRankLoss.Config):
+        tau: float = option(
+            0.01, above=0.0, help="sigmoid temperature, cosine units", search={"times": [0.1, 10.0]}
+        )
+
+    def soft_ranks(self):
+        return SoftRanks(self.config.tau, Sigmoid(), Sigmoid(), self.measure)
+
+
+@LOSSES.register("sup_ap", display="SupAP", paper="Ramzi et al., NeurIPS 2021")
+class SupAP(SmoothAP):
+    """Mean over queries of 1 - AP, with exact ranks among the positives and an upper bound of the
+    rank among the negatives (ROADMAP, Eq. 3 to 5).
+
+    For query q with positives P, negatives N and score s_k of item k::
+
+        r+_k = 1 + number of j in P, j != k, with s_j >= s_k             (no gradient)
+        r-_k = sum over j in N of h(s_j - s_k)
+        h(t) = sigmoid(t / tau)                    for t < 0
+               sigmoid(t / tau) + start            for 0 <= t <= delta
+               rho (t - delta) + offset            for t > delta
+        AP_q = 1/|P| sum over k in P of r+_k / (r+_k + r-_k)
+
+    ``offset`` None makes h continuous at delta: sigmoid(delta / tau) + start. At a tie (t = 0) the
+    paper's two cases overlap. The upper one is taken, because only then is h an upper bound of the
+    step.
+    """
+
+    @dataclass(frozen=True, kw_only=True)
+    class Config(SmoothAP.Config):
+        rho: float = option(
+            100.0,
+            at_least=0.0,
+            help="slope beyond delta, per unit of cosine",
+            search={"times": [0.1, 10.0]},
+        )
+        delta: float = option(
+            0.05, at_least=0.0, help="score difference where the linear part begins"
+        )
+        offset: float | None = option(
+            None, help="value where the linear part begins; null: sigmoid(delta / tau) + start"
+        )
+        start: float = option(0.5, at_least=0.0, help="added to the sigmoid at and above a tie")
+
+    def soft_ranks(self):
+        config = self.config
+        bend, slope = config.delta / config.tau, config.rho * config.tau
+        bound = UpperBound(bend, slope, config.start, config.offset)
+        return SoftRanks(config.tau, Exact(), bound, self.measure)
+
+
+@LOSSES.register("smooth_ndcg", display="Smooth NDCG", paper="Ramzi et al., TPAMI 2025")
+class SmoothNDCG(SmoothAP):
+    """Mean over queries of 1 - NDCG, ranks as in SmoothAP.
+
+    With the rank r_p of relevant item p and its relevance l_p::
+
+        DCG = sum over p of (2^l_p - 1) / log2(1 + r_p)
+        NDCG = DCG / its largest value
+
+    Relevance is 1 for images of the query's class. With labels of several levels it is the number
+    of levels that both images share: in a dataset with categories 2 for the class, 1 for the rest
+    of the category (HAPPIER). Queries with no other image of their class are left out.
+    """
+
+    hierarchical = True
+    measure = DiscountedGain()
+
+
+@LOSSES.register("sup_ndcg", display="SupRank NDCG", paper="Ramzi et al., TPAMI 2025")
+class SupNDCG(SupAP):
+    """Smooth NDCG with SupAP's ranks: its bound for less relevant items, exact for the others.
+
+    The published configurations have ``offset`` 1.44, or 1.0 with ``start`` 0 (iNaturalist).
+    """
+
+    hierarchical = True
+    measure = DiscountedGain()
+
+
+@LOSSES.register("approx_ndcg", display="ApproxNDCG", paper="Qin et al., Inf. Retr. 2010")
+class ApproxNDCG(SoftRankLoss):
+    """Mean over queries of 1 - NDCG with the approximate positions of Qin et al. (Eq. 13)::
+
+        position of p = 1 + sum over all j != p of sigmoid(alpha (s_j - s_p))
+
+    This is smooth NDCG at tau = 1 / alpha, on the documents of a query alone: the query itself is
+    not one of them.
+    """
+
+    hierarchical = True
+
+    @dataclass(frozen=True, kw_only=True)
+    class Config:
+        alpha: float = option(
+            100.0,
+            above=0.0,
+            help="steepness of the sigmoid, per unit of cosine",
+            search={"times": [0.1, 10.0]},
+        )
+        include_query: bool = option(
+            False, help="count a query of the batch as its own positive, as image retrieval does"
+        )
+
+    def soft_ranks(self):
+        return SoftRanks(1.0 / self.config.alpha, Sigmoid(), Sigmoid(), DiscountedGain())
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecallConfig(SoftRankLoss.Config):
+    """What the losses of Recall@k share."""
+
+    tau: float = option(
+        0.01,
+        above=0.0,
+        help="sigmoid temperature of ranks, cosine units",
+        search={"times": [0.1, 10.0]},
+    )
+    ks: list[PositiveInt] = option([1, 2, 4, 8, 16], min_length=1, help="the k of Recall@k")
+
+
+@LOSSES.register("smooth_recall", display="Smooth recall", paper="Ramzi et al., TPAMI 2025")
+class SmoothRecall(SmoothAP):
+    """Mean over queries of 1 - the mean over k of a soft Recall@k, ranks as in SmoothAP.
+
+    For query q with positives P and score s_p of positive p::
+
+        r_p  = 1 + sum over all j != p of sigmoid((s_j - s_p) / tau)
+        R_k  = sum over p in P of sigmoid((k - r_p) / temperature) / min(k, |P|)
+
+    The query counts as one of its positives, and R_k may exceed 1, as in the published code: both
+    differ from ``recall_at_k``.
+    """
+
+    @dataclass(frozen=True, kw_only=True)
+    class Config(RecallConfig):
+        temperature: float = option(
+            1.0, above=0.0, help="sigmoid temperature of k - rank", search={"times": [0.1, 10.0]}
+        )
+
+    def __init__(self, config, **sizes):
+        super().__init__(config, **sizes)
+        self.measure = Recall(config.ks, [config.temperature] * len(config.ks))
+
+
+@LOSSES.register("sup_recall", display="SupRank recall", paper="Ramzi et al., TPAMI 2025")
+class SupRecall(SupAP, SmoothRecall):
+    """Smooth recall with the ranks of SupAP: r_p = r+_p + r-_p as defined there.
+
+    The published configurations have ``offset`` 1.44, or 1.0 with ``start`` 0 (iNaturalist).
+    """
+
+    @dataclass(frozen=True, kw_only=True)
+    class Config(SupAP.Config, SmoothRecall.Config):
+        pass
+
+
+@LOSSES.register("recall_at_k", display="Recall@k surrogate", paper="Patel et al., CVPR 2022")
+class RecallAtK(SmoothAP):
+    """Mean over queries of 1 - the mean over k of a soft Recall@k (Patel et al., Eq. 6 to 8).
+
+    For query q with positives P and score s_p of positive p::
+
+        r_p  = 1 + sum over all j != p of sigmoid((s_j - s_p) / tau)
+        R_k  = min(k, sum over p in P of sigmoid((k - r_p) / t_k)) / min(k, |P|)
+
+    The query is never its own positive, but it is ranked with the others. ``simix`` adds virtual
+    images to the batch: for each pair of images of a class a point between their embeddings, drawn
+    evenly (section 3.3). They are queries and references like the others. A class of n images then
+    has n (n + 1) / 2, so that time and memory grow with the square of (n + 1) / 2.
+    """
+
+    @dataclass(frozen=True, kw_only=True)
+    class Config(RecallConfig):
+        include_query: bool = option(
+            True, help="rank the query of the batch with the others, as the published code does"
+        )
+        temperatures: list[PositiveFloat] = option(
+            [1.0],
+            min_length=1,
+            help="sigmoid temperature t_k of each k, or one for all, in ranks",
+        )
+        simix: bool = option(False, help="add virtual images between those of a class")
+
+    def __init__(self, config, **sizes):
+        super().__init__(config, **sizes)
+        if len(config.temperatures) not in (1, len(config.ks)):
+            problem = f"temperatures  {config.temperatures} (allowed: one, or one for each of ks)"
+            raise ConfigError("loss 'recall_at_k'", [problem])
+        temperatures = config.temperatures
+        temperatures = temperatures * len(config.ks) if len(temperatures) == 1 else temperatures
+        self.measure = Recall(config.ks, temperatures, saturating=True)
+
+    def compare(self, embeddings, labels, others, other_labels, own, generator):
+        if self.config.simix:
+            embeddings, labels = mixed(embeddings, labels.cpu(), generator)
+        return super().compare(embeddings, labels, others, other_labels, own, generator)
+
+
+def mixed(embeddings: Tensor, labels: Tensor, generator: Generator | None) -> tuple[Tensor, Tensor]:
+    """Return a batch, (B, D) and labels (B,), and a virtual image for each pair of a class."""
+    first, second = torch.triu(labels.unsqueeze(1) == labels, diagonal=1).nonzero(as_tuple=True)
+    source = embeddings.device if generator is None else generator.device
+    share = torch.rand(len(first), 1, generator=generator, device=source, dtype=torch.float64)
+    virtual = torch.lerp(embeddings[second], embeddings[first], share.to(embeddings))
+    return torch.cat([embeddings, virtual]), torch.cat([labels, labels[first]])
+
+
+@LOSSES.register("pnp", display="PNP", paper="Li et al., AAAI 2022")
+class PNP(SoftRankLoss):
+    """Mean over queries of the mean over their positives of a penalty of R.
+
+    R = sum over negatives j of sigmoid((s_j - s_p) / tau) is the soft number of negatives before
+    positive p; other positives do not count. The variants::
+
+        O    R                                  I_u  (1 + R) log(1 + R)
+        D_s  log(1 + R)                         I_b  (b R - log(1 + b R)) / b^2
+        D_q  1 - (1 + R)^-alpha
+
+    The gradient of I variants grows with R, that of D variants shrinks.
+    """
+
+    @dataclass(frozen=True, kw_only=True)
+    class Config(SoftRankLoss.Config):
+        variant: Literal["D_s", "D_q", "I_u", "I_b", "O"] = option("D_q", help="penalty of R")
+        tau: float = option(
+            0.01, above=0.0, help="sigmoid temperature, cosine units", search={"times": [0.1, 10.0]}
+        )
+        alpha: float = option(
+            4.0, above=0.0, help="exponent of variant D_q", search={"linear": [1.0, 8.0]}
+        )
+        b: float = option(2.0, above=0.0, help="boundary of variant I_b")
+
+    def soft_ranks(self):
+        alpha, b = self.config.alpha, self.config.b
+        penalty, slope = {
+            "O": (lambda r: r, torch.ones_like),
+            "D_s": (torch.log1p, lambda r: 1.0 / (1.0 + r)),
+            "D_q": (
+                lambda r: 1.0 - (1.0 + r).pow(-alpha),
+                lambda r: alpha * (1.0 + r).pow(-alpha - 1.0),
+            ),
+            "I_u": (lambda r: (1.0 + r) * torch.log1p(r), lambda r: 1.0 + torch.log1p(r)),
+            "I_b": (lambda r: (b * r - torch.log1p(b * r)) / b**2, lambda r: r / (1.0 + b * r)),
+        }[self.config.variant]
+        return SoftRanks(self.config.tau, Uncounted(), Sigmoid(), MeanPenalty(penalty, slope))
