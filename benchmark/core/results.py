@@ -336,11 +336,6 @@ def read_query_scores(folder: Path, digest: str) -> dict[str, QueryScores] | Non
             if split:
                 found.setdefault(split, {})[part] = arrays[name]
     return {
-        split: QueryScores(
-            parts["query"],
-            parts["label"],
-            parts["nearest"],
-            {name: part for name, part in parts.items() if name not in _WHOLE},
-        )
+        split: QueryScores(*(parts.pop(name) for name in _WHOLE), parts)
         for split, parts in found.items()
     }

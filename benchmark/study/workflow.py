@@ -97,21 +97,23 @@ class Flow:
         return [self.asked_in(self.results), *([self.arguments] if self.is_chosen else [])]
 
     @property
-    def later(self) -> int:
-        """The number of final runs to train while it is not known which they are."""
-        trials, results = self.study.trials, Path(self.results)
-        if trials is None or is_current(self.study, results):
+    def unknown(self) -> int:
+        """The number of final runs while it is not known which they are."""
+        trials = self.study.trials
+        if trials is None or is_current(self.study, Path(self.results)):
             return 0
-        folders = (results / run.spec.folder for run in self.final_runs.values())
-        return max(0, trials.final_runs - sum((folder / RESULT).is_file() for folder in folders))
+        return trials.final_runs
+
+    @property
+    def later(self) -> int:
+        """The number of unknown final runs to train, but for those that are finished."""
+        folders = (Path(self.results) / run.spec.folder for run in self.final_runs.values())
+        return max(0, self.unknown - sum((folder / RESULT).is_file() for folder in folders))
 
     @property
     def count(self) -> int:
         """The number of runs, those that are not known yet included."""
-        trials = self.study.trials
-        if trials is None or is_current(self.study, Path(self.results)):
-            return len(self.runs) + len(self.final_runs)
-        return len(self.runs) + trials.final_runs
+        return len(self.runs) + (self.unknown or len(self.final_runs))
 
     @property
     def reported(self) -> Study:
@@ -204,10 +206,9 @@ def load_flow(config: Mapping[str, Any], configfiles: Sequence[Any] = ()) -> Flo
     configfiles     the paths given with --configfile
     """
     own_file = "blocks" in config and bool(configfiles)
-    problems = _misread(config)
     unknown = ", ".join(sorted(map(str, set(config) - set(SETTINGS))))
-    if unknown and not own_file:
-        problems.insert(0, f"unknown setting {unknown}; allowed: {', '.join(SETTINGS)}")
+    problems = [f"unknown setting {unknown}; allowed: {', '.join(SETTINGS)}"]
+    problems = (problems if unknown and not own_file else []) + _misread(config)
     if problems:
         raise ConfigError("workflow configuration", problems)
     asked = config.get("study", DEFAULT_STUDY)
