@@ -336,6 +336,6 @@ def read_query_scores(folder: Path, digest: str) -> dict[str, QueryScores] | Non
             if split:
                 found.setdefault(split, {})[part] = arrays[name]
     return {
-        split: QueryScores(*(parts.pop(name) for name in _WHOLE), parts)
+        split: QueryScores(**{name: parts.pop(name) for name in _WHOLE}, averages=parts)
         for split, parts in found.items()
     }

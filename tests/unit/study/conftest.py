@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
+from benchmark.core.errors import ConfigError
+from benchmark.study import load_study
+
 RECIPE = {
     "label": "tinynet",
     "model": {"backbone": "resnet10t", "channels": 1},
@@ -62,3 +65,35 @@ def write_study(tmp_path: Path, recipe_data: dict[str, Any]) -> Callable[..., Pa
         return path
 
     return write
+
+
+@pytest.fixture
+def change(study_data: dict[str, Any], recipe_data: dict[str, Any]) -> Callable[..., Any]:
+    """Returns a function that sets values at dotted places of the study, or of "recipe", and
+    returns the study."""
+
+    def change(changes: dict[str, Any]) -> dict[str, Any]:
+        for place, value in changes.items():
+            *above, last = place.removeprefix("recipe.").split(".")
+            here: Any = recipe_data if place.startswith("recipe.") else study_data
+            for part in above:
+                here = here[int(part)] if part.isdigit() else here.setdefault(part, {})
+            if last.isdigit():
+                here.insert(int(last), value)
+            else:
+                here[last] = value
+        return study_data
+
+    return change
+
+
+@pytest.fixture
+def problems_of(write_study: Callable[..., Path]) -> Callable[..., list[str]]:
+    """Returns a function that loads a study and returns its problems."""
+
+    def problems(study: dict[str, Any] | str) -> list[str]:
+        with pytest.raises(ConfigError) as caught:
+            load_study(write_study(study))
+        return [str(problem) for problem in caught.value.problems]
+
+    return problems

@@ -8,10 +8,8 @@ from dataclasses import replace
 import pytest
 import yaml
 
-from benchmark.core.errors import ConfigError
 from benchmark.study import load_study
 from benchmark.study.grid import expand
-from benchmark.study.recipes import leaves
 
 
 @pytest.fixture
@@ -25,12 +23,6 @@ def write_recipe(tmp_path):
     return write
 
 
-def problems_of(path) -> str:
-    with pytest.raises(ConfigError) as caught:
-        load_study(path)
-    return "\n".join(map(str, caught.value.problems))
-
-
 def run_of(path, setting="tinynet", loss="roadmap", dataset="glyphs_tiny"):
     return expand(load_study(path))[f"{dataset}/{setting}/{loss}/bs16/seed0"]
 
@@ -42,50 +34,22 @@ def test_a_recipe_takes_what_it_does_not_say_from_the_one_it_extends(
     study_data["blocks"][0]["recipe"] = "longer"
     recipe = run_of(write_study(study_data), "longnet").spec.recipe
     assert recipe.training.epochs == 5
-    assert recipe.model.backbone == "resnet10t" and recipe.evaluation.recall_at == [
-        1,
-        10,
-    ]
+    assert recipe.model.backbone == "resnet10t" and recipe.evaluation.recall_at == [1, 10]
 
 
 def test_recipes_that_extend_each_other_in_a_circle_are_an_error(
-    study_data, write_study, write_recipe
+    study_data, write_recipe, problems_of
 ):
     write_recipe("first", extends="second")
     write_recipe("second", extends="first")
     study_data["blocks"][0]["recipe"] = "first"
-    assert "is a circle: first -> second -> first" in problems_of(write_study(study_data))
+    assert "is a circle: first -> second -> first" in "\n".join(problems_of(study_data))
 
 
-def test_an_unknown_base_names_the_nearest(study_data, write_study, write_recipe):
+def test_an_unknown_base_names_the_nearest(study_data, write_recipe, problems_of):
     write_recipe("longer", extends="tinny")
     study_data["blocks"][0]["recipe"] = "longer"
-    assert "longer.yaml: extends (line 1)" in problems_of(write_study(study_data))
-
-
-def test_every_value_of_a_file_with_sources_needs_one(study_data, recipe_data, write_study):
-    recipe_data["sources"] = {
-        "model": "a paper",
-        "sampler.name": "a paper",
-        "evaluation": "a paper",
-    }
-    text = problems_of(write_study(study_data))
-    assert "sampler.params.samples_per_class" in text and "has no source" in text
-    recipe_data["sources"]["sampler"] = "a paper"
-    assert load_study(write_study(study_data)).blocks[0].sources["sampler"] == "a paper"
-
-
-def test_a_k_of_recall_is_named_once(study_data, recipe_data, write_study):
-    recipe_data["evaluation"]["recall_at"] = [1, 1]
-    text = problems_of(write_study(study_data))
-    assert "recall_at" in text and "non-unique" in text
-
-
-def test_a_source_must_name_a_value_of_the_recipe(study_data, recipe_data, write_study):
-    recipe_data["sources"] = dict.fromkeys(
-        ("model", "sampler", "evaluation", "optimiser.lr"), "a paper"
-    )
-    assert "sources.optimiser.lr" in problems_of(write_study(study_data))
+    assert "longer.yaml: extends (line 1)" in "\n".join(problems_of(study_data))
 
 
 def test_a_value_written_anew_does_not_keep_the_old_source(
@@ -108,13 +72,13 @@ def test_a_value_written_anew_does_not_keep_the_old_source(
 @pytest.mark.parametrize("sources", [None, [], "", "abc", [1]])
 @pytest.mark.parametrize("extends", [{}, {"extends": "tiny"}])
 def test_sources_that_are_no_mapping_are_one_problem(
-    study_data, write_study, write_recipe, recipe_data, sources, extends
+    study_data, write_recipe, recipe_data, sources, extends, problems_of
 ):
     own = extends or recipe_data
     write_recipe("other", **own, sources=sources)
     study_data["blocks"][0]["recipe"] = "other"
-    told = problems_of(write_study(study_data))
-    assert "sources" in told and "should be an object" in told and len(told.splitlines()) == 1
+    (told,) = problems_of(study_data)
+    assert "sources" in told and "should be an object" in told
 
 
 def test_a_block_asks_for_options_of_its_recipe_by_name_and_may_join_them(
@@ -129,22 +93,6 @@ def test_a_block_asks_for_options_of_its_recipe_by_name_and_may_join_them(
     assert recipe.training.epochs == 3 and recipe.model.embedding_dim == 64
 
 
-def test_an_option_that_neither_recipe_nor_block_explains_is_refused(
-    study_data, recipe_data, write_study
-):
-    recipe_data["options"] = {"long": {"training": {"epochs": 3}}}
-    study_data["blocks"][0]["option"] = "lnog"
-    text = problems_of(write_study(study_data))
-    assert "needs an 'override'" in text and "options of recipe 'tiny': long" in text
-
-
-def test_a_wrong_value_in_an_option_is_found_before_a_block_asks_for_it(
-    study_data, recipe_data, write_study
-):
-    recipe_data["options"] = {"long": {"training": {"epochs": -1}}}
-    assert "options.long.training.epochs" in problems_of(write_study(study_data))
-
-
 def test_hyperparameters_of_a_recipe_hold_unless_option_or_variant_say_otherwise(
     study_data, recipe_data, write_study
 ):
@@ -156,14 +104,6 @@ def test_hyperparameters_of_a_recipe_hold_unless_option_or_variant_say_otherwise
     assert run_of(path).spec.loss.params["rho"] == 7.0
     study_data["blocks"][0]["option"] = "paper"
     assert run_of(write_study(study_data), "tinynet~paper").spec.loss.params["rho"] == 9.0
-
-
-@pytest.mark.parametrize("place", ["losses", "options"])
-def test_wrong_hyperparameters_in_a_recipe_are_named(study_data, recipe_data, write_study, place):
-    losses = {"roadmap": {"rhoo": 1.0}}
-    recipe_data[place] = losses if place == "losses" else {"paper": {"losses": losses}}
-    text = problems_of(write_study(study_data))
-    assert "losses.roadmap" in text and "'rhoo'" in text
 
 
 def test_a_loss_with_a_precision_of_its_own_keeps_the_rest_of_the_recipe(
@@ -180,16 +120,6 @@ def test_a_loss_with_a_precision_of_its_own_keeps_the_rest_of_the_recipe(
         training = replace(before.recipe.training, precision="bfloat16")
         assert run.spec.recipe == replace(before.recipe, training=training)
     assert any(run.spec.loss.name == "roadmap" for run in found.values())
-
-
-@pytest.mark.parametrize(
-    ("wrong", "words"),
-    [({"roadmapp": "float32"}, "did you mean 'roadmap'"), ({"roadmap": "float8"}, "float16")],
-)
-def test_a_wrong_loss_or_precision_is_named(study_data, recipe_data, write_study, wrong, words):
-    recipe_data["loss_precision"] = wrong
-    text = problems_of(write_study(study_data))
-    assert "loss_precision" in text and words in text
 
 
 def test_roadmap_trains_blackbox_ap_alone_without_mixed_precision():
@@ -214,13 +144,13 @@ def test_datasets_of_a_block_can_have_recipes_of_their_own(study_data, write_stu
 
 
 def test_a_mapping_of_recipes_names_every_dataset_of_the_block_and_no_other(
-    study_data, write_study
+    study_data, problems_of
 ):
     study_data["blocks"][0] |= {
         "datasets": ["glyphs_tiny", "glyphs_1k"],
         "recipe": {"glyphs_tiny": "tiny", "sop": "tiny"},
     }
-    text = problems_of(write_study(study_data))
+    text = "\n".join(problems_of(study_data))
     assert "names no recipe for dataset 'glyphs_1k'" in text and "'sop'" in text
 
 
@@ -236,30 +166,10 @@ def test_resources_of_study_recipe_and_block_are_laid_over_each_other(
     assert run.digest == plain.digest
 
 
-@pytest.mark.parametrize("wrong", [{"gpu": 1}, {"gpus": -1}, [1], "many"])
-def test_wrong_resources_of_a_block_are_named(study_data, write_study, wrong):
-    study_data["blocks"][0]["resources"] = wrong
-    assert "blocks.0.resources" in problems_of(write_study(study_data))
-
-
-@pytest.mark.parametrize("wrong", [["tiny"], 3, {"glyphs_tiny": 3}, {}])
-def test_a_recipe_that_is_no_name_is_named(study_data, write_study, wrong):
-    study_data["blocks"][0]["recipe"] = wrong
-    assert "blocks.0.recipe" in problems_of(write_study(study_data))
-
-
-def test_a_block_can_give_some_of_the_studys_metrics(study_data, write_study):
+def test_a_block_can_give_some_of_the_studys_metrics(study_data, write_study, problems_of):
     study_data["metrics"].append("recall_at_5")
-    assert "'recall_at_5' is not measured" in problems_of(write_study(study_data))
+    assert "'recall_at_5' is not measured" in "\n".join(problems_of(study_data))
     study_data["blocks"][0]["metrics"] = ["recall_at_1", "map_at_r"]
     assert load_study(write_study(study_data)).metrics == ("recall_at_1", "map_at_r", "recall_at_5")
     study_data["blocks"][0]["metrics"] = ["map"]
-    assert "metric of this study" in problems_of(write_study(study_data))
-
-
-def test_leaves_are_the_places_of_values():
-    assert leaves({"label": "x", "a": {"b": [1, 2], "c": {}}, "losses": {"l": {"t": 1}}}) == [
-        "a.b",
-        "a.c",
-        "losses.l.t",
-    ]
+    assert "metric of this study" in "\n".join(problems_of(study_data))
