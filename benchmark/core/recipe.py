@@ -346,12 +346,6 @@ def memory_problem(recipe: Recipe, loss: str, accepts_references: bool) -> str |
     )
 
 
-def recipe_without_training(recipe: Recipe) -> Recipe:
-    """Return the recipe with no epochs, and no memory that they would fill."""
-    training = replace(recipe.training, epochs=0)
-    return replace(recipe, training=training, memory=MemoryConfig())
-
-
 def check_input(config: InputConfig, channels: int) -> list[Problem]:
     """Return what is wrong with the input options of a network of ``channels``."""
     small = config.resize is not None and config.resize < config.image_size

@@ -15,13 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, WithJsonSchema
 
 from benchmark.core.options import distinct, option, problems, schema_of
-from benchmark.core.recipe import (
-    UNTRAINED,
-    Precision,
-    Recipe,
-    SeedsConfig,
-    recipe_without_training,
-)
+from benchmark.core.recipe import UNTRAINED, MemoryConfig, Precision, Recipe, SeedsConfig
 from benchmark.core.records import SEPARATOR, DatasetChoice, LossChoice, RunSpec, Setting
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -322,10 +316,11 @@ class Block:
     def recipe_of(self, loss: str) -> Recipe:
         """Return what trains a loss (registry name): the recipe, in the precision of that loss.
 
-        ``untrained`` has no epochs.
+        ``untrained`` has no epochs, and no memory that they would fill.
         """
         if loss == UNTRAINED:
-            return recipe_without_training(self.recipe)
+            training = replace(self.recipe.training, epochs=0)
+            return replace(self.recipe, training=training, memory=MemoryConfig())
         if loss not in self.loss_precision:
             return self.recipe
         training = replace(self.recipe.training, precision=self.loss_precision[loss])

@@ -70,7 +70,7 @@ def network_of(backbone: str | None, checkpoint: Path | None) -> Network:
     from benchmark.models import create_model, weights
     from benchmark.models.backbone import weight_facts
 
-    if backbone in (None, "scratch"):
+    if backbone is None or backbone == "scratch":
         if checkpoint:
             advice = "needs --backbone, the timm name of the network of these weights"
             raise ConfigError("--checkpoint", [advice])
@@ -81,12 +81,12 @@ def network_of(backbone: str | None, checkpoint: Path | None) -> Network:
         return Network(weights.PACKAGED_BACKBONE, "lite0", words, weights.PACKAGED, mean, std)
     path = str(checkpoint.resolve()) if checkpoint else None
     config = ModelConfig(backbone=backbone, pretrained=True, checkpoint=path)
-    facts = weight_facts(config)
-    words = "the weights of its tag, which timm downloads once"
+    facts, label = weight_facts(config), backbone.partition(".")[0]
     if path:
-        words = f"the weights in {path}"
         create_model(config, 0)  # refuses weights that do not fit
-    label = backbone.partition(".")[0]
+    words = (
+        f"the weights in {path}" if path else "the weights of its tag, which timm downloads once"
+    )
     return Network(backbone, label, words, path, facts.mean, facts.std, facts.fixed_side)
 
 
@@ -118,12 +118,10 @@ def settings(
     epochs = min(max(math.ceil(wanted / images), 2), longest)
     every = max(epochs // 4, 1)
     recall_at = [k for k in (1, 10, 100) if 5 * k <= tests]
-    usual = 32 if found.pixels <= 48 else 64
-    if network.weights:
-        usual = 224 if gpus else 128
+    usual = (224 if gpus else 128) if network.weights else 32 if found.pixels <= 48 else 64
     side = network.fixed_side or side or usual
     channels = 1 if found.grey and not network.weights else 3
-    minutes = (epochs * images + math.ceil(epochs / every) * tests) * found.seconds / 60
+    seconds = (epochs * images + math.ceil(epochs / every) * tests) * found.seconds
     return {
         "losses": LOSSES,
         "samples": samples,
@@ -138,8 +136,8 @@ def settings(
         "mean": list(network.mean[:channels]),
         "std": list(network.std[:channels]),
         "gpus": gpus,
-        "minutes": max(120 if network.weights else 30, 10 * math.ceil(minutes)),
-        "reading_seconds": 60 * minutes,
+        "minutes": max(120 if network.weights else 30, 10 * math.ceil(seconds / 60)),
+        "reading_seconds": seconds,
     }
 
 
