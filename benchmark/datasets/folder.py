@@ -181,7 +181,7 @@ class Folder(DatasetLoader):
                 f"images without a category in {file}", blank, "fill in, or set categories: false"
             )
         paths = [PurePosixPath(path).as_posix() for path in rows["path"]]
-        return index_rows(paths, rows["label"], rows["category"], rows["split"])
+        return index_rows(paths, rows["label"], rows["category"], rows["split"], "test")
 
 
 def _entries(findings: Findings) -> Iterator[tuple[Path, bool]]:

@@ -87,7 +87,7 @@ class IndexedLoader(DatasetLoader):
     def read(self, findings: Findings) -> pd.DataFrame:
         """Return the index table, list after list; what is wrong goes into the findings."""
         return pd.concat(
-            self.read_list(findings, file, *(("train", "") if part == "train" else ("test", part)))
+            self.read_list(findings, file, "train" if part == "train" else "test", part)
             for part, file in self.lists.items()
         )
 
@@ -232,12 +232,16 @@ def index_rows(
     role: Values = "train",
     protocol: Values = "",
 ) -> pd.DataFrame:
-    """Return rows of an index table; each argument is one value for all rows, or one value each."""
+    """Return rows of an index table; each argument is one value for all rows, or one value each.
+
+    Rows to train on are of no protocol.
+    """
     # plain Python text: pandas' own text columns take seconds to walk through with 460,000 rows
     path = path if isinstance(path, pd.Series) else pd.Series(list(path), dtype=object)
-    return pd.DataFrame(
-        dict(zip(COLUMNS, (path, label, category, role, protocol), strict=True)), dtype=object
-    )
+    columns = dict(zip(COLUMNS, (path, label, category, role, protocol), strict=True))
+    table = pd.DataFrame(columns, dtype=object)
+    table.loc[table["role"] == "train", "protocol"] = ""
+    return table
 
 
 def check_root(findings: Findings, archives: Sequence[Archive], *, images: bool) -> None:

@@ -80,9 +80,8 @@ class Cub(IndexedLoader):
         apart = images["path"][names != [path.partition("/")[0] for path in images["path"]]]
         advice = f"check {self.labels} and {self.classes}"
         findings.add_all("images in the folder of another class", apart, advice)
-        train = numbers <= 100
-        roles, protocols = np.where(train, "train", "test"), np.where(train, "", "test")
-        return index_rows("images/" + images["path"], names, "", roles, protocols)
+        roles = np.where(numbers <= 100, "train", "test")
+        return index_rows("images/" + images["path"], names, "", roles, "test")
 
 
 @DATASETS.register("cars196", display="Cars196")
@@ -145,9 +144,8 @@ class Cars196(IndexedLoader):
         findings.stop()
         # the number keeps classes apart whose names are alike, and puts them in their order
         labels = [f"{number:03d} {names[number - 1]}" for number in numbers]
-        train = np.array(numbers) <= 98
-        roles, protocols = np.where(train, "train", "test"), np.where(train, "", "test")
-        return index_rows(paths, labels, "", roles, protocols)
+        roles = np.where(np.array(numbers) <= 98, "train", "test")
+        return index_rows(paths, labels, "", roles, "test")
 
 
 @DATASETS.register("sop", display="SOP")
@@ -254,11 +252,10 @@ class InShop(IndexedLoader):
         wrong = [repr(" ".join(row)[:100]) for row in rows[~valid].itertuples(index=False)]
         findings.add_all(f"malformed lines in {self.partition}", wrong, f"each must read {form}")
         rows, parts = rows[valid], parts[valid]
-        category, train = parts.map(lambda part: "/".join(part[1:3])), rows["role"] == "train"
+        category = parts.map(lambda part: "/".join(part[1:3]))
         # an item in two categories counts to the one listed first: every class has one category
         category = rows["item"].map(category.groupby(rows["item"]).first())
-        protocols = np.where(train, "", "test")
-        return index_rows(rows["path"], rows["item"], category, rows["role"], protocols)
+        return index_rows(rows["path"], rows["item"], category, rows["role"], "test")
 
     def counts(self, table: pd.DataFrame, dataset: Dataset) -> dict[str, dict[str, int]]:
         """Return the counts of each part, and of all three together."""

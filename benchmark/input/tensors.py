@@ -50,12 +50,10 @@ def normalisation(config: InputConfig, channels: int) -> tuple[torch.Tensor, tor
 
     One value holds for all channels; grey takes the first of several.
     """
-
-    def shaped(values: Sequence[float]) -> torch.Tensor:
-        channel_values = list(values) * channels if len(values) == 1 else values[:channels]
-        return torch.tensor(channel_values, dtype=torch.float32).view(1, channels, 1, 1)
-
-    return shaped(config.mean), shaped(config.std)
+    given = (config.mean, config.std)
+    both = [values * channels if len(values) == 1 else values[:channels] for values in given]
+    mean, std = torch.tensor(both, dtype=torch.float32).view(2, 1, channels, 1, 1)
+    return mean, std
 
 
 class PixelInput(Input):

@@ -108,15 +108,18 @@ def shuffled(batches: Sequence[np.ndarray], generator: np.random.Generator) -> l
     return [generator.permutation(batches[number]) for number in order]
 
 
-def divisibility(samples_per_class: int, batch_size: int) -> list[str]:
-    """Return the problem of a batch that cannot be made of ``samples_per_class`` each."""
-    if batch_size % samples_per_class:
-        lower = batch_size // samples_per_class * samples_per_class
-        nearest = " or ".join(str(size) for size in (lower, lower + samples_per_class) if size)
-        return [
-            f"batch size {batch_size} is not divisible by samples_per_class {samples_per_class}; "
-            f"choose a batch size of {nearest}"
-        ]
+def unshared(batch_size: int, samples_per_class: int, categories: int = 1) -> list[str]:
+    """Return the problem of a batch that its categories cannot share equally, or is one class.
+
+    A share is made of ``samples_per_class`` images each; 0 lets it have any size.
+    """
+    step = categories * max(samples_per_class, 1)
+    if batch_size % step:
+        each = f"of samples_per_class {samples_per_class}" if samples_per_class else ""
+        parts = f"{categories} categories {each}" if categories > 1 else f"classes {each}"
+        lower = batch_size // step * step
+        nearest = " or ".join(str(size) for size in (lower, lower + step) if size)
+        return [f"batch size {batch_size} is not divisible by {parts.strip()}; choose {nearest}"]
     if batch_size < 2 * samples_per_class:
         words = f"batch size {batch_size} is one class of {samples_per_class}"
         return [f"{words}; at least two are needed"]

@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmark.core.errors import DataError
 from benchmark.core.options import option
-from benchmark.input.samplers import SAMPLERS, Sampler, divisibility, shuffled
+from benchmark.input.samplers import SAMPLERS, Sampler, shuffled, unshared
 from benchmark.input.samplers.classes import NoOptions
 
 MOST_PASSES = 100  # an epoch of more passes over the images is a mistake
@@ -103,21 +103,6 @@ def taken(windows: Iterable[Iterator[int]], count: int) -> np.ndarray:
     return np.array([image for window in windows for image in itertools.islice(window, count)])
 
 
-def shares(categories: int, samples_per_class: int, batch_size: int) -> list[str]:
-    """Return the problem of a batch that ``categories`` cannot share equally.
-
-    A share is made of ``samples_per_class`` images each; 0 and 1 let it have any size.
-    """
-    step = categories * max(samples_per_class, 1)
-    if batch_size % step == 0:
-        return []
-    each = f" with samples_per_class {samples_per_class}" if samples_per_class > 1 else ""
-    return [
-        f"batch size {batch_size} cannot be shared by {categories} categories{each}; choose a "
-        f"multiple of {step}"
-    ]
-
-
 @SAMPLERS.register("category_pairs", display="category pairs")
 class CategoryPairsSampler(GroupSampler):
     """Share each batch equally between the categories of a pair; every pair has its turns.
@@ -144,8 +129,7 @@ class CategoryPairsSampler(GroupSampler):
         if size == 1:
             return ["samples_per_class 1 leaves no positive in a batch; give 2 or more, or 0"]
         problems = super().check(config, batch_size)
-        problems += divisibility(size, batch_size) if size else []
-        return problems or shares(config.nb_categories, size, batch_size)
+        return problems or unshared(batch_size, size, config.nb_categories)
 
     def prepare(self) -> None:
         """Index the classes of each category; raise DataError for data that cannot be drawn."""
@@ -198,7 +182,8 @@ class CategoryWindowsSampler(GroupSampler):
     @classmethod
     def check(cls, config: Config, batch_size: int) -> list[str]:
         """Return the problem of a batch size that the categories cannot share equally."""
-        return super().check(config, batch_size) or shares(config.nb_categories, 0, batch_size)
+        problems = super().check(config, batch_size)
+        return problems or unshared(batch_size, 0, config.nb_categories)
 
     def batches(self, generator: np.random.Generator) -> list[np.ndarray]:
         """Return the batches of one epoch."""
@@ -229,7 +214,7 @@ class CategoryAndRestSampler(CategorySampler):
     @classmethod
     def check(cls, config: NoOptions, batch_size: int) -> list[str]:
         """Return the problem of a batch size without two halves."""
-        return shares(2, 0, batch_size)
+        return unshared(batch_size, 0, 2)
 
     def batches(self, generator: np.random.Generator) -> list[np.ndarray]:
         """Return the batches of one epoch."""

@@ -8,7 +8,7 @@ import numpy as np
 from benchmark.core.errors import DataError
 from benchmark.core.options import option
 from benchmark.core.seeding import derive
-from benchmark.input.samplers import SAMPLERS, Sampler, divisibility, shuffled
+from benchmark.input.samplers import SAMPLERS, Sampler, shuffled, unshared
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +77,7 @@ class MPerClassSampler(Sampler):
     @classmethod
     def check(cls, config: Config, batch_size: int) -> list[str]:
         """Return the problem of a batch size that is no multiple of m."""
-        return divisibility(config.samples_per_class, batch_size)
+        return unshared(batch_size, config.samples_per_class)
 
     def batches(self, generator: np.random.Generator) -> list[np.ndarray]:
         """Return the batches of one epoch."""

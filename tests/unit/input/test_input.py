@@ -14,7 +14,7 @@ from benchmark.core.recipe import InputConfig, check_input
 from benchmark.core.seeding import derive
 from benchmark.datasets import load_dataset
 from benchmark.input.tensors import create_input
-from benchmark.input.views import eval_view, random_resized_box
+from benchmark.input.views import random_resized_box
 
 GLYPH = InputConfig(augmentation="affine_noise", image_size=32, mean=[0.5], std=[0.25])
 BATCHES = [np.arange(8), np.arange(8, 16), np.arange(16, 24)]
@@ -37,8 +37,10 @@ def photos(tmp_path_factory):
     return load_dataset("folder", {"root": str(root)}).train
 
 
-def test_starting_later_gives_the_same_batches(glyphs):
-    source = create_input(glyphs, GLYPH, 1)
+@pytest.mark.parametrize("kind", ["glyphs", "photos"])
+def test_starting_later_gives_the_same_batches(request, kind):
+    config = GLYPH if kind == "glyphs" else InputConfig(augmentation="crop_flip", image_size=24)
+    source = create_input(request.getfixturevalue(kind), config, 1)
     whole = list(source.train_batches(BATCHES, 0, 2))
     rest = list(source.train_batches(BATCHES, 0, 2, start=1))
     assert all(torch.equal(a, b) for a, b in zip(whole[1:], rest, strict=True))
@@ -101,16 +103,6 @@ def test_workers_change_nothing(photos):
     assert runs[0][0].shape == (8, 3, 24, 24)
 
 
-def test_file_batches_can_start_later(photos):
-    config = InputConfig(augmentation="crop_flip", image_size=24)
-    source = create_input(photos, config, 3)
-    whole, rest = (
-        list(source.train_batches(BATCHES, 0, 0)),
-        list(source.train_batches(BATCHES, 0, 0, start=2)),
-    )
-    assert torch.equal(whole[2], rest[0])
-
-
 def test_random_crop_stays_inside_and_respects_area_and_aspect():
     config, chance = InputConfig(augmentation="crop_flip"), np.random.default_rng(0)
     for _ in range(300):
@@ -119,17 +111,6 @@ def test_random_crop_stays_inside_and_respects_area_and_aspect():
         assert 0 <= top < bottom <= 80
         assert 0.15 <= (right - left) * (bottom - top) / 8000 <= 1.0
         assert 0.7 <= (right - left) / (bottom - top) <= 1.4
-
-
-@pytest.mark.parametrize("keep_aspect", [False, True])
-def test_evaluation_view_has_the_networks_size(keep_aspect):
-    config = InputConfig(image_size=24, resize=28, keep_aspect=keep_aspect)
-    assert eval_view((90, 33), config).of(Image.new("RGB", (90, 33))).shape == (24, 24, 3)
-
-
-def test_affine_noise_on_files_is_a_config_error(photos):
-    with pytest.raises(ConfigError, match="crop_flip"):
-        create_input(photos, GLYPH, 3)
 
 
 def test_augmentation_is_the_affine_map_then_noise_then_normalisation(glyphs):

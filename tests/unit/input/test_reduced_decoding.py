@@ -12,7 +12,7 @@ from benchmark.core.recipe import InputConfig
 from benchmark.datasets.base import ImageSet
 from benchmark.datasets.io.images import Opener, ReducingOpener
 from benchmark.input.tensors import create_input
-from benchmark.input.views import View, eval_view, pixels_of, resize, train_view
+from benchmark.input.views import View, pixels_of, resize
 
 ROTATED = 6  # EXIF orientation: turn by 90 degrees
 SIZE = (403, 301)  # no multiple of the divisors
@@ -124,10 +124,3 @@ def test_views_are_cut_out_of_the_resized_image_and_mirrored():
     )
     view = View((50, 40), (50, 40), (5, 6, 29, 30), (24, 24), mirrored=True)
     assert np.array_equal(view.of(picture).numpy(), np.asarray(picture)[6:30, 5:29][:, ::-1])
-
-
-def test_views_of_training_and_evaluation_are_squares_of_the_networks_size(root):
-    picture = Image.open(root / "plain.jpg")
-    chance = np.random.default_rng(0)
-    for view in (eval_view(SIZE, EVALUATION), train_view(SIZE, CROPS, chance)):
-        assert view.of(picture).shape == (*view.size, 3)

@@ -8,34 +8,17 @@ import numpy as np
 import pytest
 
 from benchmark.core.errors import ConfigError, DataError
-from benchmark.input.samplers import SAMPLERS, check, create_sampler
+from benchmark.input.samplers import check, create_sampler
 
 LABELS = np.repeat(np.arange(40), [3, 4, 5, 8, 9] * 8)
 CATEGORIES = LABELS // 10
 SIZES = np.bincount(LABELS)
-PURE = [each.name for each in SAMPLERS if not each.target.pooled]
 
 
 def make(name, batch_size=16, seed=0, labels=LABELS, categories=CATEGORIES, **params):
     return create_sampler(
         name, params, labels=labels, categories=categories, batch_size=batch_size, seed=seed
     )
-
-
-@pytest.mark.parametrize("name", PURE)
-def test_epoch_depends_on_seed_and_number_alone(name):
-    first, again, other = make(name), make(name), make(name, seed=1)
-    first.epoch(0)
-    assert np.array_equal(np.concatenate(first.epoch(3)), np.concatenate(again.epoch(3)))
-    assert not np.array_equal(np.concatenate(first.epoch(3)), np.concatenate(first.epoch(4)))
-    assert not np.array_equal(np.concatenate(first.epoch(3)), np.concatenate(other.epoch(3)))
-
-
-@pytest.mark.parametrize("name", PURE)
-def test_batches_are_numbers_of_images_and_have_the_asked_size(name):
-    for batch in make(name).epoch(0):
-        assert len(batch) == 16 and batch.dtype == np.int64
-        assert batch.min() >= 0 and batch.max() < len(LABELS)
 
 
 @pytest.mark.parametrize("classes", ["walk", "uniform"])
@@ -215,3 +198,35 @@ def test_too_few_classes_for_one_batch_is_an_error():
 def test_unknown_sampler_names_the_nearest():
     with pytest.raises(ConfigError, match="did you mean 'm_per_class'"):
         check("m_per_clas", {}, 32)
+
+
+# categories 0 (12 classes), 1 (2 classes) and 2, the classes without a category (20), of 5 images
+REST_LABELS = np.repeat(np.arange(34), 5)
+REST = np.repeat(np.repeat([0, 1, 2], [12, 2, 20]), 5)
+
+
+@pytest.fixture
+def batches():
+    return make("category_and_rest", 32, labels=REST_LABELS, categories=REST).epoch(0)
+
+
+def test_half_of_each_batch_comes_from_one_category_and_half_from_the_rest(batches):
+    for batch in batches:
+        counts = np.bincount(REST[batch], minlength=3)
+        assert counts[2] == 16 and sorted(counts[:2]) == [0, 16]
+
+
+def test_a_category_has_its_turns_rounded_up_and_in_a_row(batches):
+    turns = [int(REST[batch].min()) for batch in batches]
+    assert turns == [0, 0, 0, 0, 1]  # 2 x 60 / 32 = 3.75 and 2 x 10 / 32 = 0.625
+
+
+def test_a_small_category_fills_its_half_with_its_images_again(batches):
+    own = batches[-1][REST[batches[-1]] == 1]
+    assert sorted(np.unique(own, return_counts=True)[1].tolist()) == [1] * 4 + [2] * 6
+
+
+def test_the_rest_is_walked_through_whole_classes(batches):
+    rest = np.concatenate([batch[REST[batch] == 2] for batch in batches])
+    assert len(rest) == len(set(rest.tolist())) == 80  # of 100: no image comes twice
+    assert len(np.unique(REST_LABELS[rest])) in (16, 17)
