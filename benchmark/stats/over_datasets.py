@@ -8,8 +8,7 @@ by the mean over its splits, and a loss that diverges on it is its last.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -27,48 +26,24 @@ RANK_TEST_COLUMNS = [*PLACE, "loss", "against", "difference", "p_holm", "signifi
 PROFILE_COLUMNS = [*PLACE, "loss", "score", "share", "low", "high", "runs", "datasets"]
 
 
-class RankComparison(NamedTuple):
-    """Losses (L) over datasets (N); ranks start at 1 for the best, ties share their mean.
-
-    ranks        average rank by loss, best first
-    p_friedman   that all losses rank equally, by permutation; NaN below three losses or datasets
-    p_holm       (L, L) table: two-sided z test of each pair of average ranks, after Holm
-    critical     difference of average ranks that Nemenyi's test calls significant
-    """
-
-    datasets: int
-    ranks: pd.Series[float]
-    p_friedman: float
-    p_holm: pd.DataFrame
-    critical: float
-
-
 def analyse_datasets(
     table: RunTable, metrics: Sequence[str], alpha: float = 0.05
 ) -> dict[str, pd.DataFrame]:
     """Return the tables "ranks", "rank_tests" and "profiles" of a study.
 
     Settings, batch sizes and metrics are compared apart. A loss takes part that was run on every
-    dataset of its setting and batch size; below three datasets there are no rows. No pair is
-    significant against Friedman's test.
+    dataset of its setting and batch size; below three datasets there are no rows.
     """
-    ranks, tests, profiles = [], [], []
+    columns = {"ranks": RANK_COLUMNS, "rank_tests": RANK_TEST_COLUMNS, "profiles": PROFILE_COLUMNS}
+    found: dict[str, list[pd.DataFrame]] = {name: [] for name in columns}
     for place, values, means in _places(table, metrics):
-        datasets, rank, p_friedman, p_holm, critical = compare_ranks(means, alpha)
-        if datasets < FEWEST_DATASETS:
-            continue
-        shared = (datasets, len(rank), p_friedman, critical)
-        ranks += [(*place, loss, value, *shared) for loss, value in rank.items()]
-        for loss, against in combinations(rank.index, 2):
-            p = float(p_holm.loc[loss, against])
-            significant = p <= alpha and not p_friedman > alpha
-            tests.append((*place, loss, against, rank[against] - rank[loss], p, significant))
-        profile = performance_profiles(values, 1 - alpha)
-        profiles.append(profile.assign(**dict(zip(PLACE, place, strict=True))))
+        if len(means.dropna()) >= FEWEST_DATASETS:
+            parts = (*compare_ranks(means, alpha), performance_profiles(values, 1 - alpha))
+            for rows, part in zip(found.values(), parts, strict=True):
+                rows.append(part.assign(**dict(zip(PLACE, place, strict=True))))
     return {
-        "ranks": pd.DataFrame(ranks, columns=RANK_COLUMNS),
-        "rank_tests": pd.DataFrame(tests, columns=RANK_TEST_COLUMNS),
-        "profiles": pd.concat(profiles or [pd.DataFrame()]).reindex(columns=PROFILE_COLUMNS),
+        name: pd.concat(found[name] or [pd.DataFrame()]).reindex(columns=names)
+        for name, names in columns.items()
     }
 
 
@@ -99,27 +74,31 @@ def _places(
             yield (setting, size, metric), by_seed["value"][losses].loc[whole], means[losses]
 
 
-def compare_ranks(scores: pd.DataFrame, alpha: float = 0.05) -> RankComparison:
-    """Return the comparison of ``scores``: a row per dataset, a column per loss, mean over seeds.
+def compare_ranks(scores: pd.DataFrame, alpha: float = 0.05) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the average rank of each loss, best first, and the test of each pair of losses.
 
-    Datasets on which some loss has no score are left out: a rank needs all of them.
+    ``scores`` has a row per dataset and a column per loss, means over seeds; datasets on which some
+    loss has no score are left out. Ranks start at 1 for the best, ties share their mean.
+    ``p_friedman``: that all losses rank equally, by permutation; NaN below three losses or
+    datasets. ``critical``: the difference that Nemenyi's test calls significant. ``p_holm``: a
+    two-sided z test of two average ranks, after Holm; none is significant against Friedman's test.
     """
     scores = scores.dropna()
     datasets, losses = scores.shape
     by_dataset = scores.rank(axis=1, ascending=False)
-    ranks = by_dataset.mean().sort_values(kind="stable")
+    means = by_dataset.mean().sort_values(kind="stable")
     step = np.sqrt(losses * (losses + 1) / (6 * max(datasets, 1)))
     enough = datasets >= FEWEST_DATASETS and losses >= FEWEST_LOSSES
     p_friedman = _friedman(by_dataset.to_numpy()) if enough else np.nan
-    rank = ranks.to_numpy()
-    z = np.abs(np.subtract.outer(rank, rank)) / step
-    upper = np.triu_indices(losses, 1)
-    adjusted = np.ones((losses, losses))
-    adjusted[upper] = holm(2 * stats.norm.sf(z[upper]))
-    adjusted = np.minimum(adjusted, adjusted.T)
-    p_holm = pd.DataFrame(adjusted, index=ranks.index, columns=ranks.index)
     critical = stats.studentized_range.ppf(1 - alpha, losses, np.inf) / np.sqrt(2) * step
-    return RankComparison(datasets, ranks, p_friedman, p_holm, float(critical))
+    rank, (one, two) = means.to_numpy(), np.triu_indices(losses, 1)
+    shared = {"datasets": datasets, "losses": losses, "p_friedman": p_friedman}
+    ranks = pd.DataFrame({"loss": means.index, "rank": rank, **shared, "critical": critical})
+    difference = rank[two] - rank[one]
+    p_holm = holm(2 * stats.norm.sf(np.abs(difference) / step))
+    tests = {"loss": means.index[one], "against": means.index[two], "difference": difference}
+    significant = (p_holm <= alpha) & (not p_friedman > alpha)
+    return ranks, pd.DataFrame({**tests, "p_holm": p_holm, "significant": significant})
 
 
 def _friedman(ranks: Floats) -> float:

@@ -30,7 +30,6 @@ class DrawnScore(NamedTuple):
     """One score under each draw of classes (REPETITIONS,), and what it is a mean of."""
 
     drawn: Floats
-    mean: float
     labels: NDArray[Any]
     queries: int
 
@@ -57,8 +56,7 @@ def drawn_scores(
     sums = np.concatenate([part.astype(float) @ totals for part in parts])
     means = sums[:, 1:] / sums[:, :1]
     return {
-        name: DrawnScore(means[:, number], float(np.mean(values)), labels, len(index))
-        for number, (name, values) in enumerate(scores.items())
+        name: DrawnScore(means[:, number], labels, len(index)) for number, name in enumerate(scores)
     }
 
 

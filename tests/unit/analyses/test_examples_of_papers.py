@@ -126,7 +126,7 @@ def test_sup_ap_is_never_below_the_ap_loss_and_never_leaves_a_misranked_negative
 
 
 def test_sup_ap_is_above_the_ap_loss_at_ties_too():
-    scores, positive = np.full(6, 0.5), np.array([True, True, False, False, False, False])
+    scores, positive = np.full(6, 0.5), np.arange(6) < 2
     value = value_and_gradient(LOSSES["SupAP"], scores, positive)[0]
     assert value >= 1 - by_definition(scores[positive], scores[~positive]) - 1e-12
 
@@ -151,26 +151,17 @@ def test_sup_ap_puts_h_minus_in_place_of_the_step():
     assert value == pytest.approx(np.where(GRID < 0, sigmoid(GRID / 0.01), upper), rel=1e-6)
 
 
-def test_the_shares_of_all_soft_bins_add_up_to_one():
-    scores = np.linspace(-1, 1, 201)
-    assert sum(bin_share(scores, 11, index)[0] for index in range(11)) == pytest.approx(
-        np.ones(201)
-    )
-
-
-def test_soft_bins_are_those_of_the_loss():
+def test_soft_bins_share_all_of_a_score_and_are_those_of_the_loss():
+    shares = [bin_share(np.linspace(-1, 1, 201), 11, index)[0] for index in range(11)]
+    assert sum(shares) == pytest.approx(np.ones(201))
     # alone with one negative, the histogram AP has a closed form in the shares of both scores
     scores = np.array([0.33, 0.41])
-    shares = np.array(
-        [[bin_share(np.array([s]), 11, index)[0][0] for index in range(11)] for s in scores]
-    )
+    shares = np.array([bin_share(scores, 11, index)[0] for index in range(11)]).T
     running = shares.cumsum(axis=1)
     total = np.maximum(running.sum(axis=0), 1e-300)
     expected = 1 - np.sum(shares[0] * running[0] / total)
-    found = pair(
-        create_loss("fast_ap", bins=10), np.array([scores[1] - scores[0]]), positive=scores[0]
-    )[0][0]
-    assert found == pytest.approx(expected, rel=1e-9)
+    found = pair(create_loss("fast_ap", bins=10), scores[1:] - scores[0], positive=scores[0])
+    assert found[0][0] == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize("step", [0.05, 0.2])

@@ -59,20 +59,14 @@ def test_expansion_worked_out_by_hand():
 def test_expansion_equals_its_formula(seed, k, alpha):
     rng = np.random.default_rng(seed)
     query, gallery = unit(rng.standard_normal((5, 4))), unit(rng.standard_normal((9, 4)))
-    expected = []
+    before, expected = query.copy(), []
     for row in query:
         scores = gallery @ row
         nearest = sorted(range(9), key=lambda item: (-scores[item], item))[:k]
         total = row + sum(max(scores[item], 0) ** alpha * gallery[item] for item in nearest)
         expected.append(total / np.linalg.norm(total))
     assert np.allclose(expand_queries(query, gallery, alpha, k), expected, atol=1e-5)
-
-
-def test_expansion_leaves_the_embeddings_it_was_given_alone():
-    query, gallery = skewed(4, 6), skewed(10, 6, seed=1)
-    before = query.copy(), gallery.copy()
-    expand_queries(query, gallery, 2, 3)
-    assert np.array_equal(query, before[0]) and np.array_equal(gallery, before[1])
+    assert np.array_equal(query, before)
 
 
 @pytest.mark.parametrize("dimensions", [1, 5, 12])

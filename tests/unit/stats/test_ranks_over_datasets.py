@@ -19,47 +19,38 @@ def _scores() -> pd.DataFrame:
 
 def test_ranks_start_at_one_for_the_best_and_ties_share():
     scores = pd.DataFrame({"a": [1.0, 3.0], "b": [1.0, 2.0], "c": [0.0, 1.0]})
-    found = compare_ranks(scores)
-    assert found.ranks.to_dict() == {"a": 1.25, "b": 1.75, "c": 3.0}
+    ranks, _ = compare_ranks(scores)
+    assert ranks.set_index("loss")["rank"].to_dict() == {"a": 1.25, "b": 1.75, "c": 3.0}
 
 
-def test_friedman_is_near_scipys_for_many_datasets():
+def test_friedman_is_near_scipys_for_many_datasets_and_exact_for_few():
     noise = np.random.default_rng(1).normal(size=(30, 4))
     scores = pd.DataFrame(np.add(noise, [0.0, 0.3, 0.4, 0.6]), columns=list("abcd"))
     whole = stats.friedmanchisquare(*scores.T.to_numpy()).pvalue
-    assert compare_ranks(scores).p_friedman == pytest.approx(whole, abs=0.01)
+    assert compare_ranks(scores)[0]["p_friedman"][0] == pytest.approx(whole, abs=0.01)
+    # equal orders on three datasets: 6 of the 216 arrangements have rank sums that far apart
+    few = pd.DataFrame([[3.0, 2.0, 1.0]] * 3, columns=list("abc"))
+    assert compare_ranks(few)[0]["p_friedman"][0] == pytest.approx(6 / 216, abs=0.001)
 
 
-def test_friedman_is_exact_for_few_datasets():
-    """Equal orders on three datasets: 6 of the 216 arrangements have rank sums that far apart."""
-    scores = pd.DataFrame([[3.0, 2.0, 1.0]] * 3, columns=list("abc"))
-    assert compare_ranks(scores).p_friedman == pytest.approx(6 / 216, abs=0.001)
-
-
-def test_the_critical_difference_is_where_nemenyis_test_turns():
+def test_the_critical_difference_is_where_nemenyis_test_turns_and_pairs_are_corrected_by_holm():
     scores = _scores()
-    found = compare_ranks(scores)
+    ranks, tests = compare_ranks(scores)
     scikit_posthocs = pytest.importorskip("scikit_posthocs")
     nemenyi = scikit_posthocs.posthoc_nemenyi_friedman(scores)
-    for one in scores:
-        for other in set(scores) - {one}:
-            apart = abs(found.ranks[one] - found.ranks[other]) > found.critical
-            assert apart == (nemenyi.loc[one, other] < 0.05)
-
-
-def test_pairs_are_corrected_by_holm():
-    found = compare_ranks(_scores())
-    z = abs(found.ranks["a"] - found.ranks["d"]) / np.sqrt(4 * 5 / (6 * 8))
-    assert found.p_holm.loc["a", "d"] == pytest.approx(6 * 2 * stats.norm.sf(z))
-    assert (found.p_holm.to_numpy() == found.p_holm.to_numpy().T).all()
+    apart = tests["difference"] > ranks["critical"][0]
+    pairs = zip(tests["loss"], tests["against"], strict=True)
+    assert apart.tolist() == [nemenyi.loc[pair] < 0.05 for pair in pairs]
+    largest = tests["difference"].max() / np.sqrt(4 * 5 / (6 * 8))
+    assert len(tests) == 6 and tests["p_holm"].min() == pytest.approx(12 * stats.norm.sf(largest))
 
 
 def test_a_dataset_without_some_loss_is_left_out_and_two_have_no_test():
     scores = _scores()
     scores.loc[0, "a"] = np.nan
-    assert compare_ranks(scores).datasets == 7
-    found = compare_ranks(_scores().head(2))
-    assert found.datasets == 2 and np.isnan(found.p_friedman)
+    assert compare_ranks(scores)[0]["datasets"][0] == 7
+    found, _ = compare_ranks(_scores().head(2))
+    assert found["datasets"][0] == 2 and found["p_friedman"].isna().all()
 
 
 def test_a_profile_falls_from_one_to_the_share_at_the_top():

@@ -183,12 +183,6 @@ def test_a_network_that_is_not_trained_has_no_cost_of_training(with_costs):
     assert "roadmap" not in set(costs(run_table(with_costs))["loss"])
 
 
-def test_tables_of_a_study_without_results_are_empty(with_costs):
-    nothing = run_table(with_costs[with_costs["status"] != "ok"])
-    assert learning_curves(nothing, METRICS).empty and best_epochs(nothing, METRICS).empty
-    assert costs(nothing).empty
-
-
 OF_TWO = Comparison("base", ("base", "good"), 0.05)
 
 
@@ -205,12 +199,9 @@ def test_the_better_score_of_a_loss_that_diverges_wins_nothing(seeds):
             assert row.lost == "good" and not row.significant
 
 
-def test_one_diverged_run_of_five_decides_nothing_by_itself():
+def test_one_diverged_run_of_five_decides_nothing_and_two_losses_that_diverge_neither():
     row = next(_analysed("loss == 'good' and seed == 0")["paired"].itertuples())
     assert row.lost == "" and row.significant and row.n == 4
-
-
-def test_two_losses_that_both_diverge_are_told_apart_by_nothing():
     assert set(_analysed("seed < 3")["paired"]["lost"]) == {""}
 
 
@@ -263,12 +254,12 @@ def test_every_pair_of_sources_meets_once():
         assert len({(run[one], run[other]) for run in runs}) == SIZE * SIZE
 
 
-@pytest.mark.parametrize("source", [0, 1, 2])
-def test_a_single_source_has_the_whole_share(source):
-    effects = [0.0] * 4
-    effects[source] = 1.0
-    found = shares(_square(*effects, np.random.default_rng(0)))
-    assert found["share"][source] == pytest.approx(1.0)
+def test_a_single_source_has_the_whole_share_and_equal_runs_have_none():
+    for source in range(3):
+        effects = [float(source == each) for each in range(4)]
+        found = shares(_square(*effects, np.random.default_rng(0)))
+        assert found["share"][source] == pytest.approx(1.0)
+    assert shares(np.full((4, 4), 0.7))["share"].tolist() == [0.0] * 4
 
 
 def test_shares_sum_to_one_and_lie_in_their_intervals():
@@ -285,10 +276,6 @@ def test_intervals_cover_the_true_shares():
     squares = (shares(_square(1.0, 0.5, 0.2, 0.5, rng)) for _ in range(300))
     covered = [(found["low"] <= true) & (true <= found["high"]) for found in squares]
     assert (np.mean(covered, axis=0) > 0.9).all()  # 95% in theory, Monte Carlo error 1.3 points
-
-
-def test_equal_runs_have_no_share_at_all():
-    assert shares(np.full((4, 4), 0.7))["share"].tolist() == [0.0] * 4
 
 
 @pytest.fixture
@@ -310,12 +297,9 @@ def test_a_study_with_a_square_has_the_shares_of_each_loss(squares):
     assert found.loc[("good", "initial weights"), "share"] == pytest.approx(1.0)
     assert found.loc[("good", "initial weights"), "sd"] == pytest.approx(0.01 * np.sqrt(5 / 3))
     assert set(found["runs"]) == {16}
-
-
-def test_a_square_with_a_missing_run_has_no_shares(squares):
     lost = squares.runs["run_id"].iloc[0]
     table = RunTable(squares.runs, squares.scores[squares.scores["run_id"] != lost])
-    assert set(noise_shares(table, ["map"])["loss"]) == {"good"}
+    assert set(noise_shares(table, ["map"])["loss"]) == {"good"}, "the square of base has a hole"
 
 
 def test_runs_of_a_square_are_no_independent_seeds(squares):
