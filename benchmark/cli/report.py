@@ -89,12 +89,11 @@ def verdicts(study: StudyName, results: Results = RESULTS) -> None:
 
     Example: python -m benchmark verdicts embedded
     """
-    from benchmark.papers.judging import frozen_path
     from benchmark.report.build import write_verdicts
 
     loaded, table = load_runs(study, results)
-    folder, frozen = loaded.folder(results), frozen_path(loaded)
-    if frozen and not frozen.is_file():
+    folder, frozen = loaded.folder(results), loaded.references.frozen
+    if frozen and not Path(frozen).is_file():
         advice = f"'python -m benchmark freeze {loaded.name}' writes them"
         echo(f"no frozen runs at {frozen} yet: {advice}", err=True)
     write_verdicts(loaded, table, folder)
@@ -115,9 +114,9 @@ def check(
 
     Example: python -m benchmark check embedded
     """
-    from benchmark.papers.judging import judge_study
+    from benchmark.papers.explain import summary_text
     from benchmark.papers.registration import registration_state
-    from benchmark.papers.verdicts import DRIFTED, summary_text, table_of
+    from benchmark.papers.verdicts import DRIFTED, judge_study, table_of
 
     loaded, runs = load_runs(study, results)
     table = table_of(judge_study(loaded, runs, selection))
@@ -168,8 +167,7 @@ def freeze(
 
     Example: python -m benchmark freeze embedded --out results/reference/embedded.csv
     """
-    from benchmark.papers.judging import freeze as freeze_runs
-    from benchmark.papers.judging import frozen_path
+    from benchmark.papers.verdicts import freeze as freeze_runs
     from benchmark.runs.run_table import RunTable, freeze_field
 
     loaded, table = load_runs(study, results)
@@ -179,7 +177,8 @@ def freeze(
         count = freeze_field(trials, table, loaded.metrics[0], folder)
         echo(f"froze {count} trials and final runs below {folder}")
         return
-    target = out or frozen_path(loaded) or results / "reference" / f"{loaded.name}.csv"
+    own = loaded.references.frozen or results / "reference" / f"{loaded.name}.csv"
+    target = out or Path(own)
     count = freeze_runs(table, target, metrics=list(loaded.metrics), partial=partial)
     echo(f"froze {count} runs in {target}")
 
@@ -210,11 +209,11 @@ def explain(
     Example: python -m benchmark explain sup_ap_beats_smooth_ap
     """
     from benchmark.papers.claim_verdicts import explain_claim, judge_study_claims
-    from benchmark.papers.judging import judge_study
+    from benchmark.papers.explain import explain as explain_verdict
+    from benchmark.papers.explain import find_verdicts, key_of
     from benchmark.papers.paper import claims_of
     from benchmark.papers.quantities import gap_decreases
-    from benchmark.papers.verdicts import explain as explain_verdict
-    from benchmark.papers.verdicts import find_verdicts, key_of
+    from benchmark.papers.verdicts import judge_study
 
     loaded, table = load_runs(study, results)
     claims = {claim.name: claim for claim in claims_of(loaded.name)}
@@ -270,7 +269,9 @@ def fidelity(
 
     Example: python -m benchmark fidelity roadmap --deviations
     """
-    from benchmark.papers.fidelity import as_table, as_text, study_ledger
+    import pandas as pd
+
+    from benchmark.papers.fidelity import Row, as_text, study_ledger
     from benchmark.study import study_names
 
     rows = {
@@ -283,7 +284,7 @@ def fidelity(
         return
     shown = [row for row in rows.values() if row.deviates or not deviations]
     if csv:
-        write_text(csv, as_table(shown).to_csv(index=False))
+        write_text(csv, pd.DataFrame(shown, columns=Row._fields).to_csv(index=False))
     echo(str(csv) if csv else as_text(rows.values(), shown))
 
 

@@ -18,6 +18,8 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +28,7 @@ from benchmark.core.records import Cell
 from benchmark.metrics.metric import display_name
 from benchmark.metrics.search import SPLIT_SUFFIX
 from benchmark.papers.claims import COST_METRICS, PRINTED, Arm, Claim, printed_numbers
-from benchmark.papers.matching import Candidate, Candidates, Stated, match
+from benchmark.papers.matching import Candidates, Stated, match
 from benchmark.papers.paper import cite, paper_of
 from benchmark.papers.quantities import GapDecrease, convergence_of, costs_of, relative_gaps
 from benchmark.papers.vocabulary import load_vocabulary, margin_of
@@ -71,22 +73,14 @@ class Part:
     def tested(self, alpha: float, shared: Spread) -> "Part":
         """Return the part with the test at level ``alpha``; its spread may be shared."""
         test = range_test(self.values, self.low, self.high, alpha, shared)
-        mean, ci_low, ci_high, low, high = (
-            np.nan if not np.isfinite(end) else float(np.exp(end) if self.unit == RATIO else end)
-            for end in (test.mean, test.ci_low, test.ci_high, self.low, self.high)
-        )
-        return replace(
-            self,
-            n=test.n,
-            estimate=mean,
-            ci_low=ci_low,
-            ci_high=ci_high,
-            low=low,
-            high=high,
-            p=test.p,
-            p_against=test.p_against,
-            note=self.note or ("" if self.is_run else "no common seed"),
-        )
+        ends: dict[str, Any] = {"estimate": test.mean}
+        ends |= {"ci_low": test.ci_low, "ci_high": test.ci_high}
+        ends |= {"low": self.low, "high": self.high}
+        for name, end in ends.items():
+            shown = np.exp(end) if self.unit == RATIO else end
+            ends[name] = float(shown) if np.isfinite(end) else np.nan
+        note = self.note or ("" if self.is_run else "no common seed")
+        return replace(self, n=test.n, p=test.p, p_against=test.p_against, note=note, **ends)
 
     @property
     def is_run(self) -> bool:
@@ -146,10 +140,9 @@ class Measurements:
         self._samples = Samples(table)
         gap_sizes = relative_gaps(gaps, self._samples.statuses)
         self._costs = {**costs_of(table), **convergence_of(table), **gap_sizes}
-        self._by_dataset: dict[str, list[Candidate]] = {}
-        for cell, each in candidates.items():
-            if cell in self._samples.statuses:
-                self._by_dataset.setdefault(cell.dataset, []).append(each)
+        run = [each for cell, each in candidates.items() if cell in self._samples.statuses]
+        datasets = list(dict.fromkeys(each.cell.dataset for each in run))
+        self._cells = sorted(run, key=lambda each: datasets.index(each.cell.dataset))
 
     def find(self, arm: Arm, condition: Condition, batch_size: int | None, metric: str) -> Measured:
         """Return the values of the runs that belong to ``arm``, or the number printed for it."""
@@ -161,41 +154,46 @@ class Measurements:
             if not rows:
                 return Measured(note=f"{cite(source, table)} prints no {metric} of {arm.loss} here")
             return Measured(printed=rows[0].points)
-        stated = Stated(
-            condition.dataset,
-            arm.loss,
-            condition.protocol,
-            arm.backbone or condition.backbone,
-            arm.batch_size or batch_size,
-            (*arm.required, *arm.preferred),
-            load_vocabulary().free(metric),
-        )
-        here = self._by_dataset.get(condition.dataset, ())
-        found = match(stated, here, self._samples.splits)
-        if found.candidate is None and arm.preferred:
-            found = match(replace(stated, requirements=arm.required), here, self._samples.splits)
+        here = [each for each in self._cells if each.cell.dataset == condition.dataset]
+        tries = ((*arm.required, *arm.preferred), arm.required)
+        for requirements in tries[: 1 + bool(arm.preferred)]:
+            stated = Stated(
+                condition.dataset,
+                arm.loss,
+                condition.protocol,
+                arm.backbone or condition.backbone,
+                arm.batch_size or batch_size,
+                requirements,
+                load_vocabulary().free(metric),
+            )
+            found = match(stated, here, self._samples.splits)
+            if found.candidate:
+                break
         if found.candidate is None:
             return Measured(note=found.reason)
-        cell, split, note = found.candidate.cell, found.split, ""
-        if metric in COST_METRICS:
-            values = self._costs.get((cell, metric), {})
-        else:
-            values = self._samples.sample(cell, split, metric).by_seed
+        cell, note = found.candidate.cell, ""
         statuses = self._samples.statuses[cell]
         gone, ended = statuses.get("diverged", 0), statuses.get("ok", 0)
+        values = self._samples.sample(cell, found.split, metric).by_seed
+        if metric in COST_METRICS:
+            values = self._costs.get((cell, metric), {})
         if not values and ended:
             note = f"the runs of {cell.loss} have no {metric}"
         elif not values:
             counts = ", ".join(f"{count} {status}" for status, count in sorted(statuses.items()))
             note = f"no finished run of {cell.loss} ({counts})"
-        return Measured(values, note, (cell, split), (gone, gone + ended))
+        return Measured(values, note, (cell, found.split), (gone, gone + ended))
 
     def published(self, claim: Claim) -> list[Condition]:
         """Return the conditions of the paper; open batch sizes are those of the runs."""
-        return [
-            self._sized(Condition(name, scope.protocol, scope.backbone), claim, scope.batch_sizes)
+        found = [
+            (Condition(name, scope.protocol, scope.backbone), scope.batch_sizes)
             for scope in claim.published
             for name in scope.datasets
+        ]
+        return [
+            replace(each, batch_sizes=tuple(sorted(sizes)) or self._sizes(each, claim))
+            for each, sizes in found
         ]
 
     def here(self, claim: Claim, *, every_size: bool, anywhere: bool) -> list[Condition]:
@@ -209,12 +207,13 @@ class Measurements:
         """
         stated = {size for scope in claim.published for size in scope.batch_sizes}
         own_backbones = any(arm.backbone for arm in claim.arms)
+        splits_asked = 1 if set(claim.metrics) <= set(COST_METRICS) else None
         found: dict[Condition, None] = {}
-        for each in itertools.chain.from_iterable(self._by_dataset.values()):
+        for each in self._cells:
             dataset, backbone = each.cell.dataset, "" if own_backbones else each.backbone
             splits = self._samples.splits.get(each.cell, set())
             plain = sorted(split for split in splits if not split.endswith(SPLIT_SUFFIX))
-            for split in plain[: 1 if set(claim.metrics) <= set(COST_METRICS) else None]:
+            for split in plain[:splits_asked]:
                 if anywhere or any(
                     dataset in scope.datasets
                     and scope.protocol in ("", split)
@@ -224,20 +223,22 @@ class Measurements:
                     found[Condition(dataset, split, backbone)] = None
         sized = []
         for condition in found:
-            run = self._sized(condition, claim, ()).batch_sizes
+            run = self._sizes(condition, claim)
             asked = tuple(size for size in run if size in stated and not every_size)
             sized.append(replace(condition, batch_sizes=asked or run))
         return sized
 
-    def _sized(self, condition: Condition, claim: Claim, sizes: tuple[int, ...]) -> Condition:
-        """Return the condition with ``sizes``, or with all at which the claim's losses were run."""
+    def _sizes(self, condition: Condition, claim: Claim) -> tuple[int, ...]:
+        """Return all batch sizes at which the claim's losses were run under a condition."""
         losses = {arm.loss for arm in claim.arms}
         run = {
             each.cell.batch_size
-            for each in self._by_dataset.get(condition.dataset, ())
-            if each.cell.base_loss in losses and condition.backbone in ("", each.backbone)
+            for each in self._cells
+            if each.cell.dataset == condition.dataset
+            and each.cell.base_loss in losses
+            and condition.backbone in ("", each.backbone)
         }
-        return replace(condition, batch_sizes=tuple(sorted(sizes or run)))
+        return tuple(sorted(run))
 
 
 @dataclass(frozen=True)
@@ -352,7 +353,10 @@ def insensitive(asked: Question) -> list[Part]:
 
 
 def grows(asked: Question, sign: int = 1) -> list[Part]:
-    """The relative gain of first over second grows with the batch size: its slope is above 0."""
+    """The relative gain of first over second grows with the batch size: its slope is above 0.
+
+    With ``sign`` -1 it grows as the batch gets smaller.
+    """
     parts: list[Part] = []
     step = "doubling" if sign > 0 else "halving"
     for first, second in itertools.product(asked.claim.first, asked.claim.second):
@@ -371,11 +375,6 @@ def grows(asked: Question, sign: int = 1) -> list[Part]:
         label = f"{asked.where()}: gain of {first.name} over {second.name} per {step}"
         parts.append(_slope(label, gains, unit="% of gain"))
     return parts
-
-
-def shrinks(asked: Question) -> list[Part]:
-    """The relative gain of first over second grows as the batch gets smaller."""
-    return grows(asked, sign=-1)
 
 
 def gains_most(asked: Question) -> list[Part]:
@@ -410,8 +409,9 @@ def cost_ratio(asked: Question) -> list[Part]:
 
 
 KINDS: Mapping[str, Callable[[Question], list[Part]]] = {
-    kind.__name__: kind
-    for kind in (beats, monotone, best_at, insensitive, grows, shrinks, gains_most, cost_ratio)
+    **{kind.__name__: kind for kind in (beats, monotone, best_at, insensitive, grows)},
+    **{kind.__name__: kind for kind in (gains_most, cost_ratio)},
+    "shrinks": partial(grows, sign=-1),
 }
 
 

@@ -17,7 +17,6 @@ diverges loses its comparison without any test.
 """
 
 import itertools
-import operator
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -26,7 +25,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmark.papers.claim_tests import Condition, Measurements, Part, parts_of
+from benchmark.papers.claim_tests import Measurements, Part, parts_of
 from benchmark.papers.claims import Claim
 from benchmark.papers.matching import Candidates, candidates
 from benchmark.papers.paper import claims_of
@@ -75,6 +74,7 @@ class Decision:
     """The verdict on a sentence, with the part that decides and all ``tested`` ones.
 
     p_contradicted  smallest p that some part shows the opposite, after Holm
+    parts           number of parts that the sentence needs; of those that have runs; that hold
     """
 
     verdict: str
@@ -82,13 +82,9 @@ class Decision:
     tested: tuple[Part, ...]
     decisive: Part | None = None
     p_contradicted: float = np.nan
+    parts: int = 0
     parts_run: int = 0
     parts_holding: int = 0
-
-    @property
-    def parts(self) -> int:
-        """The number of parts that the sentence needs."""
-        return len(self.tested)
 
 
 def decide(parts: Sequence[Part], alpha: float, against_at: float = AGAINST) -> Decision:
@@ -104,7 +100,7 @@ def decide(parts: Sequence[Part], alpha: float, against_at: float = AGAINST) -> 
     holding = sum(each.p_fails <= alpha for each in judged)
 
     def found(word: str, reason: str, deciding: Part | None, least: float = np.nan) -> Decision:
-        return Decision(word, reason, tested, deciding, least, len(run), holding)
+        return Decision(word, reason, tested, deciding, least, len(tested), len(run), holding)
 
     def count(parts: int) -> str:
         return "1 part" if parts == 1 else f"{parts} parts"
@@ -120,11 +116,10 @@ def decide(parts: Sequence[Part], alpha: float, against_at: float = AGAINST) -> 
             why = "no spread between the seeds, no test"
         return found(INCONCLUSIVE, f"{why}; {run[0].text}", run[0])
     against = holm([1.0 if each.wins else each.p_against for each in judged])
-    worst = int(np.argmin(against))
-    least = float(against[worst])
+    worst, least = judged[int(np.argmin(against))], float(against.min())
     if least <= against_at:
         tail = f"Holm p = {least:.2g} against, of {count(len(judged))}"
-        return found(CONTRADICTED, f"{judged[worst].text}; {tail}", judged[worst], least)
+        return found(CONTRADICTED, f"{worst.text}; {tail}", worst, least)
     weakest = max(judged, key=lambda each: each.p_fails)
     if holding == len(tested):
         return found(SUPPORTED, f"{count(holding)}, weakest: {weakest.text}", weakest, least)
@@ -160,45 +155,58 @@ def judge_claims(
     """
     source = Measurements(table, candidates, gaps)
     listed = [replace(claim, alpha=spend(claim.alpha)) for claim in claims]
-    rows: list[tuple[int, dict[str, Any]]] = []
-    parts: list[tuple[int, list[Any]]] = []
+    judged, rates = {}, {}
     for reading in READINGS:
-        judged = [_judged(claim, source, reading, spend(AGAINST)) for claim in listed]
-        rates = discoveries([each.p_contradicted for each, _ in judged])
-        tested = len(rates[np.isfinite(rates)])
-        for at, (claim, (each, condition)) in enumerate(zip(listed, judged, strict=True)):
-            rate = float(rates[at])
-            if each.verdict == CONTRADICTED and rate > spend(FALSE_DISCOVERIES):
-                words = f"contradicted alone, not among {tested} claims (q = {rate:.2g})"
-                each = replace(each, verdict=INCONCLUSIVE, reason=f"{each.reason}; {words}")
-            row: dict[str, Any] = {"claim": claim.name, "paper": claim.source, "reading": reading}
-            row |= {"condition": condition, "q_contradicted": rate}
-            for names, record in ((_CLAIM, claim), (_DECISION, each), (_TESTED, each.decisive)):
-                row |= {name: getattr(record, name, None) for name in names}
-            rows.append((at, row))
-            for part in each.tested:
-                numbers = (getattr(part, name) for name in (*_TESTED, "note"))
-                parts.append((at, [claim.name, reading, *numbers]))
-    first = operator.itemgetter(0)  # by claim, then by reading
-    return (
-        pd.DataFrame([row for _, row in sorted(rows, key=first)], columns=COLUMNS),
-        pd.DataFrame([row for _, row in sorted(parts, key=first)], columns=PART_COLUMNS),
-    )
+        judged[reading] = [_judged(claim, source, reading, spend(AGAINST)) for claim in listed]
+        rates[reading] = discoveries([each.p_contradicted for each, _ in judged[reading]])
+    rows, parts = [], []
+    for (at, claim), reading in itertools.product(enumerate(listed), READINGS):
+        (each, condition), rate = judged[reading][at], float(rates[reading][at])
+        if each.verdict == CONTRADICTED and rate > spend(FALSE_DISCOVERIES):
+            among = f"not among {np.isfinite(rates[reading]).sum()} claims (q = {rate:.2g})"
+            reason = f"{each.reason}; contradicted alone, {among}"
+            each = replace(each, verdict=INCONCLUSIVE, reason=reason)
+        row: dict[str, Any] = {"claim": claim.name, "paper": claim.source, "reading": reading}
+        row |= {"condition": condition, "q_contradicted": rate}
+        for names, record in ((_CLAIM, claim), (_DECISION, each), (_TESTED, each.decisive)):
+            row |= {name: getattr(record, name, None) for name in names}
+        rows.append(row)
+        for part in each.tested:
+            numbers = (getattr(part, name) for name in (*_TESTED, "note"))
+            parts.append([claim.name, reading, *numbers])
+    return pd.DataFrame(rows, columns=COLUMNS), pd.DataFrame(parts, columns=PART_COLUMNS)
 
 
 def _judged(claim: Claim, source: Measurements, reading: str, level: float) -> tuple[Decision, str]:
     """Return the decision before the control of false discoveries, and what was asked.
 
-    What was left out "here" is named and keeps a claim from being supported.
+    What is outside is not tested as published. Where the paper's batch sizes give no part with
+    runs, "here" takes any size: they may have been run with the loss, but not with the options that
+    the claim is about. What was left out "here" is named and keeps a claim from being supported.
+    Where no run can answer, the same comparison on other data is shown.
     """
-    conditions, parts, can_answer = _asked(claim, source, reading)
+    condition, can_answer = claim.condition, True
+    if reading == PUBLISHED:
+        conditions = source.published(claim)
+        parts = [part for each in conditions for part in parts_of(claim, source, each)]
+        if claim.outside:
+            parts = [Part("", note=claim.outside)]
+    else:
+        for anywhere, every_size in itertools.product((False, True), (False, True)):
+            conditions = source.here(claim, every_size=every_size, anywhere=anywhere)
+            parts = [part for each in conditions for part in parts_of(claim, source, each)]
+            if any(part.is_run for part in parts):
+                can_answer = not anywhere
+                break
+        here = (f"{each.dataset} {each.backbone}".strip() for each in conditions)
+        condition = ", ".join(dict.fromkeys(here))
+    if not parts:
+        datasets = dict.fromkeys(name for scope in claim.published for name in scope.datasets)
+        nothing = "no run belongs to it" if reading == HERE else f"no run on {', '.join(datasets)}"
+        parts = [Part("", note=nothing)]
     run = [part for part in parts if part.is_run] or parts
     left_out = len(parts) - len(run) if reading == HERE else 0
     found = decide(run if left_out else parts, claim.alpha, level)
-    condition = claim.condition
-    if reading == HERE:
-        here = (f"{each.dataset} {each.backbone}".strip() for each in conditions)
-        condition = ", ".join(dict.fromkeys(here))
     if not can_answer:
         shown = found.decisive.text if found.decisive else found.reason
         reason = f"the paper says it of {claim.condition}; the same comparison here: {shown}"
@@ -208,35 +216,6 @@ def _judged(claim: Claim, source: Measurements, reading: str, level: float) -> t
         reason = f"{found.reason}; {left_out} without runs left out"
         found = replace(found, verdict=verdict, reason=reason)
     return found, condition
-
-
-def _asked(
-    claim: Claim, source: Measurements, reading: str
-) -> tuple[list[Condition], list[Part], bool]:
-    """Return how a claim is tested: conditions, parts, and whether the runs can answer it.
-
-    Where the paper's batch sizes give no part with runs, "here" takes any size: they may have been
-    run with the loss, but not with the options that the claim is about. Where no run can answer,
-    the same comparison on other data is shown. What is outside is not tested as published.
-    """
-    if claim.outside and reading == PUBLISHED:
-        return [], [Part("", note=claim.outside)], True
-    attempts: list[Callable[[Claim], list[Condition]]] = [source.published]
-    if reading == HERE:
-        attempts = [
-            partial(source.here, every_size=size, anywhere=place)
-            for place, size in itertools.product((False, True), (False, True))
-        ]
-    for number, attempt in enumerate(attempts):
-        conditions = attempt(claim)
-        parts = [part for each in conditions for part in parts_of(claim, source, each)]
-        if any(part.is_run for part in parts):
-            return conditions, parts, number < 2
-    if parts:
-        return conditions, parts, True
-    datasets = dict.fromkeys(name for scope in claim.published for name in scope.datasets)
-    nothing = "no run belongs to it" if reading == HERE else f"no run on {', '.join(datasets)}"
-    return conditions, [Part("", note=nothing)], True
 
 
 def summary_text(verdicts: pd.DataFrame) -> str:
@@ -252,11 +231,10 @@ def summary_text(verdicts: pd.DataFrame) -> str:
         if tested := int(rows["p_contradicted"].notna().sum()):
             lines.append(f"  {luck(tested)}")
         shown = rows[~rows["verdict"].isin([NOT_RUN, NOT_ASKED])]
-        outside = rows[(rows["verdict"] == NOT_RUN) & (rows["outside"] != "")]
-        outside = outside.assign(verdict="outside", reason=outside["outside"])
-        for part in (shown, outside) if reading == PUBLISHED else (shown,):
-            for word, claim, reason in part[["verdict", "claim", "reason"]].itertuples(index=False):
-                lines.append(f"  {word:12s} {claim}: {reason}")
+        if reading == PUBLISHED:
+            outside = rows[(rows["verdict"] == NOT_RUN) & (rows["outside"] != "")]
+            shown = pd.concat([shown, outside.assign(verdict="outside", reason=outside["outside"])])
+        lines += [f"  {row.verdict:12s} {row.claim}: {row.reason}" for row in shown.itertuples()]
     return "\n".join(lines)
 
 

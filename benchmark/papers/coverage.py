@@ -52,10 +52,17 @@ def _state(
         if not {number.source, f"{number.source}/{number.table}"} & set(study.references.published):
             continue
         candidate, words = _candidate(number, grid)
-        if candidate is not None:
-            state = FINISHED if _finished(number, candidate, study, results) else PLANNED
-            return state, study.name, candidate.cell.label, words
-        reasons.append(words)
+        if candidate is None:
+            reasons.append(words)
+            continue
+        cell = candidate.cell
+        if number.metric == GAP:  # measured by an analysis
+            gaps = gap_decreases(study.folder(results))
+            done = any(each.dataset == number.dataset for each in gaps)
+        else:
+            specs = (run.spec for run in expand(study).values() if run.spec.cell == cell)
+            done = any(status_in(results / each.folder, each).status == "ok" for each in specs)
+        return FINISHED if done else PLANNED, study.name, cell.label, words
     # the study of the paper's own datasets knows best what is missing: its reason is the longest
     return MISSING, "", "", max(reasons or ["there is no study"], key=len)
 
@@ -65,7 +72,7 @@ def _candidate(number: PublishedNumber, grid: list[Candidate]) -> tuple[Candidat
     stated, metric = stated_by(number), number.metric
     if not number.is_score:
         quantity = load_vocabulary().quantities.get(metric)
-        fitting = [each for each in grid if fits(stated, each)] if quantity else []
+        fitting = [each for each in grid if quantity and fits(stated, each)]
         if quantity is None or not fitting:
             return None, f"'{metric}' is not measured by any run"
         return fitting[0], f"no score: measured by {quantity.source}, not judged"
@@ -74,19 +81,9 @@ def _candidate(number: PublishedNumber, grid: list[Candidate]) -> tuple[Candidat
         return None, found.reason
     family, dataset = metric_of(metric), found.candidate.settings["dataset.name"]
     measured = family is not None and family.family in dataset_metrics(dataset)
-    k = k_of(metric)
-    if not measured or (k and k not in found.candidate.recall_at):
+    if not measured or k_of(metric) not in (None, *found.candidate.recall_at):
         return None, f"'{metric}' is not measured in {found.candidate.cell.setting}"
     return found.candidate, ""
-
-
-def _finished(number: PublishedNumber, candidate: Candidate, study: Study, results: Path) -> bool:
-    """Return whether a run, or for the gap an analysis, measured the number."""
-    if number.metric == GAP:
-        gaps = gap_decreases(study.folder(results))
-        return any(each.dataset == number.dataset for each in gaps)
-    specs = [run.spec for run in expand(study).values() if run.spec.cell == candidate.cell]
-    return any(status_in(results / spec.folder, spec).status == "ok" for spec in specs)
 
 
 def counts(table: pd.DataFrame) -> pd.DataFrame:
@@ -104,8 +101,7 @@ def counts(table: pd.DataFrame) -> pd.DataFrame:
 def as_text(table: pd.DataFrame) -> str:
     """Return the coverage for a terminal, and why some numbers have no run."""
     shown = counts(table)
-    sums = shown.drop(columns=["paper", "table"]).sum()
-    shown.loc[len(shown)] = {"paper": "all", "table": "", **sums}
+    shown.loc[len(shown)] = {**shown.sum(numeric_only=True), "paper": "all", "table": ""}
     shown.insert(3, "in a study", shown[FINISHED] + shown[PLANNED])
     text = [shown.drop(columns=PLANNED).to_string(index=False)]
     for state, head in ((OUTSIDE, "outside of the studies"), (MISSING, "missing")):

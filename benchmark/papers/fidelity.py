@@ -4,11 +4,10 @@ What the paper states and what its authors' code does are facts of the paper's f
 from the recipe, so that no row can go out of date unnoticed.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import asdict
+from typing import Any, Literal, NamedTuple
 
-import pandas as pd
 import yaml
 
 from benchmark.core.documents import parse_yaml
@@ -25,8 +24,7 @@ WHOLE = ("evaluation.query_expansion",)  # a value, though it is a mapping
 COLUMNS = ("item", "paper", "code", "ours", "equal", "effect")  # of the printed table
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """One value of a recipe beside the paper's and its authors'.
 
     equal   to the authors' code where that says, else to the paper
@@ -47,23 +45,6 @@ class Row:
         """Return whether a score may differ from the paper's for this value."""
         return self.effect != "none"
 
-    @property
-    def large(self) -> bool:
-        """Return whether the expected effect is above 0.3 points."""
-        return self.effect in ("0.3 to 1", "above 1")
-
-    @classmethod
-    def of(cls, recipe: str, item: str, fact: Fact, value: Any) -> "Row":
-        """Return what a fact says beside the ``value`` of a recipe."""
-        stated = fact.code or fact.paper
-        equal: Literal["yes", "no", "not stated"] = "not stated"
-        if stated:
-            equal = "yes" if parse_yaml(stated)[0] == value else "no"
-        ours = "" if item in OTHER_ITEMS else yaml.safe_dump(value, default_flow_style=True)
-        ours = ours.removesuffix("...\n").strip()
-        papers = (fact.paper, fact.stated_in, fact.code)
-        return cls(recipe, item, *papers, ours, equal, fact.effect, fact.reason)
-
 
 def ledger(recipe: str, values: Mapping[str, Any], facts: Iterable[Fact]) -> list[Row]:
     """Return a row for each value of a recipe, then those for other items, such as the data.
@@ -74,17 +55,24 @@ def ledger(recipe: str, values: Mapping[str, Any], facts: Iterable[Fact]) -> lis
     own = [each for each in facts if each.is_of(recipe)]
     if all(each.recipe == "*" for each in own):
         return []
-    last = {
-        item: next((each for each in reversed(own) if each.is_about(item)), None) for item in values
-    }
-    if missing := [item for item, fact in last.items() if fact is None]:
+    last = {item: fact for item in values for fact in own if fact.is_about(item)}
+    if missing := [item for item in values if item not in last]:
         raise ReferenceDataError(
             f"recipe '{recipe}': no row of any {FIDELITY} is about {', '.join(missing)}; add what "
             "the paper and its authors' code say, or that they do not"
         )
-    rows = [Row.of(recipe, item, fact, values[item]) for item, fact in last.items() if fact]
-    others = [each for each in own if each.item in OTHER_ITEMS]
-    return rows + [Row.of(recipe, each.item, each, None) for each in others]
+    rows = []
+    others = [(each.item, each) for each in own if each.item in OTHER_ITEMS]
+    for item, fact in (*last.items(), *others):
+        value, stated = values.get(item), fact.code or fact.paper
+        equal: Literal["yes", "no", "not stated"] = "not stated"
+        if stated:
+            equal = "yes" if parse_yaml(stated)[0] == value else "no"
+        ours = "" if item in OTHER_ITEMS else yaml.safe_dump(value, default_flow_style=True)
+        ours = ours.removesuffix("...\n").strip()
+        papers = (fact.paper, fact.stated_in, fact.code)
+        rows.append(Row(recipe, item, *papers, ours, equal, fact.effect, fact.reason))
+    return rows
 
 
 def study_ledger(study: Study) -> list[Row]:
@@ -123,31 +111,23 @@ def _flat(data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]
             yield f"{prefix}{key}", value
 
 
-def as_table(rows: Iterable[Row]) -> pd.DataFrame:
-    """Return the ledger with one row for each value."""
-    return pd.DataFrame([asdict(row) for row in rows], columns=[item.name for item in fields(Row)])
-
-
-def as_text(rows: Iterable[Row], shown: Iterable[Row]) -> str:
+def as_text(rows: Collection[Row], shown: Collection[Row]) -> str:
     """Return ``shown`` for a terminal, by recipe, and how many of all ``rows`` deviate."""
-    rows, lines = list(rows), []
-    for recipe, group in as_table(shown).groupby("recipe", sort=False):
-        part = group.to_dict("records")
-        widths = {
-            name: min(34, max(len(name), *(len(row[name]) for row in part))) for name in COLUMNS
-        }
-        head = "  ".join(f"{name:{widths[name]}}" for name in COLUMNS)
-        lines += [f"{recipe}", f"  {head}  reason"]
-        for row in part:
+    lines, recipes = [], dict.fromkeys(row.recipe for row in shown)
+    for recipe in recipes:
+        part = [row._asdict() for row in shown if row.recipe == recipe]
+        table = [{name: name for name in (*COLUMNS, "reason")}, *part]
+        widths = {name: min(34, max(len(row[name]) for row in table)) for name in COLUMNS}
+        lines.append(recipe)
+        for row in table:
             cells = "  ".join(f"{row[name] or '-':{widths[name]}}" for name in COLUMNS)
             lines.append(f"  {cells}  {row['reason']}".rstrip())
         lines.append("")
-    recipes = len({row.recipe for row in rows})
-    large = sum(row.large for row in rows)
+    large = sum(row.effect in ("0.3 to 1", "above 1") for row in rows)
     equal = sum(row.equal == "yes" for row in rows)
     stated = sum(row.equal != "not stated" for row in rows)
     return "\n".join(lines) + (
-        f"{len(rows)} values of {recipes} recipes: {equal} of {stated} that are stated are equal; "
-        f"{sum(row.deviates for row in rows)} may move a score, {large} of these by more than 0.3 "
-        "points"
+        f"{len(rows)} values of {len({row.recipe for row in rows})} recipes: {equal} of {stated} "
+        f"that are stated are equal; {sum(row.deviates for row in rows)} may move a score, {large} "
+        "of these by more than 0.3 points"
     )

@@ -8,18 +8,10 @@ import pandas as pd
 
 from benchmark.core.records import Cell
 from benchmark.metrics.metric import display_name
-from benchmark.papers.matching import candidates, match, stated_by
-from benchmark.papers.numbers import PublishedNumber
+from benchmark.papers.matching import reached_numbers
 from benchmark.papers.paper import asked_numbers
 from benchmark.papers.vocabulary import margin_of
-from benchmark.stats.planning import (
-    POWER,
-    Design,
-    chance_to_confirm,
-    level_of,
-    seeds_needed,
-    smallest_drift,
-)
+from benchmark.stats import planning
 from benchmark.study import Study
 from benchmark.study.data_files import published_names
 from benchmark.study.grid import expand
@@ -36,26 +28,17 @@ printed value is too uncertain, or the drift is inside the margin. h: GPU-hours 
 cells, which other rows may share."""
 
 
-def reached_numbers(study: Study) -> list[tuple[PublishedNumber, Cell]]:
-    """Return the published numbers that the study's runs will reach, each with its cell."""
-    grid = candidates(study).values()
-    asked = (each for each in asked_numbers(study.references.published) if each.is_score)
-    fits = ((each, match(stated_by(each), grid)) for each in asked)
-    return [(each, fit.candidate.cell) for each, fit in fits if fit.candidate]
-
-
-def designs(study: Study) -> dict[tuple[str, str, str, str], tuple[Design, list[Cell]]]:
+def designs(study: Study) -> dict[tuple[str, str, str, str], tuple[planning.Design, list[Cell]]]:
     """Return the tests by (source, table, dataset, metric), each with the cell of each number.
 
     A table is a family. A printed spread of 0.0 was rounded away, and says nothing.
     """
     seeds = Counter(run.spec.cell for run in expand(study).values())
     places = Counter((cell.dataset, cell.setting.label) for cell in seeds)
-    reached = reached_numbers(study)
-    families = Counter((number.source, number.table) for number, _ in reached)
     groups, spreads = defaultdict(list), defaultdict(list)
-    for number, cell in reached:
+    for number, cell in (reached := reached_numbers(study)):
         groups[number.source, number.table, number.dataset, number.metric].append((number, cell))
+    families = Counter((number.source, number.table) for number, _ in reached)
     for number in asked_numbers(published_names()):
         if number.is_score and (sd := number.sd_points):
             spreads[number.dataset, number.metric].append(sd)
@@ -63,14 +46,14 @@ def designs(study: Study) -> dict[tuple[str, str, str, str], tuple[Design, list[
     for key, members in groups.items():
         numbers, cells = map(list, zip(*members, strict=True))
         margins = [margin_of(each.metric, each.points) for each in numbers]
-        design = Design(
+        design = planning.Design(
             seeds=min(seeds[cell] for cell in cells),
             spread=max(spreads[key[2:]], default=math.nan),
             family=families[key[:2]],
             sisters=places[cells[0].dataset, cells[0].setting.label] - 1,
             reference_runs=min(each.n_runs or 1 for each in numbers),
             margin=min((each for each in margins if each is not None), default=math.inf),
-            alpha=level_of(study),
+            alpha=planning.level_of(study),
         )
         found[key] = (design, cells)
     return found
@@ -89,21 +72,24 @@ def gpu_hours(study: Study) -> tuple[dict[Cell, float], dict[int, float]]:
             prices.setdefault(cell, resources.gpus * resources.minutes / 60)
             planned[cell] = max(planned[cell], len(block.planned_seeds))
     now = len(study.seeds)
-    whole = {}
-    for n in study.looks or sorted({now, *(more for more in CHOICES if more > now)}):
-        seeds = {cell: min(n, planned[cell]) if study.looks else n for cell in prices}
-        whole[n] = sum(price * seeds[cell] for cell, price in prices.items())
-    return prices, whole
+    numbers = study.looks or sorted({now, *(more for more in CHOICES if more > now)})
+    most = planned if study.looks else dict.fromkeys(prices, math.inf)
+    return prices, {
+        n: sum(price * min(n, most[at]) for at, price in prices.items()) for n in numbers
+    }
 
 
 def as_text(study: Study) -> str:
     """Return the forecasts as a table for a terminal; "" for a study without published tables."""
-    (prices, whole), rows, alpha = gpu_hours(study), [], level_of(study)
+    (prices, whole), rows = gpu_hours(study), []
     for (source, place, dataset, metric), (design, cells) in designs(study).items():
         known = not math.isnan(design.spread)
         design = design if known else replace(design, spread=UNKNOWN_SPREAD)
+        drifts = {n: planning.smallest_drift(replace(design, seeds=n)) for n in whole}
+        needed = {drift: planning.seeds_needed(design, drift) for drift in DRIFTS}
         hours = sum(prices[cell] for cell in set(cells))
-        row: dict[str, object] = {
+        prices_of = {n: f" ({n * hours:,.0f} h)" if n and hours else "" for n in needed.values()}
+        row = {
             "table": f"{source} {place}",
             "dataset": dataset,
             "metric": display_name(metric),
@@ -112,21 +98,16 @@ def as_text(study: Study) -> str:
             "seeds": design.seeds,
             "spread": f"{design.spread:g}" + ("" if known else "?"),
             "margin": f"{design.margin:g}",
-            "confirmed": f"{chance_to_confirm(design):.0%}",
+            "confirmed": f"{planning.chance_to_confirm(design):.0%}",
+            **{f"drift, {n} seeds": f"{x:.1f}" if x > 0 else "none" for n, x in drifts.items()},
+            **{f"seeds for {x:g}": f"{n or 'none'}{prices_of[n]}" for x, n in needed.items()},
         }
-        for n in whole:
-            drift = smallest_drift(replace(design, seeds=n))
-            row[f"drift, {n} seeds"] = "none" if math.isnan(drift) else f"{drift:.1f}"
-        for drift in DRIFTS:
-            needed = seeds_needed(design, drift)
-            price = f" ({needed * hours:,.0f} h)" if needed and hours else ""
-            row[f"seeds for {drift:g}"] = f"{needed or 'none'}{price}"
         rows.append(row)
     if not rows:
         return ""
     table = pd.DataFrame(rows).T.reset_index().T.astype(str)
     lines = ["  ".join(map(str.ljust, row, table.map(len).max())).rstrip() for row in table.values]
-    lines.append(NOTE.format(power=POWER, level=100 * alpha))
+    lines.append(NOTE.format(power=planning.POWER, level=100 * planning.level_of(study)))
     if any(whole.values()):
         words = ", ".join(f"{n} seeds {price:,.0f}" for n, price in whole.items())
         lines.append(f"GPU-hours of the whole study, at most: {words}.")

@@ -27,7 +27,7 @@ from benchmark.core.options import defaults_of
 from benchmark.core.records import Cell, RunSpec, settings_of
 from benchmark.datasets import DATASETS
 from benchmark.papers.numbers import BATCH_SIZE, PublishedNumber
-from benchmark.papers.paper import vocabulary_of
+from benchmark.papers.paper import asked_numbers, vocabulary_of
 from benchmark.papers.vocabulary import EMBEDDING_DIM, OPTIONS, SPLIT, Requirement, load_vocabulary
 from benchmark.study import Study
 
@@ -212,3 +212,11 @@ def fits(stated: Stated, candidate: Candidate) -> bool:
             for column in changed - set(stated.free)
         )
     )
+
+
+def reached_numbers(study: Study) -> list[tuple[PublishedNumber, Cell]]:
+    """Return the published numbers that the study's runs will reach, each with its cell."""
+    grid = candidates(study).values()
+    asked = (each for each in asked_numbers(study.references.published) if each.is_score)
+    fits = ((each, match(stated_by(each), grid)) for each in asked)
+    return [(each, fit.candidate.cell) for each, fit in fits if fit.candidate]

@@ -266,11 +266,3 @@ class Figure(Closed):
     panels: Annotated[tuple[Panel, ...], Field(min_length=1)]
     name: str = ""
     source: str = ""
-
-
-NEEDED = {  # keys of a panel by kind of figure
-    "sweep": ("x",),
-    "gain": ("loss_against",),
-    "convergence": (),
-    "effect": ("parameter", "first", "second"),
-}

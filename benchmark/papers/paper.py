@@ -9,8 +9,9 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, make_dataclass, replace
 from fnmatch import fnmatch
+from operator import attrgetter
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Field
 
@@ -181,24 +182,23 @@ def load_papers() -> Mapping[str, Paper]:
     return _load(tuple(paper_folders().values()))
 
 
-def check_papers() -> None:
-    """Check all papers, those of this repository as well; raise ReferenceDataError."""
-    papers = load_papers()
-    if lines := [line for each in papers.values() for line in paper_problems(each, papers)]:
-        raise ReferenceDataError("\n".join(lines))
-
-
 @functools.cache
 def _load(folders: tuple[Path, ...]) -> Mapping[str, Paper]:
     problems: list[str] = []
     papers = [read_paper(folder, problems) for folder in folders]
     found = {paper.key: paper for paper in papers if paper is not None}
-    for paper in found.values():
-        if paper.folder.parent != PACKAGE:
-            problems += paper_problems(paper, found)
+    own = [paper for paper in found.values() if paper.folder.parent != PACKAGE]
+    problems += [line for paper in own for line in paper_problems(paper, found)]
     if problems:
         raise ReferenceDataError("\n".join(problems))
     return found
+
+
+def check_papers() -> None:
+    """Check all papers, those of this repository as well; raise ReferenceDataError."""
+    papers = load_papers()
+    if lines := [line for each in papers.values() for line in paper_problems(each, papers)]:
+        raise ReferenceDataError("\n".join(lines))
 
 
 def read_paper(folder: Path, problems: list[str]) -> Paper | None:
@@ -218,7 +218,14 @@ def read_paper(folder: Path, problems: list[str]) -> Paper | None:
     numbers = read_csv(folder / "results.csv", PublishedNumber, problems, versions)
     if about is None or len(problems) > before:
         return None
-    words = load_vocabulary().extended(about.methods, about.conditions, about.names)
+    shared = load_vocabulary()
+    own = {key: {**shared.names.get(key, {}), **names} for key, names in about.names.items()}
+    words = replace(  # with the paper's own words, which go first
+        shared,
+        methods={**shared.methods, **about.methods},
+        conditions={**shared.conditions, **about.conditions},
+        names={**shared.names, **own},
+    )
     paper = Paper(folder.name, folder, about, words, (), (), tables, (), facts=facts, **listed)
     return replace(
         paper,
@@ -253,11 +260,6 @@ def paper_of(source: str) -> Paper | None:
     return next((paper for paper in load_papers().values() if source in paper.names), None)
 
 
-def _countable() -> list[tuple[Paper, PublishedNumber]]:
-    papers = load_papers().values()
-    return [(paper, number) for paper in papers for number in paper.numbers if number.countable]
-
-
 def asked_numbers(names: Iterable[str]) -> list[PublishedNumber]:
     """Return the reproducible numbers of the tables in ``names`` ("paper" or "paper/table").
 
@@ -271,14 +273,20 @@ def asked_numbers(names: Iterable[str]) -> list[PublishedNumber]:
             raise ReferenceDataError(f"references.published: {words}")
     return [
         number
-        for _, number in _countable()
-        if number.source in asked or f"{number.source}/{number.table}" in asked
+        for paper in load_papers().values()
+        for number in paper.numbers
+        if number.countable and {number.source, f"{number.source}/{number.table}"} & {*asked}
     ]
 
 
 def countable_numbers() -> list[PublishedNumber]:
     """Return the numbers that studies are to cover: of the version of each paper that counts."""
-    return [number for paper, number in _countable() if number.source == paper.source]
+    return [
+        number
+        for paper in load_papers().values()
+        for number in paper.numbers
+        if number.countable and number.source == paper.source
+    ]
 
 
 def arranged_tables(names: Iterable[str]) -> list[tuple[Paper, str]]:
@@ -351,8 +359,7 @@ def paper_name(source: str) -> str:
     return paper.names[source] if paper else source
 
 
-@dataclass(frozen=True)
-class Footnote:
+class Footnote(NamedTuple):
     """Another printed value of the same quantity, and where it stands."""
 
     value: str
@@ -361,21 +368,19 @@ class Footnote:
 
 def footnotes(paper: Paper, table: str) -> dict[int, Footnote]:
     """Return {line of a published number: its footnote} for one printed table."""
-
-    def quantity(number: PublishedNumber) -> tuple[str, str, str, str]:
-        return number.dataset, number.protocol, number.metric, number.loss
-
+    quantity = attrgetter("dataset", "protocol", "metric", "loss")
     found: dict[int, Footnote] = {}
-    for rule in paper.footnotes:
-        if rule.at != table:
-            continue
+    for rule in (each for each in paper.footnotes if each.at == table):
         source, _, other_table = rule.also.partition("/")
         other = paper_of(source)
-        others = other.table(other_table, source) if other else []
-        there = [each for each in others if each.fits(rule.also_where)]
-        for number in paper.table(table):
-            same = [each for each in there if quantity(each) == quantity(number)]
-            if number.fits(rule.where) and len(same) == 1 and same[0].value != number.value:
+        there = other.table(other_table, source) if other else []
+        for number in (each for each in paper.table(table) if each.fits(rule.where)):
+            same = [
+                each
+                for each in there
+                if each.fits(rule.also_where) and quantity(each) == quantity(number)
+            ]
+            if len(same) == 1 and same[0].value != number.value:
                 more = f": {rule.text}" if rule.text else ""
                 text = f"The second value stands in {cite(source, other_table)}{more}."
                 found[number.line] = Footnote(same[0].text, text)

@@ -6,8 +6,9 @@ values beside them, and the values of sweeps with their paired tests against the
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from collections import namedtuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ import pandas as pd
 from benchmark.core.files import write_json
 from benchmark.core.records import CELL_COLUMNS, Cell
 from benchmark.papers.matching import Candidate, candidates, match, stated_by
-from benchmark.papers.numbers import BATCH_SIZE, Figure, Panel, PublishedNumber, TestSet
+from benchmark.papers.numbers import BATCH_SIZE, Panel, PublishedNumber, TestSet
 from benchmark.papers.paper import (
     all_figures,
     arranged_tables,
@@ -32,7 +33,7 @@ from benchmark.papers.vocabulary import Condition, Vocabulary, load_vocabulary
 from benchmark.runs.run_table import RunTable
 from benchmark.stats.intervals import spread, t_interval
 from benchmark.stats.paired import against_default
-from benchmark.stats.samples import NO_RUNS, Sample, Samples
+from benchmark.stats.samples import NO_RUNS, Sample, Samples, Score
 from benchmark.study import Study
 from benchmark.study.model import JOINT
 
@@ -64,11 +65,6 @@ class PrintedCell:
     rule: str = "last"
     other: float | None = None
     other_verdict: str | None = None
-
-    @property
-    def other_rule(self) -> str:
-        """The other reading of the epoch."""
-        return "best" if self.rule == "last" else "last"
 
 
 OURS, PUBLISHED = "ours", "published"
@@ -104,41 +100,20 @@ class FigureMarks:
     marks: tuple[Mark, ...]
 
 
-@dataclass(frozen=True)
-class SweptValue:
-    """One value of a sweep: its score in [0, 1], and its test against the default of the sweep.
-
-    title, option  of the sweep: "SupAP's slope", "slope ρ"
-    batch_size     None where it is swept
-    claims         names of the papers' claims about the sweep
-    value          as printed; "" for the ``loss`` that is drawn beside a sweep
-    is_default     whether the others are compared with it: then it has no test
-    """
-
-    title: str
-    option: str
-    metric: str
-    batch_size: int | None
-    claims: tuple[str, ...]
-    loss: str
-    value: str
-    is_default: bool
-    score: float
-    score_sd: float | None
-    score_n: int
-    n: int | None
-    difference: float | None
-    ci_low: float | None
-    ci_high: float | None
-    p: float | None
-    d_z: float | None
-    detectable: float | None
-    note: str
-    p_holm: float | None
-    significant: bool
-
-
-_TESTED = [item.name for item in fields(SweptValue)][-10:]  # of the test
+# One value of a sweep: its score in [0, 1], and its test against the default of the sweep; None for
+# what is not known.
+#
+# title, option  of the sweep: "SupAP's slope", "slope ρ"
+# batch_size     None where it is swept
+# claims         names of the papers' claims about the sweep
+# value          as printed; "" for the ``loss`` that is drawn beside a sweep
+# is_default     whether the others are compared with it: then it has no test
+SweptValue = namedtuple(
+    "SweptValue",
+    "title option metric batch_size claims loss value is_default score score_sd score_n "
+    "n difference ci_low ci_high p d_z detectable note p_holm significant",
+)
+_TESTED = list(SweptValue._fields[-10:])  # of the test
 
 
 @dataclass(frozen=True)
@@ -151,10 +126,10 @@ class Printed:
 
     def write(self, folder: Path) -> None:
         """Write one file each below a study's results."""
-        for name, records in zip(
-            ("tables", "figures", "sweeps"), asdict(self).values(), strict=True
-        ):
-            write_json(folder / "papers" / f"{name}.json", records)
+        sweeps = [each._asdict() for each in self.sweeps]
+        files = {"tables": map(asdict, self.cells), "figures": map(asdict, self.figures)}
+        for name, records in {**files, "sweeps": sweeps}.items():
+            write_json(folder / "papers" / f"{name}.json", list(records))
 
 
 def printed_of(
@@ -185,17 +160,13 @@ class Grid:
         other: pd.DataFrame,
         gaps: Sequence[GapDecrease],
     ):
-        self.study, self.gaps = study, gaps
+        self.study, self.gaps, self.name = study, gaps, study.name.partition(JOINT)[0]
         self.samples, self.costs = Samples(table), costs_of(table)
         self.candidates = list(candidates(study).values())
-        self.collected = [each for each in self.candidates if each.cell in self.samples.statuses]
         curves = table.test_scores("curve").groupby([*CELL_COLUMNS, "split", "metric"])
         self.curves = {(Cell.of(key[:-2]), *key[-2:]): rows for key, rows in curves}
         self.verdicts, self.other = (
-            {
-                (str(row["source"]), int(row["line"])): row
-                for row in frame[frame["line"].notna()].to_dict("records")
-            }
+            {(row.source, int(row.line)): row for row in known(frame[frame["line"].notna()])}
             for frame in (verdicts, other)
         )
 
@@ -204,14 +175,29 @@ class Grid:
         empty = PrintedCell(number.source, number.table, number.line)
         if not number.reproducible:
             return replace(empty, verdict=QUOTED)
-        place = (number.source, number.line)
-        judged = self.verdicts.get(place, {}) if number.is_score else {}
-        if judged.get("verdict", NOT_RUN) != NOT_RUN:
-            return _judged(empty, judged, self.other.get(place, {}))
+        judged, other = (
+            rows.get((number.source, number.line)) for rows in (self.verdicts, self.other)
+        )
+        if number.is_score and judged and judged.verdict != NOT_RUN:
+            words = " ".join(filter(None, (other.verdict, other.direction))) if other else None
+            return replace(
+                empty,
+                verdict=judged.verdict,
+                direction=judged.direction or None,
+                mean=judged.ours_mean,
+                sd=judged.ours_sd,
+                n=int(judged.ours_n),
+                difference=judged.difference,
+                low=judged.ci_low,
+                high=judged.ci_high,
+                rule=judged.selection,
+                other=other.ours_mean if other else None,
+                other_verdict=words,
+            )
         values, word = self.measured(number)
         if not values:
             return empty
-        sd = spread(np.array(values)) if len(values) > 1 else None
+        sd = spread(values) if len(values) > 1 else None
         return replace(empty, mean=float(np.mean(values)), sd=sd, n=len(values), verdict=word)
 
     def measured(self, number: PublishedNumber) -> tuple[list[float], str]:
@@ -230,7 +216,8 @@ class Grid:
             if "training" not in number.means:
                 return [], OTHER_DATA
             stated = stated.without("training")
-        found = match(stated, self.collected, self.samples.splits)
+        collected = [each for each in self.candidates if each.cell in self.samples.statuses]
+        found = match(stated, collected, self.samples.splits)
         if found.candidate is None:
             return [], NOT_RUN
         cell = found.candidate.cell
@@ -241,28 +228,10 @@ class Grid:
         return list(costs.values()), TIME if metric in TIMES else NO_SCORE
 
 
-_OF_VERDICT = {  # field of a cell: column of ``verdicts.csv``
-    **{name: name for name in ("direction", "difference")},
-    **{"mean": "ours_mean", "sd": "ours_sd", "low": "ci_low", "high": "ci_high"},
-}
-
-
-def _judged(empty: PrintedCell, row: Mapping[Any, Any], other: Mapping[Any, Any]) -> PrintedCell:
-    def known(row: Mapping[Any, Any], key: str) -> Any:
-        """Return a value, or None for a missing one."""
-        value = row.get(key)
-        return None if value is None or value == "" or value != value else value
-
-    words = (known(other, key) for key in ("verdict", "direction"))
-    return replace(
-        empty,
-        verdict=str(row["verdict"]),
-        n=int(row["ours_n"]),
-        rule=str(row["selection"]),
-        other=known(other, "ours_mean"),
-        other_verdict=" ".join(str(word) for word in words if word) or None,
-        **{name: known(row, column) for name, column in _OF_VERDICT.items()},
-    )
+def known(table: pd.DataFrame) -> Iterator[Any]:
+    """Yield the rows of a table by attribute, with None for what is missing."""
+    rows = table.astype(object)
+    yield from rows.where(rows.notna(), None).itertuples(index=False)
 
 
 class Line:
@@ -292,20 +261,15 @@ class Line:
             and all(any(one.covers(column) for one in varied) for column in each.changed)
         ]
 
+    def place(self, candidate: Candidate) -> Score:
+        """Return where the scores of a cell stand: cell, split and metric."""
+        splits = self.grid.samples.splits.get(candidate.cell, {"test"})
+        only = "test" if "test" in splits else min(splits)
+        return candidate.cell, self.test_set.split or only, self.panel.metric
+
     def scores(self, candidate: Candidate) -> Sample:
         """Return the headline scores of a cell, or ``NO_RUNS``."""
-        split = self._split(self.grid.samples.splits.get(candidate.cell, set()))
-        return self.grid.samples.sample(candidate.cell, split, self.panel.metric)
-
-    def curve(self, candidate: Candidate) -> pd.DataFrame | None:
-        """Return the scores in [0, 1] after each evaluated epoch, one row a run and epoch."""
-        curves = self.grid.curves
-        split = self._split({str(key[1]) for key in curves if key[0] == candidate.cell})
-        return curves.get((candidate.cell, split, self.panel.metric))
-
-    def _split(self, splits: Collection[str]) -> str:
-        only = "test" if "test" in splits or not splits else sorted(splits)[0]
-        return self.test_set.split or only
+        return self.grid.samples.sample(*self.place(candidate))
 
     def by_x(self) -> dict[float, Sample]:
         """Return the scores of the first cell at each x that has any, in order of x."""
@@ -314,7 +278,7 @@ class Line:
             x, sample = self.x(candidate), self.scores(candidate)
             if x is not None and sample.n:
                 found.setdefault(x, sample)
-        return {x: found[x] for x in sorted(found)}
+        return dict(sorted(found.items()))
 
     def baseline(self) -> Sample:
         """Return the scores of the panel's baseline at its batch size, or ``NO_RUNS``."""
@@ -337,54 +301,35 @@ class Line:
         numbers = [each for each in values if isinstance(each, int | float)]
         return round(numbers[0] - sum(numbers[1:]), 10) if len(numbers) == len(values) else None
 
-    def text(self, x: float) -> str:
-        """Return an x as it is printed: "0.05", "random classes"."""
-        return list(self.panel.words.values())[int(x)] if self.panel.words else f"{x:g}"
-
-    def default(self) -> float | None:
-        """Return the x to compare with: the panel's default, else that of the plain cell."""
-        if self.panel.default is None:
-            return next((self.x(each) for each in self.cells if not each.changed), None)
-        if self.panel.words:
-            return list(self.panel.words).index(self.panel.default)
-        return float(self.panel.default)
-
 
 def figure_marks(grid: Grid) -> list[FigureMarks]:
     """Return the figures of a study: by its name, or because its grid asks for their runs."""
-    name, found = grid.study.name.partition(JOINT)[0], []
+    found = []
     for figure in all_figures():
         words = vocabulary_of(figure.source)
         panels = [
             [Line(grid, panel, test_set, words) for test_set in panel.test_sets]
             for panel in figure.panels
         ]
+        axis: Callable[[Line, Candidate], Any] = Line.word if figure.kind == "effect" else Line.x
         settings = max(
-            len({line.word(each) for line in lines for each in line.cells})
-            if figure.kind == "effect"
-            else len({line.x(each) for line in lines for each in line.cells} - {None})
+            len({axis(line, each) for line in lines for each in line.cells} - {None})
             for lines in panels
         )
-        if name in figure.studies or (settings > 1 and figure.source):
-            marks = [
-                mark
-                for number, lines in enumerate(panels)
-                for test_set, line in enumerate(lines)
-                for mark in _marks(figure, line, number, test_set)
-            ]
-            found.append(FigureMarks(figure.name, settings, tuple(marks)))
+        if grid.name not in figure.studies and not (settings > 1 and figure.source):
+            continue
+        marks: list[Mark] = []
+        for number, lines in enumerate(panels):
+            for test_set, line in enumerate(lines):
+                panel = line.panel
+                mark = Mark(number, test_set, panel.loss, OURS, None, np.nan)
+                marks += _MARKS[figure.kind](line, mark)
+                for loss in filter(None, (panel.loss, panel.baseline)):
+                    for x, value in published(figure.source, panel, line.test_set, loss):
+                        at = x if loss == panel.loss else None
+                        marks.append(replace(mark, loss=loss, side=PUBLISHED, x=at, value=value))
+        found.append(FigureMarks(figure.name, settings, tuple(marks)))
     return found
-
-
-def _marks(figure: Figure, line: Line, number: int, test_set: int) -> Iterator[Mark]:
-    kinds = {"sweep": _sweep, "gain": _gain, "convergence": _convergence, "effect": _effect}
-    panel = line.panel
-    mark = Mark(number, test_set, panel.loss, OURS, None, np.nan)
-    yield from kinds[figure.kind](line, mark)
-    for loss in filter(None, (panel.loss, panel.baseline)):
-        for x, value in published(figure.source, panel, line.test_set, loss):
-            x_here = x if loss == panel.loss else None
-            yield replace(mark, loss=loss, side=PUBLISHED, x=x_here, value=value)
 
 
 def _over_seeds(line: Line, mark: Mark, values: Iterable[float], **facts: Any) -> Mark:
@@ -421,13 +366,13 @@ def _convergence(line: Line, mark: Mark) -> Iterator[Mark]:
     """Yield the score after each epoch by batch size, with a band of one standard deviation."""
     by_size = {each.cell.batch_size: each for each in line.of(line.panel.loss)}
     for size, candidate in sorted(by_size.items()):
-        if (curve := line.curve(candidate)) is None:
+        curve = line.grid.curves.get(line.place(candidate))
+        if curve is None:
             continue
-        epochs = 100 * curve.groupby("epoch")["value"].agg(["mean", "std"]).fillna(0.0)
-        counts = curve.groupby("epoch").size()
-        for epoch, mean, sd in epochs.itertuples():
-            ends = {"low": mean - sd, "high": mean + sd, "n": int(counts[epoch])}
-            yield replace(mark, x=epoch, value=mean, batch_size=size, **ends)
+        epochs = curve.groupby("epoch")["value"].agg(["mean", "std", "size"]).fillna(0.0)
+        for epoch, mean, sd, n in epochs.itertuples():
+            ends = {"low": 100 * mean - 100 * sd, "high": 100 * mean + 100 * sd, "n": int(n)}
+            yield replace(mark, x=epoch, value=100 * mean, batch_size=size, **ends)
 
 
 def _effect(line: Line, mark: Mark) -> Iterator[Mark]:
@@ -438,6 +383,9 @@ def _effect(line: Line, mark: Mark) -> Iterator[Mark]:
     if seeds := sorted(first.keys() & second.keys()):
         gaps = [first[seed] - second[seed] for seed in seeds]
         yield _over_seeds(line, mark, gaps, x=mark.test_set)
+
+
+_MARKS = {"sweep": _sweep, "gain": _gain, "convergence": _convergence, "effect": _effect}
 
 
 def published(
@@ -470,11 +418,10 @@ def swept_values(grid: Grid) -> list[SweptValue]:
 
     A sweep with a single value that has runs is left out. One sweep is a family of Holm's.
     """
-    name = grid.study.name.partition(JOINT)[0]
     sweeps = [
         _swept(Line(grid, panel, test_set, load_vocabulary()))
         for figure in sweep_figures()
-        if figure.kind == "sweep" and name in figure.studies
+        if figure.kind == "sweep" and grid.name in figure.studies
         for panel in figure.panels
         for test_set in panel.test_sets
     ]
@@ -482,17 +429,30 @@ def swept_values(grid: Grid) -> list[SweptValue]:
 
 
 def _swept(line: Line) -> list[SweptValue]:
-    panel, samples, default = line.panel, line.by_x(), line.default()
-    entries = [(panel.loss, line.text(x), x == default, sample) for x, sample in samples.items()]
+    panel, samples, names = line.panel, line.by_x(), list(line.panel.words)
+    default = next((line.x(each) for each in line.cells if not each.changed), None)
+    if panel.default is not None:
+        default = names.index(panel.default) if names else float(panel.default)
+    words = list(panel.words.values())
+    entries = [
+        (panel.loss, words[int(x)] if words else f"{x:g}", x == default, sample)
+        for x, sample in samples.items()
+    ]
     if (beside := line.baseline()).n:
         entries.append((panel.baseline, "", False, beside))
     if not entries:
         return []
     plain = NO_RUNS if default is None else samples.get(default, NO_RUNS)
-    tests = _tests([entry[-1] for entry in entries], plain, line.grid.study.comparison.alpha)
+    against, *scores = (
+        {seed: value / 100 for seed, value in each.by_seed.items()}
+        for each in (plain, *(entry[-1] for entry in entries))
+    )
+    tests = against_default(scores, against, line.grid.study.comparison.alpha)[_TESTED]
     values = []
-    for (loss, value, is_default, sample), test in zip(entries, tests, strict=True):
-        summary = t_interval([score / 100 for score in sample.by_seed.values()])
+    for (loss, value, is_default, _), own, test in zip(
+        entries, scores, known(tests.astype({"n": "Int64"})), strict=True
+    ):
+        summary = t_interval(own.values())
         values.append(
             SweptValue(
                 **{name: getattr(panel, name) for name in ("title", "metric", "claims")},
@@ -504,20 +464,7 @@ def _swept(line: Line) -> list[SweptValue]:
                 score=summary.mean,
                 score_sd=None if np.isnan(summary.sd) else summary.sd,
                 score_n=summary.n,
-                **test,
+                **test._asdict(),
             )
         )
     return values
-
-
-def _tests(samples: Sequence[Sample], default: Sample, alpha: float) -> list[dict[str, Any]]:
-    scores, against = (
-        [{seed: value / 100 for seed, value in each.by_seed.items()} for each in group]
-        for group in (samples, [default])
-    )
-    tests = against_default(scores, against[0], alpha)[_TESTED]
-    rows = tests.astype({"n": "Int64"}).astype(object).to_dict("records")
-    return [
-        {str(name): None if pd.isna(value) else value for name, value in row.items()}
-        for row in rows
-    ]

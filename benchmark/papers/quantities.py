@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -85,43 +85,34 @@ class GapDecrease:
 def gap_decreases(folder: Path) -> list[GapDecrease]:
     """Return the decreases below a study's results folder, one a dataset, batch size and seed.
 
-    Quick trials, analyses of another study, files of another schema and files that cannot be read
-    are left out.
+    Quick trials, analyses of another study and files of another schema are left out.
     """
     found: dict[tuple[str, int, int], GapDecrease] = {}
     # a dataset that was asked for ("decomposability_gap-cub") goes before the study's first
     for summary in sorted(folder.glob(GAP_FILES)):
-        try:
-            found |= {(each.dataset, each.batch_size, each.seed): each for each in _read(summary)}
-        except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        facts = json.loads(summary.read_bytes())
+        if facts["schema"] != 1 or facts["quick"] or facts.get("study", folder.name) != folder.name:
             continue
+        ((dataset, setting),) = {tuple(run["run_id"].split("/")[:2]) for run in facts["runs"]}
+        means = guess_csv(summary.parent / "figure.csv")
+        means = means[(means["kind"] == "gap") & (means["trained_at"] == means["measured_at"])]
+        gaps = means.pivot(index=["trained_at", "seed"], columns="loss", values="gap")
+        decreases = (100 * (1 - gaps[CALIBRATED] / gaps[PLAIN])).rename("value").reset_index()
+        for size, seed, value in decreases.itertuples(index=False):
+            place = (dataset, int(size), int(seed))
+            found[place] = GapDecrease(*place, float(value), setting)
     return list(found.values())
-
-
-def _read(summary: Path) -> Iterator[GapDecrease]:
-    facts, study = json.loads(summary.read_bytes()), summary.parents[2].name
-    if facts["schema"] != 1 or facts["quick"] or facts.get("study", study) != study:
-        return
-    ((dataset, setting),) = {tuple(run["run_id"].split("/")[:2]) for run in facts["runs"]}
-    means = guess_csv(summary.parent / "figure.csv")
-    means = means[(means["kind"] == "gap") & (means["trained_at"] == means["measured_at"])]
-    gaps = means.pivot(index=["trained_at", "seed"], columns="loss", values="gap")
-    decrease = 100 * (1 - gaps[CALIBRATED] / gaps[PLAIN])
-    for batch_size, seed, value in decrease.rename("value").reset_index().itertuples(index=False):
-        yield GapDecrease(dataset, int(batch_size), int(seed), float(value), setting)
 
 
 def relative_gaps(gaps: Iterable[GapDecrease], cells: Iterable[Cell]) -> Costs:
     """Return the gap of a loss by seed, as a multiple of SupAP's, for the cells it is known of."""
-    found: dict[tuple[Cell, str], dict[int, float]] = {}
     by_place: dict[tuple[str, str, int], dict[int, float]] = {}
     for each in gaps:
         place = by_place.setdefault((each.dataset, each.setting, each.batch_size), {})
         place[each.seed] = max(1 - each.decrease / 100, 0.001)  # ratios are compared as logarithms
-    for cell in cells:
+    found = {}
+    for cell in (each for each in cells if each.loss in (CALIBRATED, PLAIN)):
         ratios = by_place.get((cell.dataset, cell.setting.label, cell.batch_size), {})
-        if cell.loss == CALIBRATED:
-            found[cell, "decomposability_gap"] = ratios
-        elif cell.loss == PLAIN:
-            found[cell, "decomposability_gap"] = dict.fromkeys(ratios, 1.0)
+        own = ratios if cell.loss == CALIBRATED else dict.fromkeys(ratios, 1.0)
+        found[cell, "decomposability_gap"] = own
     return found

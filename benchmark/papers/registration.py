@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,9 +18,9 @@ from typing import Any
 
 from benchmark.core.files import write_json
 from benchmark.core.records import RESULT
-from benchmark.papers.forecast import reached_numbers
+from benchmark.metrics.metric import METRICS
+from benchmark.papers.matching import reached_numbers
 from benchmark.papers.paper import claims_of
-from benchmark.papers.vocabulary import load_margins
 from benchmark.stats import samples
 from benchmark.stats.intervals import TOLERATED
 from benchmark.stats.reproduction import ALPHA, MARKS
@@ -39,7 +39,7 @@ def register(study: Study, results: Path) -> None:
     """
     path = study.folder(results) / FILE
     if not path.is_file():
-        runs = [Path(results) / run.spec.folder / RESULT for run in expand(study).values()]
+        runs = [results / run.spec.folder / RESULT for run in expand(study).values()]
         said: dict[str, Any] = {
             "study": study.name,
             "registered": datetime.now(UTC).date().isoformat(),
@@ -64,21 +64,31 @@ def registration_state(study: Study, results: Path) -> RegistrationState:
     """Return whether the analysis of a study is registered, and what has changed since."""
     path = study.folder(results) / FILE
     if not path.is_file():
-        words = (
+        return RegistrationState(
             "The analysis was not registered before the runs: the workflow does that when it "
             "starts, and these results were made without it or before it did."
         )
-        return RegistrationState(words)
     found = json.loads(path.read_text(encoding="utf-8"))
+    before, now = found["parts"], analysis_of(study)
+    changes = []
+    for part in dict.fromkeys([*before, *now]):
+        old, new = before.get(part, {}), now.get(part, {})
+        for name in dict.fromkeys([*old, *new]):
+            words = f"was {old.get(name)}, is {new.get(name)}"
+            if name not in new or name not in old:
+                words = f"was {'added' if name in new else 'removed'}"
+            elif part in ("claims", "runs"):  # digests
+                words = "was edited"
+            if old.get(name) != new.get(name):
+                changes.append(f"{part}: {name} {words}")
     when = "before the first run"
     if found["runs_before"]:
         when = f"when {found['runs_before']} of the study's runs had already ended"
-    changes = tuple(_changes(found["parts"], analysis_of(study)))
     since = "nothing that decides a verdict has changed since."
     if changes:
         since = f"{len(changes)} thing{'s have' if len(changes) > 1 else ' has'} changed since."
     head = f"The analysis was registered on {found['registered']}, {when}"
-    return RegistrationState(f"{head}; {since}", changes)
+    return RegistrationState(f"{head}; {since}", tuple(changes))
 
 
 def analysis_of(study: Study) -> Parts:
@@ -93,9 +103,9 @@ def analysis_of(study: Study) -> Parts:
         recipes[block.name] += [spec.digest for spec in first]
     return {
         "margins": {
-            f"{metric} from {height:g}": margin
-            for metric, heights in load_margins().items()
-            for height, margin in heights.items()
+            f"{metric.at('*')} from {height:g}": margin
+            for metric in METRICS.values()
+            for height, margin in metric.margin
         },
         "families": {**families, "frozen runs": frozen_digest},
         "published numbers": {
@@ -122,21 +132,6 @@ def analysis_of(study: Study) -> Parts:
         },
         "runs": {name: _digest(digests) for name, digests in recipes.items()},
     }
-
-
-def _changes(before: Parts, now: Parts) -> Iterator[str]:
-    """Yield every difference in words, part by part."""
-    for part in dict.fromkeys([*before, *now]):
-        old, new = before.get(part, {}), now.get(part, {})
-        for name in dict.fromkeys([*old, *new]):
-            if name not in new:
-                yield f"{part}: {name} was removed"
-            elif name not in old:
-                yield f"{part}: {name} was added"
-            elif old[name] != new[name]:
-                digests = part in ("claims", "runs")
-                words = "was edited" if digests else f"was {old[name]}, is {new[name]}"
-                yield f"{part}: {name} {words}"
 
 
 def _digest(value: Any) -> str:

@@ -1,28 +1,61 @@
-"""The verdict on a reference number: its row of ``verdicts.csv``, its word with a reason, and the
-whole calculation behind it as text."""
+"""Verdicts: each published number and each frozen cell of a study against our runs.
+
+Judging goes one way: rows with both sides (``judge_numbers``, ``judge_frozen``), the tests of each
+family and the word with its reason (``_decided``), the table of ``verdicts.csv`` (``table_of``).
+
+Frozen runs are the raw headline scores of a study's runs, kept with the repository: every single
+value, never only a mean, so that a later comparison has both spreads. Their file has one row per
+run, split and metric, scores in [0, 1]; a diverged run has one row without a value.
+"""
 
 from __future__ import annotations
 
-import difflib
-import fnmatch
-import math
-import re
+import csv
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from math import isfinite, isnan, nan
+from operator import attrgetter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from benchmark.core.errors import ConfigError
-from benchmark.core.records import Cell
-from benchmark.metrics.metric import display_name
-from benchmark.runs.run_table import RunTable
-from benchmark.stats.intervals import diverges, p_more_divergence
-from benchmark.stats.reproduction import ALPHA, MARKS, STANDARD_ERRORS, TestResult, applies
-from benchmark.stats.samples import NO_RUNS, UNKNOWN_SPREAD, Sample, Spread
+from benchmark.core.errors import ConfigError, ReferenceDataError, unknown_name
+from benchmark.core.files import write_text
+from benchmark.core.records import CELL_COLUMNS, Cell, Setting
+from benchmark.papers.matching import Candidates, Match, candidates, match, stated_by
+from benchmark.papers.numbers import PublishedNumber
+from benchmark.papers.paper import asked_numbers, paper_of
+from benchmark.papers.vocabulary import margin_of
+from benchmark.runs.run_table import ONE_BEST, RunTable
+from benchmark.stats.intervals import diverges, p_more_divergence, spread
+from benchmark.stats.planning import level_of, seeds_to_decide
+from benchmark.stats.reproduction import (
+    ALPHA,
+    UNDECIDED,
+    UNTESTED,
+    Evidence,
+    TestResult,
+    compare,
+    element,
+    marks,
+)
+from benchmark.stats.samples import (
+    NO_RUNS,
+    UNKNOWN_SPREAD,
+    VERSIONS,
+    Sample,
+    Samples,
+    Score,
+    Spread,
+    differences_by_seed,
+    place,
+    shared_spreads,
+    with_spreads,
+)
+from benchmark.study import Study
 
 FROZEN = "frozen"
 REPRODUCED = "reproduced"
@@ -30,6 +63,9 @@ DRIFTED = "drifted"
 INCONCLUSIVE = "inconclusive"
 NOT_RUN = "not_run"
 NOT_ASKED = "not_asked"
+SUPPORTED = "supported"
+CONTRADICTED = "contradicted"
+LOW, HIGH = "low", "high"  # direction of a drift: ours below or above the reference
 
 # In the order in which they are counted and shown.
 VERDICTS: dict[str, str] = {
@@ -38,19 +74,6 @@ VERDICTS: dict[str, str] = {
     INCONCLUSIVE: "the runs at hand decide neither way",
     NOT_RUN: "no run of a study belongs to this reference",
 }
-
-# The rules by which the epoch of a run is chosen, in words.
-EPOCHS = {
-    "last": "at the last epoch",
-    "best": "at the best test epoch of each metric",
-    "one_best": "at the one test epoch with the best mAP@R",
-}
-
-LOW, HIGH = "low", "high"  # direction of a drift: ours below or above the reference
-
-SUPPORTED = "supported"
-CONTRADICTED = "contradicted"
-
 CLAIM_VERDICTS: dict[str, str] = {
     SUPPORTED: "the test that stands for the sentence agrees with it",
     CONTRADICTED: "the test that stands for the sentence shows the opposite",
@@ -58,28 +81,45 @@ CLAIM_VERDICTS: dict[str, str] = {
     NOT_RUN: "the runs that the sentence needs are not there",
     NOT_ASKED: "the runs have another dataset or backbone than the paper: they cannot answer",
 }
+# The rules by which the epoch of a run is chosen, in words.
+EPOCHS = {
+    "last": "at the last epoch",
+    "best": "at the best test epoch of each metric",
+    "one_best": "at the one test epoch with the best mAP@R",
+}
+PAPERS, OTHER = "paper", "other"
+RULES = (PAPERS, OTHER, "last", "best", ONE_BEST)
+FROZEN_COLUMNS = [*CELL_COLUMNS, "seed", "status", "split", "metric", "value", *VERSIONS]
+_OF_NUMBER = (
+    *("source", "table", "row_label", "provenance", "backbone", "embedding_dim", "metric", "line"),
+)
+_SHOWN = 5
+# By cell, split and metric; a cell whose runs all diverged has one entry without these names.
+FrozenRuns = Mapping[Score, Sample]
+Words = tuple[str, str, str]  # word, reason and direction
+NO_TEST = element(compare(Evidence([nan], [nan], [nan])), 0)
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A reference number beside our runs: first the columns of the file, then what is behind them.
+    """A reference number beside our runs; ``COLUMNS`` are its part of ``verdicts.csv``.
 
     Scores, spreads and differences are in percentage points; NaN stands for what is not known.
 
-    cell           of our runs, or of the frozen ones; None when no run belongs to the number
-    then           the frozen runs
-    spread         of one run of ours, moderated with its sister cells; that of the reference with
-                   those of the table, or of the other frozen cells
-    paired         differences ours - reference by seed; without any, the sides are two groups
-    identical      all scores of the two cells are equal under every common seed
-    statuses       number of our runs by status
-    planned        whether the study tests this number once all of its runs are there
-    note           why there is nothing to compare, or ""
-    remark         what differs between the sides besides the scores
-    test           None where nothing could be tested
-    plain          the same test with each cell's own spread; None where that is not known
-    marks          by name of ``benchmark.stats.reproduction.MARKS``: the test if that assumption
-                   fails; none where the verdict does not follow from a test
+    setting ..      of our variant, or the reference's where no run belongs to it
+    planned         whether the study tests this number once all of its runs are there
+    note            why there is nothing to compare, or ""
+    remark          what differs between the sides besides the scores
+    cell            of our runs, or of the frozen ones; None when no run belongs to the number
+    statuses        number of our runs by status
+    then            the frozen runs
+    reference_spread  of one run, moderated with those of the table, or of other frozen cells
+    paired          differences ours - reference by seed; without any, the sides are two groups
+    identical       all scores of the two cells are equal under every common seed
+    test            untested where nothing could be tested
+    plain           the same test with each cell's own spread
+    marks           by name of ``benchmark.stats.reproduction.MARKS``: the test if that assumption
+                    fails; none where the verdict does not follow from a test
     """
 
     source: str = FROZEN  # the paper's version, or "frozen"
@@ -90,58 +130,46 @@ class Verdict:
     setting: str = ""
     backbone: str = ""  # as the reference states it
     embedding_dim: str | None = None
-    loss: str = ""  # of our variant, or the reference's where no run belongs to it
+    loss: str = ""
     batch_size: int | None = None
     split: str = ""
     metric: str = ""
+    line: int | None = None  # in the paper's results.csv
     published_value: Decimal | None = None  # as printed, in published_unit
     published_unit: str | None = None
-    reference_mean: float = np.nan
-    reference_sd: float = np.nan
-    reference_n: float = np.nan  # not stated: counts as one draw
-    ours_mean: float = np.nan
-    ours_sd: float = np.nan
-    ours_n: int = 0
-    ours_spread: float = np.nan  # moderated with sister cells
-    n_diverged: int = 0
+    reference_mean: float = nan
+    reference_sd: float = nan
+    reference_n: float = nan  # not stated: counts as one draw
+    margin: float = nan
+    rounding: float = nan
     selection: str = "last"
-    paired_n: float = np.nan  # seeds compared one by one
-    difference: float = np.nan  # ours - reference
-    se: float = np.nan
-    df: float = np.nan
-    ci_low: float = np.nan
-    ci_high: float = np.nan
-    margin: float = np.nan
-    rounding: float = np.nan
-    p_equivalence: float = np.nan
-    p_drift: float = np.nan
-    p_holm: float = np.nan
+    planned: bool = False
+    note: str = ""
+    remark: str = ""
+
+    cell: Cell | None = None
+    ours: Sample = NO_RUNS
+    statuses: Mapping[str, int] = field(default_factory=dict)
+    n_diverged: int = 0
+    then: Sample | None = None
+    reference_spread: Spread = UNKNOWN_SPREAD
+    paired: Mapping[int, float] = field(default_factory=dict)
+    paired_n: float = nan  # seeds compared one by one
+    paired_spread: Spread = UNKNOWN_SPREAD
+    identical: bool = False
+
     family_size: int = 0  # tests that the plan has for the table
-    level: float = np.nan  # of each test; below 0.05 where looks are planned
+    level: float = nan  # of each test; below 0.05 where looks are planned
+    test: TestResult = NO_TEST
+    plain: TestResult = NO_TEST
+    marks: Mapping[str, TestResult] = field(default_factory=dict)
+    seeds_to_decide: float = nan  # of ours, if difference and spread stay
     verdict: str = ""
     interim: bool = False  # runs of this look are still to come that may change the verdict
     direction: str = ""  # of a drift: low or high
     stands: bool | None = None
     changes_under: str = ""  # names of MARKS
     reason: str = ""
-    seeds_to_decide: float = np.nan  # of ours, if difference and spread stay
-    line: int | None = None  # in the paper's results.csv
-
-    cell: Cell | None = None
-    ours: Sample = NO_RUNS
-    then: Sample | None = None
-    spread: Spread = UNKNOWN_SPREAD
-    reference_spread: Spread = UNKNOWN_SPREAD
-    paired: Mapping[int, float] = field(default_factory=dict)
-    paired_spread: Spread = UNKNOWN_SPREAD
-    identical: bool = False
-    statuses: Mapping[str, int] = field(default_factory=dict)
-    planned: bool = False
-    note: str = ""
-    remark: str = ""
-    test: TestResult | None = None
-    plain: TestResult | None = None
-    marks: Mapping[str, TestResult] = field(default_factory=dict)
 
     @property
     def diverged(self) -> tuple[int, int]:
@@ -155,41 +183,244 @@ class Verdict:
         return (then.diverged, then.diverged + then.n) if then else (0, 1)
 
 
-_NAMES = [item.name for item in fields(Verdict)]
-COLUMNS = _NAMES[: _NAMES.index("line") + 1]
+_PATHS = {  # of columns that are not fields of a verdict: where they stand
+    **{"ours_mean": "ours.mean", "ours_sd": "ours.sd", "ours_n": "ours.n"},
+    **{"ours_spread": "ours.spread.sd", "ci_low": "test.low", "ci_high": "test.high"},
+    **{name: f"test.{name}" for name in ("difference", "se", "df")},
+    **{name: f"test.{name}" for name in ("p_equivalence", "p_drift", "p_holm")},
+}
+COLUMNS = [
+    *("source", "table", "row_label", "provenance", "dataset", "setting", "backbone"),
+    *("embedding_dim", "loss", "batch_size", "split", "metric", "published_value"),
+    *("published_unit", "reference_mean", "reference_sd", "reference_n", "ours_mean", "ours_sd"),
+    *("ours_n", "ours_spread", "n_diverged", "selection", "paired_n", "difference", "se", "df"),
+    *("ci_low", "ci_high", "margin", "rounding", "p_equivalence", "p_drift", "p_holm"),
+    *("family_size", "level", "verdict", "interim", "direction", "stands", "changes_under"),
+    *("reason", "seeds_to_decide", "line"),
+]
 
 
 def table_of(verdicts: Iterable[Verdict]) -> pd.DataFrame:
     """Return verdicts as the table of ``verdicts.csv``."""
-    rows = [[getattr(each, name) for name in COLUMNS] for each in verdicts]
-    return pd.DataFrame(rows, columns=COLUMNS)
+    row = attrgetter(*(_PATHS.get(name, name) for name in COLUMNS))
+    return pd.DataFrame(map(row, verdicts), columns=COLUMNS)
 
 
-Words = tuple[str, str, str]  # word, reason and direction
+def judge_study(study: Study, table: RunTable, selection: str = PAPERS) -> list[Verdict]:
+    """Return the verdicts on all reference numbers of a study.
 
-
-def in_words(each: Verdict) -> Verdict:
-    """Return a verdict that has been tested with its word, direction and reason.
-
-    A verdict before all runs of this look have ended says that it is interim. The marks of a test
-    are kept where the verdict follows from it.
+    ``selection`` "paper" judges the numbers of each paper at the epoch that its authors report,
+    the last one where they do not say; "other" at the other reading of each: the last epoch, or the
+    best epoch of each metric. The other words hold for all papers alike. Frozen runs are judged at
+    their last epoch, and not under "other" or "best". Those that do not exist yet are no error.
     """
-    untested = _without_test(each)
-    if untested:
-        each = replace(each, marks={}, seeds_to_decide=np.nan)
-    word, reason, direction = untested or _by_test(each)
-    ended, runs = each.diverged[1], sum(each.statuses.values())
-    interim = word != NOT_RUN and 0 < ended < runs
-    changes = [name for name, mark in each.marks.items() if mark.verdict != word]
-    return replace(
-        each,
-        verdict=word,
-        direction=direction,
-        reason=f"interim, {ended} of {runs} seeds so far: {reason}" if interim else reason,
-        interim=interim,
-        stands=not changes if each.marks else None,
-        changes_under=" ".join(changes),
+    if selection not in RULES:
+        raise ConfigError("--selection", [unknown_name("selection rule", selection, RULES)])
+    level, found = level_of(study), candidates(study)
+    by_rule: dict[str, list[PublishedNumber]] = {}
+    for number in asked_numbers(study.references.published):
+        by_rule.setdefault(rule_of(number, selection), []).append(number)
+    verdicts = []
+    for rule, numbers in by_rule.items():
+        verdicts += judge_numbers(numbers, Samples(table, rule), found, level)
+    frozen = Path(study.references.frozen or ".")
+    if selection in (PAPERS, "last") and frozen.is_file():
+        verdicts += judge_frozen(load_frozen(frozen), Samples(table), level)
+    return verdicts
+
+
+def rule_of(number: PublishedNumber, selection: str) -> str:
+    """Return the rule by which the epoch of our runs is chosen for a published number."""
+    if selection not in (PAPERS, OTHER):
+        return selection
+    paper = paper_of(number.source)
+    own = paper.selection if paper else "last"
+    return own if selection == PAPERS else "best" if own == "last" else "last"
+
+
+def judge_numbers(
+    numbers: Iterable[PublishedNumber],
+    samples: Samples,
+    candidates: Candidates,
+    level: float = ALPHA,
+) -> list[Verdict]:
+    """Return the verdicts on published numbers, from the runs that belong to them.
+
+    ``level`` is that of each test, ``ALPHA`` unless several looks are planned. Printed spreads that
+    belong to sister cells are shared.
+    """
+    collected = [each for cell, each in candidates.items() if cell in samples.statuses]
+    listed, rows = list(numbers), []
+    sisters = attrgetter("source", "table", "dataset", "protocol", "backbone", "metric")
+    printed = {
+        at: (each.sd_points, each.n_runs)
+        for at, each in enumerate(listed)
+        if each.is_score and each.sd_points is not None and each.n_runs is not None
+    }
+    spreads = shared_spreads(printed, lambda at: sisters(listed[at]))
+    for at, number in enumerate(listed):
+        found = Match(None, reason="not a retrieval score of a whole test set: not judged")
+        reference: dict[str, Any] = {"reference_mean": nan}
+        if number.is_score:
+            found = match(stated_by(number), collected, samples.splits)
+            reference = {"reference_mean": number.points, "rounding": number.rounding}
+            reference |= {"reference_sd": number.sd_points, "reference_n": number.n_runs}
+        cell = found.candidate.cell if found.candidate else None
+        side: dict[str, Any] = {
+            "loss": number.loss,
+            "batch_size": number.batch_size,
+            "split": number.protocol,
+        }
+        if cell:
+            side = _our_side(samples, cell, found.split, number.metric)
+        row = Verdict(
+            **{name: getattr(number, name) for name in _OF_NUMBER},
+            **{name: value for name, value in reference.items() if value is not None},
+            **side,
+            dataset=number.dataset,
+            published_value=number.value,
+            published_unit=number.unit,
+            selection=samples.selection,
+            margin=margin_of(number.metric, reference["reference_mean"]) or nan,
+            reference_spread=spreads.get(at, UNKNOWN_SPREAD),
+            note=found.reason,
+        )
+        rows.append(row)
+    return _decided(rows, level)
+
+
+def judge_frozen(frozen: FrozenRuns, samples: Samples, level: float = ALPHA) -> list[Verdict]:
+    """Return the verdicts on frozen runs, from the runs of the same cells now."""
+    gaps = {key: differences_by_seed(samples.sample(*key), then) for key, then in frozen.items()}
+    changed = {key[0] for key, each in gaps.items() if any(each.values())}
+    pairs = {key: each for key, each in gaps.items() if len(each) >= 2}
+    paired_spreads = shared_spreads(
+        {key: (spread(each.values()), len(each)) for key, each in pairs.items()}, place
     )
+    rows = []
+    for key, then in frozen.items():
+        (cell, _, metric), pair = key, pairs.get(key, {})
+        row = Verdict(
+            **_our_side(samples, *key),
+            row_label=f"{cell.dataset}/{cell.setting}/{cell.loss}",
+            dataset=cell.dataset,
+            backbone=cell.setting.backbone,
+            metric=metric,
+            reference_mean=then.mean,
+            reference_sd=then.sd,
+            reference_n=then.n,
+            selection=samples.selection,
+            margin=margin_of(metric, then.mean) or nan,
+            rounding=0.0,
+            remark=_changes(then, samples.sample(*key)),
+            then=then,
+            reference_spread=then.spread,
+            paired=pair,
+            paired_n=len(pair) or nan,
+            paired_spread=paired_spreads.get(key, UNKNOWN_SPREAD),
+            identical=bool(pair) and cell not in changed,
+        )
+        rows.append(row)
+    return _decided(rows, level)
+
+
+def _our_side(samples: Samples, cell: Cell, split: str, metric: str) -> dict[str, Any]:
+    """Return the fields of a verdict about our runs of a cell."""
+    where = {"cell": cell, "setting": str(cell.setting), "loss": cell.loss, "split": split}
+    where |= {"batch_size": cell.batch_size}
+    if cell not in samples.statuses:
+        return where | {"note": "the frozen cell is not in this study's runs"}
+    statuses, ours = samples.statuses[cell], samples.sample(cell, split, metric)
+    return where | {
+        "ours": ours,
+        "statuses": statuses,
+        "n_diverged": statuses.get("diverged", 0),
+        "planned": ours.n > 0 or (not statuses.get("ok") and metric in samples.metrics),
+    }
+
+
+def _changes(then: Sample, now: Sample) -> str:
+    """Return what differs between two samples besides the scores."""
+    parts = []
+    for key, name in zip(VERSIONS, ("specification", "code version", "platform"), strict=True):
+        old, new = then.versions.get(key, ()), now.versions.get(key, ())
+        if old and new and set(old) != set(new):
+            shown = "" if key == "spec_digest" else f" ({', '.join(old)}; now {', '.join(new)})"
+            parts.append(f"{name} differs{shown}")
+    return "; ".join(parts)
+
+
+def _decided(rows: Sequence[Verdict], level: float) -> list[Verdict]:
+    """Return the rows with the verdict on each; a family is of one source and table.
+
+    A verdict before all runs of this look have ended says that it is interim.
+    """
+    families: dict[tuple[str, str], list[int]] = {}
+    for at, each in enumerate(rows):
+        families.setdefault((each.source, each.table), []).append(at)
+    found = list(rows)
+    for places in families.values():
+        family = [rows[at] for at in places]
+        planned, numbers = sum(each.planned for each in family), _evidence(family)
+        tests = compare(numbers, level, planned)
+        alone = compare(_evidence(family, plain=True), level, planned)
+        published = np.array([each.then is None for each in family])
+        changed = marks(numbers, published=published, alpha=level, planned=planned)
+        size = max(planned, int(np.isfinite(tests.p_drift).sum()))
+        for at, (position, row) in enumerate(zip(places, family, strict=True)):
+            test, plain = element(tests, at), element(alone, at)
+            if test.verdict == UNTESTED:
+                test = replace(NO_TEST, difference=test.difference)
+            row = replace(row, family_size=size, level=level, test=test, plain=plain)
+            words = _without_test(row)
+            if words is None:
+                worlds = {name: element(mark, at) for name, mark in changed.items()}
+                seeds = None
+                if test.verdict == UNDECIDED:
+                    seeds = seeds_to_decide(element(numbers, at), family=size, alpha=level)
+                row = replace(row, marks=worlds, seeds_to_decide=seeds or nan)
+                words = _by_test(row)
+            word, reason, direction = words
+            ended, runs = row.diverged[1], sum(row.statuses.values())
+            interim = word != NOT_RUN and 0 < ended < runs
+            changes = [name for name, mark in row.marks.items() if mark.verdict != word]
+            found[position] = replace(
+                row,
+                verdict=word,
+                interim=interim,
+                direction=direction,
+                stands=not changes if row.marks else None,
+                changes_under=" ".join(changes),
+                reason=f"interim, {ended} of {runs} seeds so far: {reason}" if interim else reason,
+            )
+    return found
+
+
+def _evidence(rows: Sequence[Verdict], *, plain: bool = False) -> Evidence:
+    """Return the rows as arrays; ``plain``: with each cell's own spread, not the shared one."""
+    found = []
+    for row in rows:
+        spreads = (row.ours.spread, row.reference_spread, row.paired_spread)
+        own, theirs, pairs = (spread.plain if plain else spread for spread in spreads)
+        gaps = list(row.paired.values())
+        columns = dict(
+            ours=row.reference_mean + float(np.mean(gaps)) if gaps else row.ours.mean,
+            ours_n=row.ours.n or nan,
+            reference=row.reference_mean,
+            variance=own.sd**2,
+            df=own.df,
+            reference_n=row.reference_n,
+            reference_variance=theirs.sd**2,
+            reference_df=theirs.df,
+            paired_n=row.paired_n,
+            paired_variance=pairs.sd**2,
+            paired_df=pairs.df,
+            identical=row.identical,
+            margin=row.margin,
+            slack=np.nan_to_num(row.rounding),
+        )
+        found.append(columns)
+    return Evidence(**{name: np.array([row[name] for row in found], float) for name in found[0]})
 
 
 def _without_test(each: Verdict) -> Words | None:
@@ -197,19 +428,19 @@ def _without_test(each: Verdict) -> Words | None:
         return NOT_RUN, each.note, ""
     if by_divergence := _by_divergence(each):
         return by_divergence
-    if not each.ours_n:
-        diverged, ended = each.diverged
+    diverged, ended = each.diverged
+    if not each.ours.n:
         if diverged and diverged == ended:
             return INCONCLUSIVE, f"{_share(each.diverged)} diverged: too few to tell", ""
         if each.statuses.get("ok"):
             return NOT_RUN, f"the runs have no {each.metric} on split {each.split}", ""
         counts = ", ".join(f"{count} {status}" for status, count in sorted(each.statuses.items()))
         return NOT_RUN, f"no finished run ({counts})", ""
-    if np.isnan(each.margin):
+    if isnan(each.margin):
         why = "the margins name none for this metric"
-    elif each.test is not None:
+    elif each.test.verdict != UNTESTED:
         return None
-    elif each.ours_n == 1:
+    elif each.ours.n == 1:
         why = "one run, and no spread on either side to judge it by: run at least 2 seeds"
     else:
         why = (
@@ -241,10 +472,9 @@ def _by_divergence(each: Verdict) -> Words | None:
 
 def _by_test(each: Verdict) -> Words:
     test, margin, direction = each.test, each.margin, ""
-    assert test is not None
-    interval = f"[{test.low:.2f}, {test.high:.2f}]"
+    interval, pairs = f"[{test.low:.2f}, {test.high:.2f}]", len(each.paired)
     tests = "1 test" if each.family_size == 1 else f"{each.family_size} tests"
-    corrected = f"Holm p = {each.p_holm:.2g} of {tests}"
+    corrected = f"Holm p = {test.p_holm:.2g} of {tests}"
     if test.verdict == REPRODUCED:
         words = f"{interval} lies inside ±{margin:g} points"
     elif test.verdict == DRIFTED:
@@ -258,27 +488,25 @@ def _by_test(each: Verdict) -> Words:
         else:
             lies = f"crosses the edge of ±{margin:g} points"
         decides = "no number of our seeds would decide if difference and spread stay"
-        if np.isfinite(each.seeds_to_decide):
+        if isfinite(each.seeds_to_decide):
             decides = f"{each.seeds_to_decide:.0f} seeds would decide if difference and spread stay"
-        elif not each.paired and not each.reference_n >= 2 and abs(test.difference) < margin:
+        elif not pairs and not each.reference_n >= 2 and abs(test.difference) < margin:
             decides = "no number of our seeds would decide: the reference is one uncertain value"
         words = f"{interval} {lies}; {decides}"
-    pairs = len(each.paired)
     kind = f"identical under {pairs} common seeds" if each.identical else f"paired by {pairs} seeds"
     return str(test.verdict), "; ".join([words, *[kind] * bool(pairs), *_remarks(each)]), direction
 
 
 def _remarks(each: Verdict) -> list[str]:
-    remarks = [each.remark] if each.remark else []
-    if each.n_diverged:
-        remarks.append(f"{_share(each.diverged)} diverged and are left out")
-    if each.reference_diverged[0]:
-        then = _share(each.reference_diverged)
-        remarks.append(f"of the frozen runs {then} diverged and are left out")
-    without = each.statuses.get("ok", 0) - each.ours_n
-    if without > 0:
-        remarks.append(f"{without} of the finished runs without a finite score are left out")
-    return remarks
+    without = each.statuses.get("ok", 0) - each.ours.n
+    theirs = f"of the frozen runs {_share(each.reference_diverged)} diverged and are left out"
+    remarks = {
+        each.remark: each.remark,
+        f"{_share(each.diverged)} diverged and are left out": each.n_diverged,
+        theirs: each.reference_diverged[0],
+        f"{without} of the finished runs without a finite score are left out": without > 0,
+    }
+    return [remark for remark, applies in remarks.items() if applies]
 
 
 def _share(diverged: tuple[int, int]) -> str:
@@ -288,158 +516,53 @@ def _share(diverged: tuple[int, int]) -> str:
     return f"{gone} of {runs} runs"
 
 
-def rule(level: float = ALPHA) -> str:
-    """Return the rule of all verdicts that are tested at ``level``."""
-    looks = f"; several looks are planned, which together are wrong in at most {ALPHA:.0%}"
-    return (
-        f"reproduced: {100 * (1 - 2 * level):g}% interval of ours - reference inside the margin; "
-        f"drifted: beyond the margin by a one-sided test at {100 * level:g}% after Holm over the "
-        f"table; else inconclusive{looks if level < ALPHA else ''}"
-    )
-
-
-def drifted_messages(verdicts: pd.DataFrame) -> list[str]:
-    """Return one message per drifted number: cell, both values, difference and why."""
-    return [_message(row) for row in verdicts[verdicts["verdict"] == DRIFTED].to_dict("records")]
-
-
-def _message(row: dict[Any, Any]) -> str:
-    def score(mean: float, sd: float, n: float) -> str:
-        spread = f"sd {sd:.2f}, " if pd.notna(sd) else ""
-        return f"{mean:.2f} ({spread}n {n:.0f})" if pd.notna(mean) else f"no score (n {n:.0f})"
-
-    cell = f"{row['dataset']}/{row['setting']}/{row['loss']}/bs{row['batch_size']:.0f}"
-    source = row["source"] if row["source"] == row["table"] else f"{row['source']} {row['table']}"
-    stated = pd.notna(row["reference_n"])
-    theirs = score(row["reference_mean"], row["reference_sd"], row["reference_n"] if stated else 1)
-    parts = [
-        f"{cell} {row['split']} {row['metric']}",
-        f"ours {score(row['ours_mean'], row['ours_sd'], row['ours_n'])}",
-        f"{source} {theirs}{'' if stated else ', stated as one value'}",
-        f"difference {row['difference']:+.2f}" if pd.notna(row["difference"]) else "",
-        f"{row['verdict']} {row['direction']}".strip() + f": {row['reason']}",
-    ]
-    return "  ".join(filter(None, parts))
-
-
-def summary_text(verdicts: pd.DataFrame) -> str:
-    """Return the counts per table, every drifted number and the rule, as text for a terminal."""
-    if verdicts.empty:
-        return "no references: name published tables or frozen runs in the study's 'references'"
-    lines = [f"{len(verdicts)} reference numbers"]
-    lines += [
-        f"  {(verdicts['verdict'] == word).sum():4d} {word}: {meaning}"
-        for word, meaning in VERDICTS.items()
-    ]
-    counts = pd.crosstab([verdicts["source"], verdicts["table"]], verdicts["verdict"])
-    lines += ["", counts.reindex(columns=list(VERDICTS), fill_value=0).to_string()]
-    lines += ["", f"rule: {rule(verdicts['level'].min())}"]
-    if interim := int(verdicts["interim"].sum()):
-        lines.append(f"interim: {interim} of them, whose runs have not all ended: nothing is final")
-    drifted = [f"drifted: {line}" for line in drifted_messages(verdicts)]
-    return "\n".join([*lines, *([""] if drifted else []), *drifted])
-
-
-def find_verdicts(verdicts: Sequence[Verdict], words: str) -> list[Verdict]:
-    """Return the verdicts that every word of ``words`` fits; raise ConfigError with near names.
-
-    Words are separated by "/": those of a table (roadmap2021v2/table1/SmoothAP) and those of a run
-    (glyphs_1k/sup_ap/bs32/map_at_r), in any order and number. A word fits a field that equals it,
-    letter case and signs apart; with "*" it is a pattern. Where no field equals a word, it may be a
-    part of one.
-    """
-    if not verdicts:
-        why = "there are no verdicts: the study names no references, or nothing of it has been run"
-        advice = "'python -m benchmark check STUDY' says which"
-        raise ConfigError(f"cell {words}", [f"{why}; {advice}"])
-    names = [
-        {plain(word) for word in (*_fields(each), each.row_label, each.backbone) if word}
-        | {plain(display_name(each.metric))}
-        for each in verdicts
-    ]
-    vocabulary: set[str] = set().union(*names)
-    problems, chosen = [], list(range(len(verdicts)))
-    for word in filter(None, map(plain, words.split("/"))):
-        fitting = set(fnmatch.filter(vocabulary, word)) if "*" in word else {word} & vocabulary
-        if not fitting and "*" not in word:
-            fitting = {name for name in vocabulary if word in name}
-        if not fitting:
-            near = difflib.get_close_matches(word, vocabulary, n=4, cutoff=0.5)
-            hint = f"; near: {', '.join(near)}" if near else ""
-            problems.append(f"'{word}' is in no verdict{hint}")
-        chosen = [index for index in chosen if names[index] & fitting]
-    if not chosen and not problems:
-        problems.append(
-            f"no verdict has all words of '{words}', though each is in some verdict; leave one out"
+def load_frozen(path: Path) -> FrozenRuns:
+    """Return the frozen scores at ``path``."""
+    groups: dict[Score, list[Mapping[str, str]]] = {}
+    diverged: dict[Cell, set[str]] = {}
+    with open(path, newline="", encoding="utf-8") as stream:
+        for row in csv.DictReader(stream):
+            setting, size = Setting.from_label(row["setting"]), int(row["batch_size"])
+            cell = Cell(row["dataset"], setting, row["loss"], row["base_loss"], size)
+            groups.setdefault((cell, row["split"], row["metric"]), []).append(row)
+            if row["status"] == "diverged":
+                diverged.setdefault(cell, set()).add(row["seed"])
+    samples = {
+        key: Sample(
+            {int(row["seed"]): 100 * float(row["value"]) for row in rows if row["value"]},
+            {name: tuple(sorted({row[name] for row in rows})) for name in VERSIONS},
+            len(diverged.get(key[0], ())),
         )
-    if problems:
-        raise ConfigError(f"cell {words}", problems)
-    return [verdicts[index] for index in chosen]
+        for key, rows in sorted(groups.items())
+    }
+    scored = {key[0] for key, each in samples.items() if each.n}
+    found = {key: each for key, each in samples.items() if each.n or key[0] not in scored}
+    return with_spreads(found)
 
 
-def key_of(verdict: Verdict) -> str:
-    """Return the words that find this verdict alone, as far as any words can."""
-    return "/".join(plain(word) for word in dict.fromkeys(_fields(verdict)) if word)
+def freeze(
+    table: RunTable, path: Path, *, metrics: list[str] | None = None, partial: bool = False
+) -> int:
+    """Write the headline scores of ``table`` to ``path``; return the number of runs frozen.
 
-
-def plain(word: str) -> str:
-    """Return a word as it is compared: small letters; other signs than "*~.+@-" as "_"."""
-    return re.sub(r"[^\w*~.@+-]+", "_", word.strip().lower()).strip("_")
-
-
-def _fields(each: Verdict) -> list[str]:
-    """Return the words of a verdict: where it is printed, and the runs behind it."""
-    label = "" if each.source == FROZEN else each.row_label
-    words = [each.source, each.table, label, *_facts(each, "bs{}"), each.split, each.metric]
-    return [word or "" for word in words]
-
-
-def _facts(each: Verdict, size: str) -> list[str]:
-    batch = "" if each.batch_size is None else size.format(each.batch_size)
-    return [each.dataset, each.setting or each.backbone, each.loss, batch]
-
-
-def explain(verdict: Verdict, verdicts: Sequence[Verdict], table: RunTable) -> str:
-    """Return how ``verdict``, one of ``verdicts`` on the runs in ``table``, came about."""
-    family, runs = (verdict.source, verdict.table), table.runs
-    rank = 1 + sum(
-        other.p_drift < verdict.p_drift
-        for other in verdicts
-        if (other.source, other.table) == family
-    )
-    if verdict.cell is not None:
-        ids = [verdict.cell.run_id(seed) for seed in set(runs["seed"])]
-        runs = runs[runs["run_id"].isin(ids)]
-    way = STANDARD_ERRORS[int(verdict.test.case)] if verdict.test else None
-    square = way.square if way else ""
-    variances = [  # letter, meaning and spread
-        ("v", "one run of ours", verdict.spread),
-        ("r", "one run of the reference", verdict.reference_spread),
-        ("w", "one difference by seed", verdict.paired_spread),
-    ]
-    environment = Environment(
-        loader=PackageLoader("benchmark.papers", ""),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("explain.txt.j2").render(
-        each=verdict,
-        epoch=EPOCHS[verdict.selection],
-        place=" ".join(dict.fromkeys(family)),
-        metric=display_name(verdict.metric),
-        facts=list(filter(None, _facts(verdict, "batch size {}"))),
-        runs=() if verdict.note else list(runs.sort_values("seed").itertuples()),
-        way=way,
-        spreads=[each for each in variances if f"{each[0]} " in square],
-        rounding=verdict.rounding if math.isfinite(verdict.rounding) else 0.0,
-        assumptions=MARKS,
-        asked=applies(verdict.reference_n, verdict.then is None),
-        inside=verdict.p_equivalence <= verdict.level,
-        rank=rank,
-        level=f"{100 * verdict.level:g}%",
-        confidence=f"{100 * (1 - 2 * verdict.level):g}%",
-        meaning=VERDICTS[verdict.verdict],
-        known=math.isfinite,
-        f3=lambda value: f"{value:.3f}",
-    )
+    Runs that are missing, failed or stale would leave holes that nobody sees later: they are
+    refused, with their names, unless ``partial``. A diverged run is a result and is kept as such.
+    """
+    runs = table.runs
+    holes = runs[~runs["status"].isin(["ok", "diverged"])]
+    if len(holes) and not partial:
+        shown = [f"  {row.run_id}: {row.status}" for row in holes.head(_SHOWN).itertuples()]
+        shown += [f"  and {len(holes) - _SHOWN} more"] if len(holes) > _SHOWN else []
+        words = f"{len(holes)} of {len(runs)} runs have no result, nothing was frozen:"
+        advice = "run the study to its end first, or accept the holes with --partial"
+        raise ReferenceDataError("\n".join([words, *shown, advice]))
+    about = runs[["run_id", "status", *VERSIONS]]
+    scores = table.test_scores("last", metrics).merge(about, on="run_id")
+    diverged = runs[runs["status"] == "diverged"].assign(split="", metric="", value=nan)
+    order = [*CELL_COLUMNS, "seed", "split", "metric"]
+    frozen = pd.concat([scores, diverged])[FROZEN_COLUMNS].sort_values(order)
+    if frozen.empty:
+        words = "no finished run has a score, nothing was frozen; run the study first"
+        raise ReferenceDataError(words)
+    write_text(path, frozen.to_csv(index=False, float_format="%.17g", lineterminator="\n"))
+    return len(frozen.drop_duplicates([*CELL_COLUMNS, "seed"]))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmark.metrics.metric import METRICS, display_name, metric_of
+from benchmark.metrics.metric import display_name, metric_of
 from benchmark.papers.reading import Closed, read_own
 
 FOLDER = Path(__file__).parent
@@ -98,21 +98,6 @@ class Vocabulary(Closed):
     quantities: Mapping[str, Quantity]
     names: Mapping[str, Mapping[str, str]]
 
-    def extended(
-        self,
-        methods: Mapping[str, Method],
-        conditions: Mapping[str, Condition],
-        names: Mapping[str, Mapping[str, str]],
-    ) -> Vocabulary:
-        """Return the vocabulary with a paper's own words, which go first."""
-        columns = {**self.names, **names}
-        return replace(
-            self,
-            methods={**self.methods, **methods},
-            conditions={**self.conditions, **conditions},
-            names={key: {**self.names.get(key, {}), **names.get(key, {})} for key in columns},
-        )
-
     def requirements(self, stated: Mapping[str, Any]) -> tuple[Requirement, ...]:
         """Return what {condition: word} asks of runs; an unknown key is a hyperparameter."""
         return tuple(
@@ -143,18 +128,13 @@ def load_vocabulary() -> Vocabulary:
     return found
 
 
-def load_margins() -> Mapping[str, Mapping[float, float]]:
-    """Return {metric, "*" for any K: {score from which on: margin}}."""
-    return {metric.at("*"): dict(metric.margin) for metric in METRICS.values()}
-
-
 def margin_of(metric: str, score: float = math.nan) -> float | None:
     """Return the margin of ``metric`` for a reference of ``score`` percent (NaN: as for 0).
 
     None for a metric without one.
     """
     found = metric_of(metric)
-    steps = load_margins().get(found.at("*")) if found else None
-    if steps is None:
+    if found is None:
         return None
+    steps = dict(found.margin)
     return steps[max((height for height in steps if height <= score), default=0.0)]

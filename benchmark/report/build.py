@@ -17,11 +17,10 @@ import pandas as pd
 from benchmark.core.files import begin_folder, write_csv, write_text
 from benchmark.core.paths import public, without_paths
 from benchmark.papers.claim_verdicts import judge_study_claims
-from benchmark.papers.judging import judge_study
 from benchmark.papers.printed import Printed, printed_of
 from benchmark.papers.quantities import gap_decreases
 from benchmark.papers.registration import registration_state
-from benchmark.papers.verdicts import table_of
+from benchmark.papers.verdicts import judge_study, table_of
 from benchmark.report.artefacts import Artefact, Kind, Part
 from benchmark.report.drawing import inline_svg, save
 from benchmark.report.figures import FIGURES

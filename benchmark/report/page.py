@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 from benchmark import __version__
 from benchmark.metrics.metric import metric_of
+from benchmark.papers.explain import rule
 from benchmark.papers.fidelity import study_ledger
-from benchmark.papers.verdicts import NOT_RUN, VERDICTS, rule
+from benchmark.papers.verdicts import NOT_RUN, VERDICTS
 from benchmark.report.answer import answer, counts, judged, notices
 from benchmark.report.artefacts import AnalysisSummary, Artefact
 from benchmark.report.drawing import inline_svg, size_rules

@@ -6,7 +6,7 @@ from pathlib import Path
 from benchmark.core.errors import BenchmarkError
 from benchmark.core.files import guess_csv
 from benchmark.core.records import STATE
-from benchmark.papers.verdicts import summary_text
+from benchmark.papers.explain import summary_text
 from benchmark.runs.folders import count, end_of_log, states_of
 from benchmark.runs.plan import TROUBLES
 from benchmark.study import Study

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchmark.papers.judging import FrozenRuns, judge_frozen, judge_numbers
+from benchmark.papers.explain import drifted_messages, rule
 from benchmark.papers.matching import Candidates
 from benchmark.papers.numbers import PublishedNumber
-from benchmark.papers.verdicts import drifted_messages, rule, table_of
+from benchmark.papers.verdicts import FrozenRuns, judge_frozen, judge_numbers, table_of
 from benchmark.runs.run_table import RunTable
 from benchmark.stats.samples import Samples
 

@@ -16,11 +16,10 @@ from made_up_results import made_up_block, made_up_budgets, made_up_runs, made_u
 from benchmark.core.files import write_json
 from benchmark.core.options import defaults_of
 from benchmark.losses.catalogue import load_catalogue
-from benchmark.papers.judging import FrozenRuns, judge_frozen, judge_numbers
 from benchmark.papers.matching import candidates
 from benchmark.papers.paper import asked_numbers, paper_of
 from benchmark.papers.printed import Printed, printed_of
-from benchmark.papers.verdicts import table_of
+from benchmark.papers.verdicts import FrozenRuns, judge_frozen, judge_numbers, table_of
 from benchmark.report.artefacts import Artefact, Kind, Part
 from benchmark.report.build import Attempts, write_artefacts
 from benchmark.report.gallery import Gallery

@@ -10,10 +10,11 @@ from typing import Any
 
 import pandas as pd
 
+from benchmark.papers.explain import rule
 from benchmark.papers.numbers import BATCH_SIZE, Figure, Panel, TestSet
 from benchmark.papers.paper import all_figures, cite, cite_statement
 from benchmark.papers.printed import OURS, PUBLISHED, FigureMarks, Mark
-from benchmark.papers.verdicts import CLAIM_VERDICTS, rule
+from benchmark.papers.verdicts import CLAIM_VERDICTS
 from benchmark.papers.vocabulary import load_vocabulary
 from benchmark.report.artefacts import Part
 from benchmark.report.drawing import (

@@ -179,9 +179,10 @@ def _outcome(ours: PrintedCell) -> Iterator[Line]:
         yield Line(verdict, TONES[ours.verdict])
         if ours.other is not None:
             gain = ours.mean - ours.other
-            by = signed(gain if ours.other_rule == "last" else -gain)
+            rule = "best" if ours.rule == "last" else "last"
+            by = signed(gain if rule == "last" else -gain)
             word = words_of(ours.other_verdict or "")
-            yield Line(f"{ours.other_rule} {ours.other:.2f} ({by}): {word}", "muted")
+            yield Line(f"{rule} {ours.other:.2f} ({by}): {word}", "muted")
 
 
 def _caption(paper: Paper, name: str, entries: list[Entry]) -> str:

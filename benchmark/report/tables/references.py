@@ -9,8 +9,8 @@ from typing import Any
 
 from benchmark.core.recipe import ModelConfig
 from benchmark.papers.claim_verdicts import luck
+from benchmark.papers.explain import rule
 from benchmark.papers.paper import cite, countable_numbers, paper_name
-from benchmark.papers.verdicts import rule
 from benchmark.report.inputs import Inputs, records
 from benchmark.report.labels import (
     DASH,

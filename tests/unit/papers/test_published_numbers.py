@@ -9,6 +9,7 @@ import pytest
 from benchmark.core.errors import ReferenceDataError
 from benchmark.core.options import defaults_of
 from benchmark.losses.catalogue import load_catalogue
+from benchmark.metrics.metric import METRICS
 from benchmark.papers.claim_tests import KINDS
 from benchmark.papers.claim_verdicts import list_text
 from benchmark.papers.paper import (
@@ -23,7 +24,7 @@ from benchmark.papers.paper import (
     sweep_figures,
 )
 from benchmark.papers.problems import claim_problems, figure_problems
-from benchmark.papers.vocabulary import load_margins, load_vocabulary, margin_of
+from benchmark.papers.vocabulary import load_vocabulary, margin_of
 from benchmark.study.data_files import published_names
 
 SOURCES = {"fastap2019", "listwise2019", "roadmap2021v2", "smoothap2020"}
@@ -119,7 +120,7 @@ def test_every_judged_published_metric_has_a_margin(numbers):
 
 
 def test_every_metric_has_a_margin_for_every_score_and_any_k():
-    assert all(0 in heights for heights in load_margins().values())
+    assert all(0 in dict(metric.margin) for metric in METRICS.values())
     found = [margin_of(name) for name in ("recall_at_1", "recall_at_10", "map", "ndcg")]
     assert found == [1.0, 1.0, 1.0, None]
 

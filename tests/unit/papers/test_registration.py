@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from benchmark.__main__ import app
 from benchmark.core.records import RESULT
+from benchmark.metrics.metric import METRICS
 from benchmark.papers import registration
 from benchmark.papers.paper import claims_of
 from benchmark.papers.registration import FILE, register, registration_state
@@ -72,7 +73,8 @@ def test_every_kind_of_change_is_named(study, tmp_path, monkeypatch):
     assert changes(longer, tmp_path) == (f"runs: {block.name} was edited",)
     looks = dataclasses.replace(study, looks=(2,))
     assert changes(looks, tmp_path) == ("looks: seeds at each was [], is [2]",)
-    monkeypatch.setattr(registration, "load_margins", lambda: {"map": {0.0: 2.0}})
+    wide = dataclasses.replace(METRICS["map"], margin=((0.0, 2.0),))
+    monkeypatch.setattr(registration, "METRICS", {"map": wide})
     found = changes(study, tmp_path)
     assert "margins: map from 0 was 1.0, is 2.0" in found
     assert "margins: recall_at_* from 95 was removed" in found

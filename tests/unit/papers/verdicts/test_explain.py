@@ -10,9 +10,9 @@ from made_up_results import candidates_of, made_up_runs, made_up_study, run_tabl
 from typer.testing import CliRunner
 
 from benchmark.core.errors import ConfigError
-from benchmark.papers.judging import freeze, judge_frozen, judge_numbers, load_frozen
+from benchmark.papers.explain import explain, find_verdicts, key_of
 from benchmark.papers.paper import asked_numbers
-from benchmark.papers.verdicts import explain, find_verdicts, key_of
+from benchmark.papers.verdicts import freeze, judge_frozen, judge_numbers, load_frozen, table_of
 from benchmark.stats.samples import Samples
 
 STUDY = made_up_study(losses=("smooth_ap", "sup_ap"), batch_sizes=(32, 128), seeds=(0, 1, 2))
@@ -56,7 +56,7 @@ def numbers(text: str, pattern: str) -> list[float]:
 
 def test_every_number_of_a_verdict_is_in_its_explanation(verdicts):
     verdict = find_verdicts(verdicts, "roadmap2021v2/smooth_ap/recall_at_1")[0]
-    text, row = explain(verdict, verdicts, TABLE), vars(verdict)
+    text, row = explain(verdict, verdicts, TABLE), table_of([verdict]).iloc[0]
     values = RUNS[
         (RUNS["loss"] == "smooth_ap")
         & (RUNS["batch_size"] == 32)
@@ -93,7 +93,7 @@ def test_every_number_of_a_verdict_is_in_its_explanation(verdicts):
 
 def test_frozen_runs_with_the_same_seeds_are_explained_as_pairs(verdicts):
     verdict = find_verdicts(verdicts, "frozen/sup_ap/bs128/map")[0]
-    text, row = explain(verdict, verdicts, TABLE), vars(verdict)
+    text, row = explain(verdict, verdicts, TABLE), table_of([verdict]).iloc[0]
     differences = -100 * np.array([0.004, -0.003, -0.003])
     pairs = re.findall(r"seed \d: ([\d.]+) - ([\d.]+) = ([+-][\d.]+)", text)
     assert [float(pair[2]) for pair in pairs] == pytest.approx(differences, abs=5e-4)
@@ -126,7 +126,7 @@ def test_frozen_runs_of_other_seeds_are_explained_as_two_groups():
     text = explain(verdict, table, TABLE)
     assert "two groups, not pairs: our seeds are 0, 1, 2, the frozen ones 7, 8" in text
     assert numbers(text, r"se = sqrt\(v / n \+ r / m\) = ([\d.]+)") == [
-        pytest.approx(vars(verdict)["se"], abs=5e-4)
+        pytest.approx(verdict.test.se, abs=5e-4)
     ]
 
 

@@ -8,17 +8,19 @@ import pandas as pd
 import pytest
 from made_up_results import candidates_of, long_table, run_table, without_number
 
-from benchmark.papers import vocabulary
-from benchmark.papers.judging import (
+from benchmark.papers import verdicts
+from benchmark.papers.explain import drifted_messages, explain, summary_text
+from benchmark.papers.paper import asked_numbers, load_papers
+from benchmark.papers.verdicts import (
+    COLUMNS,
     freeze,
     judge_frozen,
     judge_numbers,
     judge_study,
     load_frozen,
     rule_of,
+    table_of,
 )
-from benchmark.papers.paper import asked_numbers, load_papers
-from benchmark.papers.verdicts import COLUMNS, drifted_messages, explain, summary_text, table_of
 from benchmark.papers.vocabulary import margin_of
 from benchmark.stats.planning import pocock
 from benchmark.stats.samples import Samples
@@ -193,7 +195,7 @@ def test_costs_and_other_numbers_that_are_no_scores_are_not_judged():
 
 
 def test_a_metric_without_a_margin_is_inconclusive(monkeypatch):
-    monkeypatch.setattr(vocabulary, "load_margins", lambda: {"map_at_r": {0: 1.0}})
+    monkeypatch.setattr(verdicts, "margin_of", lambda metric, score: None)
     found = row(judged(cub({"fast_ap": 0.6128})))
     assert found["verdict"] == "inconclusive" and "margins name none" in found["reason"]
 
@@ -426,7 +428,7 @@ def verdicts_at(runs, level=0.05):
 
 
 def measured(verdicts):
-    return next(each for each in verdicts if each.ours_n)
+    return next(each for each in verdicts if each.ours.n)
 
 
 def test_a_look_among_several_tests_at_a_stricter_level_with_a_wider_interval():

@@ -1,0 +1,173 @@
+"""Verdicts as text: the rule, drifted numbers, counts, and the calculation behind one verdict."""
+
+from __future__ import annotations
+
+import difflib
+import fnmatch
+import re
+from collections.abc import Iterable, Sequence
+from math import isfinite
+from typing import Any
+
+import pandas as pd
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from benchmark.core.errors import ConfigError
+from benchmark.metrics.metric import display_name
+from benchmark.papers.verdicts import DRIFTED, EPOCHS, FROZEN, VERDICTS, Verdict
+from benchmark.runs.run_table import RunTable
+from benchmark.stats.reproduction import ALPHA, MARKS, STANDARD_ERRORS, UNTESTED, applies
+
+
+def rule(level: float = ALPHA) -> str:
+    """Return the rule of all verdicts that are tested at ``level``."""
+    looks = f"; several looks are planned, which together are wrong in at most {ALPHA:.0%}"
+    return (
+        f"reproduced: {100 * (1 - 2 * level):g}% interval of ours - reference inside the margin; "
+        f"drifted: beyond the margin by a one-sided test at {100 * level:g}% after Holm over the "
+        f"table; else inconclusive{looks if level < ALPHA else ''}"
+    )
+
+
+def drifted_messages(verdicts: pd.DataFrame) -> list[str]:
+    """Return one message per drifted number: cell, both values, difference and why."""
+
+    def score(mean: float, sd: float, n: float) -> str:
+        spread = f"sd {sd:.2f}, " if pd.notna(sd) else ""
+        return f"{mean:.2f} ({spread}n {n:.0f})" if pd.notna(mean) else f"no score (n {n:.0f})"
+
+    messages = []
+    drifted: Iterable[Any] = verdicts[verdicts["verdict"] == DRIFTED].itertuples()
+    for row in drifted:
+        source = row.source if row.source == row.table else f"{row.source} {row.table}"
+        stated = pd.notna(row.reference_n)
+        theirs = score(row.reference_mean, row.reference_sd, row.reference_n if stated else 1)
+        parts = [
+            f"{row.dataset}/{row.setting}/{row.loss}/bs{row.batch_size:.0f} {row.split} "
+            f"{row.metric}",
+            f"ours {score(row.ours_mean, row.ours_sd, row.ours_n)}",
+            f"{source} {theirs}{'' if stated else ', stated as one value'}",
+            f"difference {row.difference:+.2f}" if pd.notna(row.difference) else "",
+            f"{row.verdict} {row.direction}".strip() + f": {row.reason}",
+        ]
+        messages.append("  ".join(filter(None, parts)))
+    return messages
+
+
+def summary_text(verdicts: pd.DataFrame) -> str:
+    """Return the counts per table, every drifted number and the rule, as text for a terminal."""
+    if verdicts.empty:
+        return "no references: name published tables or frozen runs in the study's 'references'"
+    lines = [f"{len(verdicts)} reference numbers"]
+    lines += [
+        f"  {(verdicts['verdict'] == word).sum():4d} {word}: {meaning}"
+        for word, meaning in VERDICTS.items()
+    ]
+    counts = pd.crosstab([verdicts["source"], verdicts["table"]], verdicts["verdict"])
+    lines += ["", counts.reindex(columns=list(VERDICTS), fill_value=0).to_string()]
+    lines += ["", f"rule: {rule(verdicts['level'].min())}"]
+    if interim := int(verdicts["interim"].sum()):
+        lines.append(f"interim: {interim} of them, whose runs have not all ended: nothing is final")
+    drifted = [f"drifted: {line}" for line in drifted_messages(verdicts)]
+    return "\n".join([*lines, *([""] if drifted else []), *drifted])
+
+
+def find_verdicts(verdicts: Sequence[Verdict], words: str) -> list[Verdict]:
+    """Return the verdicts that every word of ``words`` fits; raise ConfigError with near names.
+
+    Words are separated by "/": those of a table (roadmap2021v2/table1/SmoothAP) and those of a run
+    (glyphs_1k/sup_ap/bs32/map_at_r), in any order and number. A word fits a field that equals it,
+    letter case and signs apart; with "*" it is a pattern. Where no field equals a word, it may be a
+    part of one.
+    """
+    if not verdicts:
+        why = "there are no verdicts: the study names no references, or nothing of it has been run"
+        advice = "'python -m benchmark check STUDY' says which"
+        raise ConfigError(f"cell {words}", [f"{why}; {advice}"])
+    names = [
+        {plain(word) for word in (*_fields(each), each.row_label, each.backbone) if word}
+        | {plain(display_name(each.metric))}
+        for each in verdicts
+    ]
+    vocabulary: set[str] = set().union(*names)
+    problems, chosen = [], list(range(len(verdicts)))
+    for word in filter(None, map(plain, words.split("/"))):
+        fitting = set(fnmatch.filter(vocabulary, word)) if "*" in word else {word} & vocabulary
+        if not fitting and "*" not in word:
+            fitting = {name for name in vocabulary if word in name}
+        if not fitting:
+            near = difflib.get_close_matches(word, vocabulary, n=4, cutoff=0.5)
+            hint = f"; near: {', '.join(near)}" if near else ""
+            problems.append(f"'{word}' is in no verdict{hint}")
+        chosen = [index for index in chosen if names[index] & fitting]
+    if not chosen and not problems:
+        problems.append(
+            f"no verdict has all words of '{words}', though each is in some verdict; leave one out"
+        )
+    if problems:
+        raise ConfigError(f"cell {words}", problems)
+    return [verdicts[index] for index in chosen]
+
+
+def key_of(verdict: Verdict) -> str:
+    """Return the words that find this verdict alone, as far as any words can."""
+    return "/".join(plain(word) for word in dict.fromkeys(_fields(verdict)) if word)
+
+
+def plain(word: str) -> str:
+    """Return a word as it is compared: small letters; other signs than "*~.+@-" as "_"."""
+    return re.sub(r"[^\w*~.@+-]+", "_", word.strip().lower()).strip("_")
+
+
+def _fields(each: Verdict) -> list[str]:
+    """Return the words of a verdict: where it is printed, and the runs behind it."""
+    label = "" if each.source == FROZEN else each.row_label
+    words = [each.source, each.table, label, *_facts(each, "bs{}"), each.split, each.metric]
+    return [word or "" for word in words]
+
+
+def _facts(each: Verdict, size: str) -> list[str]:
+    batch = "" if each.batch_size is None else size.format(each.batch_size)
+    return [each.dataset, each.setting or each.backbone, each.loss, batch]
+
+
+def explain(verdict: Verdict, verdicts: Sequence[Verdict], table: RunTable) -> str:
+    """Return how ``verdict``, one of ``verdicts`` on the runs in ``table``, came about."""
+    family, runs, test = (verdict.source, verdict.table), table.runs, verdict.test
+    others = (each.test for each in verdicts if (each.source, each.table) == family)
+    if verdict.cell is not None:
+        ids = [verdict.cell.run_id(seed) for seed in set(runs["seed"])]
+        runs = runs[runs["run_id"].isin(ids)]
+    way = STANDARD_ERRORS[int(test.case)]
+    variances = [  # letter, meaning and spread
+        ("v", "one run of ours", verdict.ours.spread),
+        ("r", "one run of the reference", verdict.reference_spread),
+        ("w", "one difference by seed", verdict.paired_spread),
+    ]
+    environment = Environment(
+        loader=PackageLoader("benchmark.papers", ""),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("explain.txt.j2").render(
+        each=verdict,
+        epoch=EPOCHS[verdict.selection],
+        place=" ".join(dict.fromkeys(family)),
+        metric=display_name(verdict.metric),
+        facts=list(filter(None, _facts(verdict, "batch size {}"))),
+        runs=() if verdict.note else list(runs.sort_values("seed").itertuples()),
+        tested=test.verdict != UNTESTED,
+        way=way,
+        spreads=[each for each in variances if f"{each[0]} " in way.square],
+        rounding=verdict.rounding if isfinite(verdict.rounding) else 0.0,
+        assumptions=MARKS,
+        asked=applies(verdict.reference_n, verdict.then is None),
+        inside=test.p_equivalence <= verdict.level,
+        rank=1 + sum(each.p_drift < test.p_drift for each in others),
+        level=f"{100 * verdict.level:g}%",
+        confidence=f"{100 * (1 - 2 * verdict.level):g}%",
+        meaning=VERDICTS[verdict.verdict],
+        known=isfinite,
+        f3=lambda value: f"{value:.3f}",
+    )
