@@ -45,6 +45,11 @@ class Row(NamedTuple):
         """Return whether a score may differ from the paper's for this value."""
         return self.effect != "none"
 
+    @property
+    def large(self) -> bool:
+        """Return whether the expected effect is above 0.3 points."""
+        return self.effect in ("0.3 to 1", "above 1")
+
 
 def ledger(recipe: str, values: Mapping[str, Any], facts: Iterable[Fact]) -> list[Row]:
     """Return a row for each value of a recipe, then those for other items, such as the data.
@@ -123,11 +128,10 @@ def as_text(rows: Collection[Row], shown: Collection[Row]) -> str:
             cells = "  ".join(f"{row[name] or '-':{widths[name]}}" for name in COLUMNS)
             lines.append(f"  {cells}  {row['reason']}".rstrip())
         lines.append("")
-    large = sum(row.effect in ("0.3 to 1", "above 1") for row in rows)
     equal = sum(row.equal == "yes" for row in rows)
     stated = sum(row.equal != "not stated" for row in rows)
     return "\n".join(lines) + (
         f"{len(rows)} values of {len({row.recipe for row in rows})} recipes: {equal} of {stated} "
-        f"that are stated are equal; {sum(row.deviates for row in rows)} may move a score, {large} "
-        "of these by more than 0.3 points"
+        f"that are stated are equal; {sum(row.deviates for row in rows)} may move a score, "
+        f"{sum(row.large for row in rows)} of these by more than 0.3 points"
     )
