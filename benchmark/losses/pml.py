@@ -204,10 +204,7 @@ class LibraryLoss(ComparingLoss):
 
 
 @LOSSES.register(
-    "pml",
-    display="pytorch-metric-learning",
-    paper="Musgrave et al., arXiv 2020",
-    kind="pair",
+    "pml", display="pytorch-metric-learning", paper="Musgrave et al., arXiv 2020", kind="pair"
 )
 class LibraryClass(LibraryLoss):
     """Any loss of the library by its class, with a miner or without one::

@@ -214,9 +214,7 @@ class RecallAtK(SmoothAP):
             True, help="rank the query of the batch with the others, as the published code does"
         )
         temperatures: list[PositiveFloat] = option(
-            [1.0],
-            min_length=1,
-            help="sigmoid temperature t_k of each k, or one for all, in ranks",
+            [1.0], min_length=1, help="sigmoid temperature t_k of each k, or one for all, in ranks"
         )
         simix: bool = option(False, help="add virtual images between those of a class")
 

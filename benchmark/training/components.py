@@ -11,13 +11,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from benchmark.core import provenance
 from benchmark.core.code_version import code_version
 from benchmark.core.errors import ConfigError, Problem
-from benchmark.core.recipe import (
-    UNTRAINED,
-    Recipe,
-    SamplerConfig,
-    check_recipe,
-    memory_problem,
-)
+from benchmark.core.recipe import UNTRAINED, Recipe, SamplerConfig, check_recipe, memory_problem
 from benchmark.core.records import RunSpec
 from benchmark.core.seeding import derive
 from benchmark.datasets import load_dataset

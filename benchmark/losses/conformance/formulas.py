@@ -82,11 +82,6 @@ def _one_minus(measure: Callable, ranks: Callable) -> Callable:
 
 smooth_ap = _one_minus(_precision, _smooth)  # Smooth-AP, Eq. 5 to 7
 sup_ap = _one_minus(_precision, _bounded)  # ROADMAP, Eq. 3 to 5
-smooth_recall = _one_minus(_recall, _smooth)  # HAPPIER's framework, TPAMI 2025
-sup_recall = _one_minus(_recall, _bounded)
-smooth_ndcg = _one_minus(_gain, _smooth)  # of positives that are equally relevant
-sup_ndcg = _one_minus(_gain, _bounded)
-approx_ndcg = _one_minus(_gain, _smooth)  # Qin et al., 2010, Eq. 13
 
 
 def pnp(scores: Tensor, positive: Tensor, config: Any, queries: int) -> Tensor:
@@ -166,19 +161,15 @@ def _histogram_ap(scores: Tensor, positive: Tensor, centers: int, tie_aware: boo
     return 1.0 - (of_positives * precision).sum() / positive.sum()
 
 
-PER_QUERY: dict[str, Callable] = {
+_BY_NAME: tuple[Callable, ...] = (pnp, recall_at_k, fast_ap, softbin_ap, blackbox_ap)
+PER_QUERY: dict[str, Callable] = {loss.__name__: loss for loss in _BY_NAME} | {
     "smooth_ap": smooth_ap,
     "sup_ap": sup_ap,
-    "smooth_recall": smooth_recall,
-    "sup_recall": sup_recall,
-    "smooth_ndcg": smooth_ndcg,
-    "sup_ndcg": sup_ndcg,
-    "approx_ndcg": approx_ndcg,
-    "pnp": pnp,
-    "recall_at_k": recall_at_k,
-    "fast_ap": fast_ap,
-    "softbin_ap": softbin_ap,
-    "blackbox_ap": blackbox_ap,
+    "smooth_recall": _one_minus(_recall, _smooth),  # HAPPIER's framework, TPAMI 2025
+    "sup_recall": _one_minus(_recall, _bounded),
+    "smooth_ndcg": _one_minus(_gain, _smooth),  # of positives that are equally relevant
+    "sup_ndcg": _one_minus(_gain, _bounded),
+    "approx_ndcg": _one_minus(_gain, _smooth),  # Qin et al., 2010, Eq. 13
 }
 NAMES = sorted([*PER_QUERY, "roadmap"])
 BFLOAT16, FLOAT32, FLOAT64 = torch.bfloat16, torch.float32, torch.float64

@@ -159,18 +159,6 @@ def test_exact_ap_with_memory_equals_its_formula():
         )
 
 
-def test_roadmap_with_memory_is_the_declared_combination_of_its_parts():
-    arguments = (
-        unit(rows(len(LABELS), seed=2)),
-        LABELS,
-        unit(rows(len(MEMORY_LABELS), seed=1)),
-        MEMORY_LABELS,
-    )
-    parts = [create_loss(name).with_memory(*arguments).item() for name in ("sup_ap", "calibration")]
-    roadmap = create_loss("roadmap", lambda_=0.2).with_memory(*arguments).item()
-    assert roadmap == pytest.approx(0.8 * parts[0] + 0.2 * parts[1], rel=1e-12)
-
-
 @pytest.mark.parametrize("name", ["roadmap", "contrastive"])
 def test_gradient_of_a_memory_that_asks_for_one_equals_that_of_a_nudge(name):
     queries = unit(rows(len(LABELS), seed=2))

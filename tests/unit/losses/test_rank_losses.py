@@ -115,15 +115,6 @@ def check(results):
 
 
 @pytest.mark.parametrize(("name", "extra", "formula", "include"), CASES, ids=IDS)
-def test_batch_of_unequal_classes(name, extra, formula, include):
-    def theirs(e):
-        return expected(e, LABELS, e, LABELS, True, formula, include)
-
-    loss = create_loss(name, **extra)
-    check(both(lambda e: loss(e, LABELS), theirs, rows(13)))
-
-
-@pytest.mark.parametrize(("name", "extra", "formula", "include"), CASES, ids=IDS)
 def test_separate_references(name, extra, formula, include):
     def theirs(e, r):
         return expected(e, LABELS, r, POOL_LABELS, False, formula, include)

@@ -8,12 +8,7 @@ import pickle
 import pytest
 import torch
 
-from benchmark.training.state import (
-    CHECKPOINT,
-    load_checkpoint,
-    remove_checkpoint,
-    save_checkpoint,
-)
+from benchmark.training.state import CHECKPOINT, load_checkpoint, remove_checkpoint, save_checkpoint
 
 IDENTITY = {
     "spec_digest": "a1",
