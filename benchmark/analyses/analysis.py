@@ -282,8 +282,8 @@ class Context:
     @property
     def description(self) -> str:
         """Return the dataset and the seeds in words: "Glyphs-1k, seeds 0, 1 and 2"."""
-        kind = "seeds" if len(self.seeds) > 1 else "seed"
-        return f"{self.place}, {kind} {joined([*map(str, self.seeds)])}"
+        numbers = joined([*map(str, self.seeds)])
+        return f"{self.place}, seed{'s' if len(self.seeds) > 1 else ''} {numbers}"
 
     def spec(self, loss: str, batch_size: int, seed: int, **params: Any) -> RunSpec:
         """Return the specification of a run: the study's own where it has it, else made like it.

@@ -7,6 +7,7 @@ random sampling put into a batch: neighbours, hard and easy negatives.
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -67,12 +68,11 @@ def errors_of(
                 targets = torch.from_numpy(labels[:, None] == labels[None])
                 values = loss.query_losses(scores, targets, self_pairs=True, generator=generator)
                 difference = 1 - values.numpy() - exact
-                row = {"loss": name, "setting": words, "width": width, "step": step + 1}
-                row["error"] = np.nanmean(np.abs(difference))
-                row["signed"] = np.nanmean(difference)
-                row["over"] = np.nanmean(difference[np.isfinite(difference)] > 1e-9)
-                errors.append(row)
-    return pd.DataFrame(errors)
+                over = np.nanmean(difference[np.isfinite(difference)] > 1e-9)
+                error, signed = np.nanmean(np.abs(difference)), np.nanmean(difference)
+                errors.append((name, words, width, step + 1, error, signed, over))
+    columns = ["loss", "setting", "width", "step", "error", "signed", "over"]
+    return pd.DataFrame(errors, columns=columns)
 
 
 @ANALYSES.register("approximation_error", display="AP approximation error", places=PLACES)
@@ -135,10 +135,9 @@ def trained_tau(context: Context) -> Analysis:
     """Return |AP_pred - AP| over the last epoch of a SmoothAP training at each tau."""
     size = context.block.batch_sizes[-1]
     parts = []
-    for tau in TAUS:
-        for seed in context.seeds:
-            steps = context.trained(TRAINED, size, seed, tau=tau).steps()
-            parts.append(errors_of(steps, [TRAINED]).assign(trained=tau, seed=seed))
+    for tau, seed in product(TAUS, context.seeds):
+        steps = context.trained(TRAINED, size, seed, tau=tau).steps()
+        parts.append(errors_of(steps, [TRAINED]).assign(trained=tau, seed=seed))
     data = pd.concat(parts, ignore_index=True)
     means = data.pivot_table(index="trained", columns="width", values="error")
     own = data[data["trained"] == data["width"]]  # evaluated at the tau of the training
@@ -361,7 +360,7 @@ def batch_composition(context: Context) -> Analysis:
             counts.append(counted.assign(strategy=strategy, sampler=name))
     data = pd.concat(counts, ignore_index=True)
     hard, random = (data[data["strategy"] == name] for name in STRATEGIES)
-    means = [float(each["hard negative"].mean()) for each in (hard, random)]
+    many, few = (float(each["hard negative"].mean()) for each in (hard, random))
     halves = float((hard["easy negative"] == size // 2).mean())
     shown = [kind for kind in KINDS if kind != "query"]
     groups = data.groupby(["strategy", "sampler"], sort=False)[shown].agg(["mean", "min", "max"])
@@ -371,9 +370,9 @@ def batch_composition(context: Context) -> Analysis:
     ]
     pictures = dict(_rows(train, first))
     values: dict[str, Any] = dict(place=f"{context.place}, batches of {size}", size=size)
-    values |= dict(rows=", ".join(pictures), halves=100 * halves, hard=means[0], random=means[1])
+    values |= dict(rows=", ".join(pictures), halves=100 * halves, hard=many, random=few)
     claims = {
-        "random_batches_have_fewer_hard_negatives": means[1] < means[0] / 2,
+        "random_batches_have_fewer_hard_negatives": few < many / 2,
         "every_hard_batch_has_one_structure": halves == 1,
     }
     headers = ["sampling", "sampler", *parts]
