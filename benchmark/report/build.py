@@ -79,7 +79,7 @@ def build(study: Study, results: Path, choice: Choice | None = None) -> Built:
             *write_artefacts("table", inputs, folder / "tables", attempts),
             *write_artefacts("figure", inputs, folder / "figures", attempts),
         ],
-        Gallery(study.name, [], "it could not be made"),
+        Gallery([], "it could not be made"),
         failed=attempts.failed,
     )
     with attempts.at("gallery"):

@@ -50,7 +50,6 @@ class Gallery:
     ones, and each side's picture. ``files``: contents by name, as far as the page needs them.
     """
 
-    study: str
     pairs: list[Facts]
     reason: str = ""
     files: Mapping[str, bytes] = field(default_factory=dict)
@@ -113,16 +112,17 @@ def run_pairs(inputs: Inputs, choice: Choice) -> list[Facts]:
     scores = inputs.scores[inputs.scores["metric"] == metric].drop_duplicates("run_id")
     for column, wanted in (("batch_size", choice.batch_size), ("seed", choice.seed)):
         scores = scores[scores[column] == wanted] if wanted is not None else scores
-    others = scores[scores["loss"] != first]
-    if choice.second:
-        others = others[others["loss"] == choice.second]
-    means = inputs.last[[*CONDITION, "metric", "loss", "mean"]]
+    own = scores["loss"] == choice.second if choice.second else scores["loss"] != first
     columns = [*CONDITION, "seed", "metric", "run_id", "value", "loss"]
-    pairs = others[columns].merge(means, on=[*CONDITION, "metric", "loss"])
-    pairs = pairs.merge(
-        scores.loc[scores["loss"] == first, columns],
-        on=[*CONDITION, "seed", "metric"],
-        suffixes=("_second", "_first"),
+    means = inputs.last[[*CONDITION, "metric", "loss", "mean"]]
+    pairs = (
+        scores.loc[own & (scores["loss"] != first), columns]
+        .merge(means, on=[*CONDITION, "metric", "loss"])
+        .merge(
+            scores.loc[scores["loss"] == first, columns],
+            on=[*CONDITION, "seed", "metric"],
+            suffixes=("_second", "_first"),
+        )
     )
     if pairs.empty:
         raise NothingToShow(
@@ -136,8 +136,8 @@ def run_pairs(inputs: Inputs, choice: Choice) -> list[Facts]:
         pair = {name: row[name] for name in ("dataset", "setting", "batch_size", "seed", "metric")}
         for which in SIDES:
             loss, run_id, score = (row[f"{key}_{which}"] for key in ("loss", "run_id", "value"))
-            display = inputs.label(loss)
-            pair[which] = {"loss": loss, "display": display, "run_id": run_id, "score": score}
+            named = {"loss": loss, "display": inputs.label(loss)}
+            pair[which] = {**named, "run_id": run_id, "score": score}
         found.append(pair)
     return found
 
@@ -229,8 +229,7 @@ def _framed(
 
 def write_gallery(inputs: Inputs, results: Path, choice: Choice | None = None) -> Gallery:
     """Write ``results/<study>/gallery`` from scratch and return its record."""
-    folder = inputs.study.folder(results) / GALLERY
-    begin_folder(folder)
+    begin_folder(folder := inputs.study.folder(results) / GALLERY)
     shown: list[Facts] = []
     tables: list[pd.DataFrame] = []
     reasons: list[str] = []
@@ -240,17 +239,20 @@ def write_gallery(inputs: Inputs, results: Path, choice: Choice | None = None) -
         for pair in run_pairs(inputs, choice or Choice()):
             runs = [pair[which]["run_id"] for which in SIDES]
             try:
-                own = (digests[run] for run in runs)
-                files = (results / "runs" / run / NEIGHBOURS for run in runs)
-                sides = [load_neighbours(*each) for each in zip(files, own, strict=True)]
+                sides = [
+                    load_neighbours(results / "runs" / run / NEIGHBOURS, digests[run])
+                    for run in runs
+                ]
                 if not np.array_equal(sides[0].queries, sides[1].queries):
                     words = "recorded different queries; train both again"
                     raise RunError(f"{' and '.join(runs)} {words}")
             except RunError as error:
                 reasons.append(without_paths(str(error)))
                 continue
-            tables.append(_changes(pair, *sides))
-            shown.append(_show(pair, sides, tables[-1], contents))
+            facts, table, pictures = _show(pair, *sides)
+            shown.append(facts)
+            tables.append(table)
+            contents |= pictures
     except NothingToShow as reason:
         reasons.append(str(reason))
     for file, content in contents.items():
@@ -261,54 +263,50 @@ def write_gallery(inputs: Inputs, results: Path, choice: Choice | None = None) -
         write_text(folder / TABLE, text)
         contents[TABLE] = text.encode()
     why = "" if shown else "; ".join(reasons)
-    facts = {"study": inputs.study.name, "pairs": shown, "reason": why, "schema": 3}
-    write_json(folder / "gallery.json", facts)
-    return Gallery(inputs.study.name, shown, why, contents)
-
-
-def _changes(pair: Facts, first: Neighbours, second: Neighbours) -> pd.DataFrame:
-    """Return all recorded queries with their AP under both losses."""
-    return pd.DataFrame(
-        {
-            "dataset": pair["dataset"],
-            "query": first.queries,
-            "name": [as_text(without_paths(str(name))) for name in first.names],
-            "category": first.categories,
-            pair["first"]["loss"]: first.precisions,
-            pair["second"]["loss"]: second.precisions,
-            "change": second.precisions - first.precisions,
-        }
-    )
+    record = {"study": inputs.study.name, "pairs": shown, "reason": why, "schema": 3}
+    write_json(folder / "gallery.json", record)
+    return Gallery(shown, why, contents)
 
 
 def _show(
-    pair: Facts, sides: list[Neighbours], table: pd.DataFrame, contents: dict[str, bytes]
-) -> Facts:
-    """Return what is shown of two runs; ``contents`` gains its pictures by their file names."""
-    first, second = sides
+    pair: Facts, first: Neighbours, second: Neighbours
+) -> tuple[Facts, pd.DataFrame, dict[str, bytes]]:
+    """Return what is shown of two runs, all recorded queries, and the pictures by file name."""
+    sides = dict(zip(SIDES, (first, second), strict=True))
+    change = second.precisions - first.precisions
+    names = [without_paths(str(name)) for name in first.names]
+    table = pd.DataFrame(
+        {
+            "dataset": pair["dataset"],
+            "query": first.queries,
+            "name": [*map(as_text, names)],
+            "category": first.categories,
+            pair["first"]["loss"]: first.precisions,
+            pair["second"]["loss"]: second.precisions,
+            "change": change,
+        }
+    )
     chosen = choose(first.precisions, second.precisions, first.categories)
     queries = [
-        {"name": without_paths(str(first.names[row])), "reason": reason}
-        | {"positives": len(first.ranks[row])}
+        {"name": names[row], "reason": reason, "positives": len(first.ranks[row])}
         | {
             which: {
                 "average_precision": float(side.precisions[row]),
                 "matches": int(side.matches[row].sum()),
                 "retrieved": len(side.matches[row]),
             }
-            for which, side in zip(SIDES, sides, strict=True)
+            for which, side in sides.items()
         }
         for row, reason in chosen.items()
     ]
     facts: Facts = {"pair": pair, "recorded": len(table), "queries": queries}
-    facts["improved"] = int((table["change"] > 0).sum())
-    facts["worsened"] = int((table["change"] < 0).sum())
-    for which, side in zip(SIDES, sides, strict=True):
-        file = f"{pair['dataset']}-{which}.png"
-        contents[file] = draw(side, chosen)
+    facts |= {"improved": int((change > 0).sum()), "worsened": int((change < 0).sum())}
+    pictures = {}
+    for which, side in sides.items():
         alt = f"{pair[which]['display']}, the nearest to each query."
         for number, row in enumerate(chosen, start=1):
             ranks = ", ".join(str(rank + 1) for rank in np.flatnonzero(side.matches[row]))
             alt += f" Query {number}: right at rank {ranks or 'none'}."
-        facts[which] = {"file": file, "alt": alt}
-    return facts
+        facts[which] = {"file": f"{pair['dataset']}-{which}.png", "alt": alt}
+        pictures[facts[which]["file"]] = draw(side, chosen)
+    return facts, table, pictures

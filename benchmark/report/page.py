@@ -5,6 +5,7 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -135,24 +136,24 @@ class Built:
 def build_page(inputs: Inputs, built: Built) -> str:
     """Return the whole page; equal parts give equal bytes."""
     verdicts, study = inputs.verdicts, inputs.study
-    elements = [
-        *[each.element for each in built.artefacts],
-        *[each.figure for each in built.analyses],
-    ]
-    assert TEMPLATES.loader is not None
-    style, script = (
-        f"\n{TEMPLATES.loader.get_source(TEMPLATES, name)[0]}{rules}\n"
-        for name, rules in (("style.css", size_rules(elements)), ("sort.js", ""))
+    elements = [each.element for each in built.artefacts]
+    elements += [each.figure for each in built.analyses]
+    folder = Path(__file__).with_name("templates")
+    style = f"\n{(folder / 'style.css').read_text('utf-8')}{size_rules(elements)}\n"
+    script = f"\n{(folder / 'sort.js').read_text('utf-8')}\n"
+    # by which a content security policy allows one element
+    style_digest, script_digest = (
+        f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+        for text in (style, script)
     )
     failures = [f"Not made: {name} ({reason})." for name, reason in built.failed.items()]
     queries = built.gallery.files.get(TABLE)
-    extra = [GALLERY, *[ANALYSES] * bool(built.analyses)]
     return TEMPLATES.get_template("page.html.j2").render(
         study=study,
         answer=answer(inputs),
         notices=[*failures, *notices(inputs)],
         counts=counts(inputs),
-        sections=_sections(built.artefacts, inputs, extra),
+        sections=_sections(inputs, built),
         folded=_folded,
         downloads_of=_downloads,
         gallery=gallery_section(built.gallery),
@@ -177,14 +178,9 @@ def build_page(inputs: Inputs, built: Built) -> str:
         version=__version__,
         style=style,
         script=script,
-        style_digest=_digest(style),
-        script_digest=_digest(script),
+        style_digest=style_digest,
+        script_digest=script_digest,
     )
-
-
-def _digest(text: str) -> str:
-    """Return the digest by which a content security policy allows one element."""
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
 def gallery_section(gallery: Gallery, limit: int = LIMIT) -> dict[str, Any]:
@@ -210,21 +206,21 @@ def recipe_tables(study: Study) -> Iterator[str]:
     """Yield the tables of where recipes differ from the authors', and of where values come from."""
     if rows := study_ledger(study):
         yield to_html(deviations(study, rows), "recipe_deviations")
-    if any(block.sources for block in study.blocks if block.recipe_name):
-        yield to_html(sources(study), "recipe_sources")
-
-
-def sources(study: Study) -> Table:
-    """Return one section per recipe with the source of each of its parts."""
     recipes = {block.recipe_name: block.sources for block in study.blocks if block.recipe_name}
+    if any(recipes.values()):
+        yield to_html(sources(recipes), "recipe_sources")
+
+
+def sources(recipes: Mapping[str, Mapping[str, str]]) -> Table:
+    """Return one section per recipe with the source of each of its parts."""
     silent = ", ".join(sorted(name for name, parts in recipes.items() if not parts))
     return filled(
         "Sources of the recipes",
         "What each part of a recipe follows, as its file says. The values themselves stand in the "
         "specification of every run.",
         [
-            words("Part of the recipe", lambda row: row[0]),
-            words("Where its values come from", lambda row: row[1]),
+            words("Part of the recipe", itemgetter(0)),
+            words("Where its values come from", itemgetter(1)),
         ],
         ((name, row) for name, parts in sorted(recipes.items()) for row in parts.items()),
         [f"No sources are given in: {silent}."] * bool(silent),
@@ -233,8 +229,7 @@ def sources(study: Study) -> Table:
 
 def deviations(study: Study, rows: Sequence[Any]) -> Table:
     """Return one section per recipe with its values that may move a score."""
-    stated = [row for row in rows if row.equal != "not stated"]
-    equal = sum(row.equal == "yes" for row in stated)
+    stated = [row.equal for row in rows if row.equal != "not stated"]
     return filled(
         "Where our recipes and the authors' differ",
         "Values of the recipes that may move a score: what the paper states, what the authors' "
@@ -250,8 +245,8 @@ def deviations(study: Study, rows: Sequence[Any]) -> Table:
         ((row.recipe, row) for row in rows if row.deviates),
         [
             f"Of {len(rows)} values, {len(stated)} are stated by the paper or its code, and "
-            f"{equal} "
-            f"of these are equal; 'python -m benchmark fidelity {study.name}' prints all of them."
+            f"{stated.count('yes')} of these are equal; 'python -m benchmark fidelity "
+            f"{study.name}' prints all of them."
         ],
     )
 
@@ -272,47 +267,44 @@ def _downloads(record: Artefact) -> list[Download]:
 
 
 class Section(NamedTuple):
-    """A section of the page."""
+    """A section of the page; ``reasons``: once each, why there is nothing to show in it."""
 
     anchor: str
     title: str
     records: list[Artefact]
-
-    @property
-    def reasons(self) -> list[str]:
-        """Return each reason for an empty section once; none when something can be shown."""
-        reasons = [each.reason for each in self.records]
-        return list(dict.fromkeys(reasons)) if all(reasons) else []
+    reasons: list[str]
 
 
-def _sections(records: list[Artefact], inputs: Inputs, extra: Sequence[str]) -> list[Section]:
-    """Return the sections that the page has; those of ``extra`` bring their own content."""
-    left = {f"{each.kind}:{each.name}": each for each in records}
+def _sections(inputs: Inputs, built: Built) -> list[Section]:
+    """Return the sections that the page has; gallery and analyses bring their own content.
+
+    Papers come later where neither number nor claim was judged.
+    """
+    left = {f"{each.kind}:{each.name}": each for each in built.artefacts}
     grouped = defaultdict(list)
     for key, each in left.items():
         grouped[f"{each.kind}/{each.group}"].append(key)
-    claims = inputs.claims
-    # where the study is about no paper and has no runs that a claim speaks of
-    unclaimed = (
-        not inputs.study.references.published
-        and len(claims)
-        and ((claims["verdict"] == NOT_RUN).all())
-    )
+    claims, references, anchors = inputs.claims, inputs.study.references, [*SECTIONS]
+    if not (references.published or references.frozen or judged(claims)):
+        anchors = [anchor for anchor in SECTIONS if anchor not in OF_PAPERS]
+        after = anchors.index("ablation") + 1
+        anchors[after:after] = OF_PAPERS
     found = []
-    for anchor in _order(inputs):
+
+    def add(anchor: str, title: str, records: list[Artefact]) -> None:
+        reasons = [each.reason for each in records]
+        why = list(dict.fromkeys(reasons)) if all(reasons) else []
+        found.append(Section(anchor, title, records, why))
+
+    for anchor in anchors:
         title, entries = SECTIONS[anchor]
         keys = [key for entry in entries.split() for key in grouped.get(entry, [entry])]
         here = [left.pop(key) for key in keys if key in left]
-        if (here or anchor in extra) and not (anchor == "claims" and unclaimed):
-            found.append(Section(anchor, title, here))
-    return [*found, *[Section("more", "More", list(left.values()))] * bool(left)]
-
-
-def _order(inputs: Inputs) -> list[str]:
-    """Return the anchors in order: papers come later where neither number nor claim was judged."""
-    references = inputs.study.references
-    if references.published or references.frozen or judged(inputs.claims):
-        return list(SECTIONS)
-    rest = [anchor for anchor in SECTIONS if anchor not in OF_PAPERS]
-    after = rest.index("ablation") + 1
-    return [*rest[:after], *OF_PAPERS, *rest[after:]]
+        if anchor == "claims" and len(claims) and not references.published:
+            # a study about no paper, maybe without runs that a claim speaks of
+            here = [] if (claims["verdict"] == NOT_RUN).all() else here
+        if here or anchor == GALLERY or (anchor == ANALYSES and built.analyses):
+            add(anchor, title, here)
+    if left:
+        add("more", "More", [*left.values()])
+    return found

@@ -9,11 +9,10 @@ same in a small page of its own.
 import csv
 import io
 import re
-from itertools import chain
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from benchmark.report.table import Column, Table, TableCell
+from benchmark.report.table import Section, Table, TableCell
 
 _HARMLESS = re.compile(r"[+-]?\d+(\.\d+)?(e[+-]?\d+)?\Z|(?![=+\-@\t\r])")
 _MARKDOWN_MARKS = {"best": "**{}**", "second": "<u>{}</u>", "": "{}"}
@@ -54,19 +53,26 @@ def to_csv(table: Table) -> str:
     """Return the CSV text; scores stay in [0, 1], absent numbers are empty."""
     sectioned = any(section.title for section in table.sections)
     rows = [row for section in table.sections for row in section.rows]
-    noted = [
-        bool(column.parts) and any(cell.note or not cell.numbers for cell in cells)
-        for column, *cells in zip(table.columns, *rows, strict=True)
-    ]
+    names = ["section"] * sectioned
+    noted = []
+    for column, *cells in zip(table.columns, *rows, strict=True):
+        name, own = " ".join(filter(None, column.header)), (*column.parts, *column.words)
+        noted.append(bool(column.parts) and any(each.note or not each.numbers for each in cells))
+        names += [] if column.parts else [name]
+        names += [f"{name} {part}".strip() for part in own] + [f"{name} note"] * noted[-1]
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    names = [_names(*each) for each in zip(table.columns, noted, strict=True)]
-    writer.writerow([*["section"] * sectioned, *chain.from_iterable(names)])
+    writer.writerow(names)
     for section in table.sections:
         for row in section.rows:
             fields = [section.title] * sectioned
             for column, note, cell in zip(table.columns, noted, row, strict=True):
-                fields.extend(_fields(column, note, cell))
+                numbers = cell.numbers or (None,) * len(column.parts)
+                texts = ["" if number is None else f"{number:.10g}" for number in numbers]
+                fields += texts if column.parts else [cell.text]
+                fields += cell.words or ("",) * len(column.words)
+                # A cell without numbers says why in words ("missing"), which belongs into the note.
+                fields += [cell.note if cell.numbers else cell.text] * note
             writer.writerow(map(as_text, fields))
     return stream.getvalue()
 
@@ -76,65 +82,59 @@ def as_text(words: str) -> str:
     return words if _HARMLESS.match(words) else f"'{words}"
 
 
-def _names(column: Column, noted: bool) -> list[str]:
-    name = " ".join(part for part in column.header if part)
-    names = [f"{name} {part}".strip() for part in (*column.parts, *column.words)]
-    names = names if column.parts else [name, *names]
-    return [*names, f"{name} note"] if noted else names
-
-
-def _fields(column: Column, noted: bool, cell: TableCell) -> list[str]:
-    words = [*(cell.words or ("",) * len(column.words))]
-    if not column.parts:
-        return [cell.text, *words]
-    numbers = cell.numbers or (None,) * len(column.parts)
-    fields = ["" if number is None else f"{number:.10g}" for number in numbers] + words
-    # A cell without numbers says why in words ("missing"), which belongs into the note.
-    return [*fields, cell.note if cell.numbers else cell.text] if noted else fields
-
-
 def to_markdown(table: Table) -> str:
     """Return title, caption, table and notes."""
-    heads = [" · ".join(part for part in column.header if part) for column in table.columns]
-    lines = [f"### {_markdown_escape(table.title)}", "", _markdown_escape(table.caption), ""]
-    lines.append(_row([_markdown_escape(head) for head in heads]))
-    lines.append(_row(["---:" if column.numeric else ":---" for column in table.columns]))
+
+    def cell_text(cell: TableCell) -> str:
+        text = _MARKDOWN_MARKS[cell.mark].format(_plain(cell.text))
+        text += f" <sub>{_plain(cell.note)}</sub>" if cell.note else ""
+        return "<br>".join([text, *(f"<sub>{_plain(line.text)}</sub>" for line in cell.lines)])
+
+    rows = [
+        [_plain(" · ".join(filter(None, column.header))) for column in table.columns],
+        ["---:" if column.numeric else ":---" for column in table.columns],
+    ]
     for section in table.sections:
         if section.title:
-            lines.append(_row([f"**{_markdown_escape(section.title)}**", *[""] * (len(heads) - 1)]))
-        lines.extend(_row([_markdown_cell(cell) for cell in row]) for row in section.rows)
+            rows.append([f"**{_plain(section.title)}**", *[""] * (len(table.columns) - 1)])
+        rows += [[*map(cell_text, row)] for row in section.rows]
+    lines = [f"### {_plain(table.title)}", "", _plain(table.caption), ""]
+    lines += [f"| {' | '.join(fields)} |" for fields in rows]
     if table.notes:
-        lines.extend(["", *(f"- {_markdown_escape(note)}" for note in table.notes)])
+        lines += ["", *(f"- {_plain(note)}" for note in table.notes)]
     return "\n".join(lines) + "\n"
 
 
-def _row(fields: list[str]) -> str:
-    return "| " + " | ".join(fields) + " |"
-
-
-def _markdown_cell(cell: TableCell) -> str:
-    text = _MARKDOWN_MARKS[cell.mark].format(_markdown_escape(cell.text))
-    text += f" <sub>{_markdown_escape(cell.note)}</sub>" if cell.note else ""
-    return "<br>".join(
-        [text, *(f"<sub>{_markdown_escape(line.text)}</sub>" for line in cell.lines)]
-    )
-
-
-def _markdown_escape(text: str) -> str:
-    for character in "\\|*_`":
-        text = text.replace(character, "\\" + character)
-    for mark in "([:":  # of links and pictures, which would be fetched
-        text = text.replace(f"]{mark}", f"]\\{mark}")
-    return text.replace("<", "&lt;").replace("\n", " ")
+def _plain(text: str) -> str:
+    """Return text in which nothing is Markdown; links and pictures would be fetched."""
+    text = re.sub(r"([\\|*_`])", r"\\\1", text)
+    return re.sub(r"\](?=[(\[:])", r"]\\", text).replace("<", "&lt;").replace("\n", " ")
 
 
 def to_latex(table: Table, label: str) -> str:
     """Return a ``table`` environment, or a ``longtable`` when it would not fit on a page."""
     align = "".join("r" if column.numeric else "l" for column in table.columns)
-    head = ["\\toprule", *_head(table), "\\midrule"]
+    head, header_rows = ["\\toprule"], table.header_rows()
+    for row in header_rows:
+        fields, rules, position = [], "", 1
+        for text, span in row:
+            field = escape(text)
+            fields.append(rf"\multicolumn{{{span}}}{{c}}{{{field}}}" if span > 1 else field)
+            if span > 1 and text and row is not header_rows[-1]:
+                rules += rf"\cmidrule(lr){{{position}-{position + span - 1}}}"
+            position += span
+        head.append(" & ".join(fields) + r" \\" + rules)
+    head.append("\\midrule")
+    body: list[str] = []
+    for section in table.sections:
+        if section.title:
+            body += [r"\midrule"] * bool(body)
+            title = rf"\textit{{{escape(section.title)}}}"
+            body.append(rf"\multicolumn{{{len(table.columns)}}}{{l}}{{{title}}} \\")
+        body += [" & ".join(map(_latex_cell, row)) + r" \\" for row in section.rows]
+    body.append(r"\bottomrule")
     title = rf"\caption{{{escape(f'{table.title}. {table.caption}')}}}\label{{tab:{label}}}"
     notes = [rf"\par\smallskip\footnotesize {escape(' '.join(table.notes))}"] * bool(table.notes)
-    body = [*_body(table), r"\bottomrule"]
     lines = ["% needs \\usepackage{booktabs,longtable,graphicx}"]
     if table.rows > LATEX_LONG:
         lines += [r"{\scriptsize", rf"\begin{{longtable}}{{{align}}}", title + r"\\"]
@@ -154,32 +154,6 @@ def escape(text: str) -> str:
     return text.translate(_SPECIAL)
 
 
-def _head(table: Table) -> list[str]:
-    rows = table.header_rows()
-    lines = []
-    for row in rows:
-        fields, rules, position = [], "", 1
-        for text, span in row:
-            field = escape(text)
-            fields.append(rf"\multicolumn{{{span}}}{{c}}{{{field}}}" if span > 1 else field)
-            if span > 1 and text and row is not rows[-1]:
-                rules += rf"\cmidrule(lr){{{position}-{position + span - 1}}}"
-            position += span
-        lines.append(" & ".join(fields) + r" \\" + rules)
-    return lines
-
-
-def _body(table: Table) -> list[str]:
-    lines: list[str] = []
-    for section in table.sections:
-        if section.title:
-            lines += [r"\midrule"] * bool(lines)
-            title = rf"\textit{{{escape(section.title)}}}"
-            lines.append(rf"\multicolumn{{{len(table.columns)}}}{{l}}{{{title}}} \\")
-        lines.extend(" & ".join(map(_latex_cell, row)) + r" \\" for row in section.rows)
-    return lines
-
-
 def _latex_cell(cell: TableCell) -> str:
     text = _LATEX_MARKS[cell.mark] % escape(cell.text)
     text += rf" {{\tiny {escape(cell.note)}}}" if cell.note else ""
@@ -192,17 +166,20 @@ def _latex_cell(cell: TableCell) -> str:
 
 def to_html(table: Table, name: str, *, limit: int = LIMIT) -> str:
     """Return the element with caption, scrolling table and notes; all text is escaped."""
-    first = table.first_rows(limit)
-    notes = [*table.notes]
-    if table.rows > limit:
-        hidden = table.rows - limit
-        notes.append(f"{hidden} more rows are not shown here; the CSV file has all {table.rows}.")
+    notes, left, sections = [*table.notes], limit, []
+    for section in table.sections:
+        if left > 0:
+            sections.append(Section(section.title, section.rows[:left]))
+        left -= len(section.rows)
+    if left < 0:
+        notes.append(f"{-left} more rows are not shown here; the CSV file has all {table.rows}.")
     return TEMPLATES.get_template("table.html.j2").render(
-        table=first,
+        table=table,
+        sections=sections,
         name=name,
         notes=notes,
         wide=len(table.columns) >= WIDE,
-        tall=first.rows > TALL,
+        tall=min(table.rows, limit) > TALL,
         zip=zip,
     )
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
 from benchmark.report.labels import finite
@@ -85,27 +86,12 @@ class Table:
     def header_rows(self) -> list[list[tuple[str, int]]]:
         """Return (text, span) of each header row; equal neighbours merge, but not in the last."""
         levels = max(len(column.header) for column in self.columns)
-        padded = [("",) * (levels - len(c.header)) + c.header for c in self.columns]
-        rows = []
-        for level in range(levels):
-            row: list[tuple[str, int]] = []
-            for before, names in zip([None, *padded], padded, strict=False):
-                above = level < levels - 1
-                if above and before is not None and before[: level + 1] == names[: level + 1]:
-                    row[-1] = (row[-1][0], row[-1][1] + 1)
-                else:
-                    row.append((names[level], 1))
-            rows.append(row)
-        return rows
-
-    def first_rows(self, limit: int) -> Table:
-        """Return the table with at most ``limit`` rows."""
-        left, sections = limit, []
-        for section in self.sections:
-            if left > 0:
-                sections.append(Section(section.title, section.rows[:left]))
-            left -= len(section.rows)
-        return replace(self, sections=sections)
+        padded = [("",) * (levels - len(each.header)) + each.header for each in self.columns]
+        rows = [
+            [(head[-1], len([*same])) for head, same in groupby(names[:level] for names in padded)]
+            for level in range(1, levels)
+        ]
+        return [*rows, [(names[-1], 1) for names in padded]]
 
 
 def text_column(*header: str) -> Column:

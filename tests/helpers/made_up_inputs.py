@@ -155,7 +155,7 @@ def built(inputs: Inputs, folder: Path, gallery: Gallery | None = None) -> Built
             *made("table", inputs, folder / "tables").values(),
             *made("figure", inputs, folder / "figures").values(),
         ],
-        gallery or Gallery(inputs.study.name, [], "no pictures were asked for"),
+        gallery or Gallery([], "no pictures were asked for"),
         [load_analysis(path.parent) for path in sorted(folder.glob("analyses/*/summary.json"))],
     )
 
