@@ -121,9 +121,9 @@ def metric_by_batch_size(inputs: Inputs) -> Drawing:
         draw_losses(inputs, axes, sizes, here, losses)
         # Intervals of two or three seeds reach beyond what a score can be; the axis does not.
         low, high = axes.get_ylim()
-        axes.set_ylim(max(low, 0), min(high, 100))
-        axes.set_ylabel(f"{metric_label(metric)} (%)")
-        axes.set_title(panel_title(place, len(keys) > len(metrics), metric_label(metric)))
+        title = panel_title(place, len(keys) > len(metrics), metric_label(metric))
+        limits = (max(low, 0), min(high, 100))
+        axes.set(ylim=limits, ylabel=f"{metric_label(metric)} (%)", title=title)
     legend_below(figure)
     caption = (
         f"Test score at the last epoch against batch size: mean over seeds with its "
@@ -162,8 +162,8 @@ def calibration_gain(inputs: Inputs) -> Drawing:
             for metric, style in zip(metrics, SERIES, strict=False)
         ]
         by_batch_size(axes, sizes, series, width=0.3)
-        axes.set_ylabel("relative gain (%)")
-        axes.set_title(dataset_label(*where) if several else f"{loss} over {against}")
+        title = dataset_label(*where) if several else f"{loss} over {against}"
+        axes.set(ylabel="relative gain (%)", title=title)
     legend_below(figure)
     caption = (
         f"Gain of {loss} over {against} in percent of the latter's score, mean over seeds with "
@@ -200,8 +200,8 @@ def whole_set(inputs: Inputs) -> Drawing:
     figure, panels, keys, rest = panel_grid(inputs, shown, by, 2, size, 0.4, sharey=True)
     for axes, (dataset, equal), here in panels:
         draw_losses(inputs, axes, sizes, here, losses, width=0.2)
-        axes.set_ylabel(f"{metric_label(inputs.headline)} (%)")
-        axes.set_title(panel_title((dataset,), len(keys) > len(EQUAL), EQUAL[equal]))
+        title = panel_title((dataset,), len(keys) > len(EQUAL), EQUAL[equal])
+        axes.set(ylabel=f"{metric_label(inputs.headline)} (%)", title=title)
     legend_below(figure)
     caption = (
         f"Test score after the last epoch against batch size: mean over seeds with its "
@@ -237,11 +237,9 @@ def loss_cost(inputs: Inputs) -> Drawing:
     figure, panels, _, rest = panel_grid(inputs, times, place, 3, size, 0.8)
     for axes, where, here in panels:
         draw_losses(inputs, axes, sizes, here, losses)
-        axes.set_yscale("log")
-        axes.yaxis.set_major_formatter("{x:g}")
-        axes.yaxis.set_minor_formatter(sparse)
-        axes.set_ylabel("time in the loss (ms per step)")
-        axes.set_title(panel_title(where, not single))
+        title = panel_title(where, not single)
+        axes.set(yscale="log", ylabel="time in the loss (ms per step)", title=title)
+        axes.yaxis.set(major_formatter="{x:g}", minor_formatter=sparse)
     legend_below(figure, columns=3 if single else 4)
     caption = (
         "Time inside the loss, forward and backward, per training step: mean over seeds, bars from "
@@ -279,9 +277,8 @@ def learning_curves(inputs: Inputs) -> Drawing:
             band = {"color": style["color"], "alpha": 0.12, "linewidth": 0}
             axes.fill_between(curve["epoch"], mean - sd, mean + sd, **band)
             axes.plot(curve["epoch"], mean, **style)
-        axes.set_xlabel("epoch")
-        axes.set_ylabel(f"{metric} (%)")
-        axes.set_title(panel_title(where, several, f"batch size {batch_size}"))
+        title = panel_title(where, several, f"batch size {batch_size}")
+        axes.set(xlabel="epoch", ylabel=f"{metric} (%)", title=title)
         axes.xaxis.get_major_locator().set_params(integer=True, nbins="auto")
     legend_below(figure)
     caption = (
@@ -361,9 +358,8 @@ def noise_sources(inputs: Inputs) -> Drawing:
             at = [place + offset for place in range(len(sources))]
             style = loss_line(inputs, loss, linestyle="none")
             axes.errorbar(100 * rows["share"], at, xerr=ends, **style)
-        axes.set_title(panel_title(where, len(keys) > len(metrics), metric_label(metric)))
-        axes.set_xlim(-3, 103)
-        axes.set_xlabel("share of the variance (%)")
+        title = panel_title(where, len(keys) > len(metrics), metric_label(metric))
+        axes.set(xlim=(-3, 103), xlabel="share of the variance (%)", title=title)
         axes.grid(axis="y", visible=False)
     row_axis(panels[0][0], sources)
     if len(losses) > 1:
@@ -432,10 +428,8 @@ def draw_ranks(axes: Any, ranks: pd.DataFrame, tests: pd.DataFrame, inputs: Inpu
         at = most + 0.5 + 0.4 * number
         axes.plot([at, at], [first - 0.2, last + 0.2], color=BAND, linewidth=3)
     axes.set_yticks(range(len(losses)), [*map(inputs.label, losses)])
-    axes.set_ylim(len(losses) - 0.4, -2.1)
-    axes.set_xlim(0.7, most + 0.5 + 0.4 * len(joined))
-    axes.set_xticks(range(1, most + 1))
-    axes.set_xlabel("average rank (1 = best)")
+    axes.set(ylim=(len(losses) - 0.4, -2.1), xlim=(0.7, most + 0.5 + 0.4 * len(joined)))
+    axes.set(xticks=range(1, most + 1), xlabel="average rank (1 = best)")
 
 
 def cliques(losses: list[str], apart: set[tuple[str, str]]) -> Iterator[tuple[int, int]]:
@@ -467,8 +461,7 @@ def performance_profiles(inputs: Inputs) -> Drawing:
             axes.step(score, share, where="pre", **style)
         title = [f"{setting} · batch size {batch_size}"] * (len(keys) > len(metrics))
         axes.set_title("\n".join([*title, metric_label(metric)]))
-        axes.set_xlabel("score (% of the dataset's best mean)")
-        axes.set_ylim(-2, 102)
+        axes.set(xlabel="score (% of the dataset's best mean)", ylim=(-2, 102))
     panels[0][0].set_ylabel("runs that reach it (%)")
     legend_below(figure)
     datasets, runs = int(data["datasets"].max()), int(data["runs"].max())
@@ -520,8 +513,7 @@ def _trial_panels(inputs: Inputs, table: pd.DataFrame, label: str, *, categories
                 axes.set_xscale("log", base=2)
                 ticks = [each for each in (1, 2, 4, 8, 16, 32, 64) if each <= max(trials)]
                 axes.set_xticks(ticks, [str(each) for each in ticks])
-            axes.set_title(KINDS[kind])
-            axes.set_xlabel("trials")
+            axes.set(title=KINDS[kind], xlabel="trials")
             axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.22))
         row[0].set_ylabel(f"{dataset_label(place[0])}\n{label}")
     return figure

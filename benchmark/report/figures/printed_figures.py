@@ -259,8 +259,8 @@ def sweep(axes: Axes, panel: Panel, marks: pd.DataFrame, inputs: Inputs) -> None
         _named_ticks(axes, [words.replace(" ", "\n", 1) for words in panel.words.values()])
     elif log:
         _log_axis(axes, positions)
-    axes.set_xlabel("batch size (images)" if panel.x == BATCH_SIZE else panel.label)
-    axes.set_ylabel(f"{metric_label(panel.metric)} (%)")
+    label = "batch size (images)" if panel.x == BATCH_SIZE else panel.label
+    axes.set(xlabel=label, ylabel=f"{metric_label(panel.metric)} (%)")
 
 
 def gain(axes: Axes, panel: Panel, marks: pd.DataFrame, inputs: Inputs) -> None:
@@ -271,8 +271,7 @@ def gain(axes: Axes, panel: Panel, marks: pd.DataFrame, inputs: Inputs) -> None:
     _errorbar(axes, ours, style)
     _published(axes, printed, style)
     _log_axis(axes, {*ours["x"], *printed["x"]})
-    axes.set_xlabel("batch size (images)")
-    axes.set_ylabel(f"gain in {metric_label(panel.metric)} (%)")
+    axes.set(xlabel="batch size (images)", ylabel=f"gain in {metric_label(panel.metric)} (%)")
 
 
 def convergence(axes: Axes, panel: Panel, marks: pd.DataFrame, inputs: Inputs) -> None:
@@ -289,8 +288,7 @@ def convergence(axes: Axes, panel: Panel, marks: pd.DataFrame, inputs: Inputs) -
         every, label = max(1, len(curve) // 8), curve["series"].iloc[0]
         axes.plot(curve["x"], curve["value"], markevery=every, label=label, **style)
     axes.xaxis.get_major_locator().set_params(integer=True)
-    axes.set_xlabel("epoch")
-    axes.set_ylabel(f"{metric_label(panel.metric)} (%)")
+    axes.set(xlabel="epoch", ylabel=f"{metric_label(panel.metric)} (%)")
 
 
 def effect(axes: Axes, panel: Panel, marks: pd.DataFrame, inputs: Inputs) -> None:

@@ -7,7 +7,6 @@ from functools import partial
 from operator import itemgetter
 from typing import Any
 
-from benchmark.core.recipe import ModelConfig
 from benchmark.papers.claim_verdicts import luck
 from benchmark.papers.explain import rule
 from benchmark.papers.paper import cite, countable_numbers, paper_name
@@ -48,8 +47,7 @@ MARK_WORDS = {
     "laboratory": "laboratories differ",
 }
 QUOTED = ("copied", "quoted")  # provenances of numbers that another paper printed first
-PUBLISHED, HERE = "published", "here"
-READINGS = {PUBLISHED: "As published", HERE: "As far as it was run here"}
+READINGS = {"published": "As published", "here": "As far as it was run here"}
 _MEANING = {  # the gravest first
     "failed": "the job ended with an error",
     "diverged": "the loss became infinite or not a number: a result, shown as such",
@@ -172,23 +170,25 @@ def claims(inputs: Inputs) -> Table:
     if not tested:
         raise NothingToShow(f"no run of this study bears on any of {count(len(pairs), 'claim')}")
     # Where no claim could be tested as published, its columns would say nothing but that.
-    published = any(pair[PUBLISHED].verdict != "not_run" for pair in tested)
-    readings = [PUBLISHED, HERE] if published else [HERE]
+    published = any(pair["published"].verdict != "not_run" for pair in tested)
+    readings = [*READINGS] if published else ["here"]
 
     def sentence(pair: Any) -> TableCell:
-        row = pair[HERE]
-        return TableCell(
-            row.sentence, note=row.stated_in, lines=(Line(row.claim),), words=(row.claim,)
-        )
+        row = pair["here"]
+        below = (Line(row.claim),)
+        return TableCell(row.sentence, note=row.stated_in, lines=below, words=(row.claim,))
 
-    def rests_on(pair: Any) -> TableCell:
-        first = pair[HERE if pair[PUBLISHED].verdict == "not_run" else PUBLISHED]
-        why = _text(getattr(pair[PUBLISHED], "outside", ""))
-        return TableCell(f"{first.reason}; not run as published: {why}" if why else first.reason)
+    def outside(pair: Any) -> str:
+        return _text(getattr(pair["published"], "outside", ""))
+
+    def rests_on(pair: Any) -> str:
+        first = pair["here" if pair["published"].verdict == "not_run" else "published"]
+        why = outside(pair)
+        return f"{first.reason}; not run as published: {why}" if why else first.reason
 
     columns = [
         Column(("What the paper says",), numeric=False, words=("name",), cell=sentence),
-        words("Its condition", lambda pair: pair[PUBLISHED].condition),
+        words("Its condition", lambda pair: pair["published"].condition),
         *(column for reading in readings for column in _reading(reading)),
         words("Rests on (as published, else here)" if published else "Rests on", rests_on),
     ]
@@ -204,58 +204,49 @@ def claims(inputs: Inputs) -> Table:
     )
     notes = []
     if not published:
-        notes.append(
-            "No run is under the conditions of a paper, so nothing is tested as published."
-        )
+        notes = ["No run is under the conditions of a paper, so nothing is tested as published."]
     if rest := len(pairs) - len(tested):
-        notes.append(
-            f"{count(rest, 'further claim')} cannot be tested with the runs of this study."
-        )
-    for reading in readings:
-        judged = inputs.claims["p_contradicted"].notna() & (inputs.claims["reading"] == reading)
-        if number := int(judged.sum()):
-            notes.append(f"{READINGS[reading]}: {luck(number)}.")
+        further = count(rest, "further claim")
+        notes.append(f"{further} cannot be tested with the runs of this study.")
+    judged = inputs.claims.loc[inputs.claims["p_contradicted"].notna(), "reading"].value_counts()
+    notes += [f"{READINGS[each]}: {luck(judged[each])}." for each in readings if each in judged]
     papers = {name.partition("/")[0] for name in inputs.study.references.published}
-    reasons = (
-        _text(getattr(pair[PUBLISHED], "outside", ""))
-        for pair in pairs.values()
-        if pair[PUBLISHED].paper in papers
-    )
+    reasons = [outside(pair) for pair in pairs.values() if pair["published"].paper in papers]
     notes += [
         f"No run of the suite can decide {count(number, 'claim')} of its papers as published. "
         f"{reason}."
         for reason, number in Counter(filter(None, reasons)).items()
     ]
-    rows = ((paper_name(pair[HERE].paper), pair) for pair in tested)
+    rows = ((paper_name(pair["here"].paper), pair) for pair in tested)
     return filled("Claims of the papers", caption, columns, rows, notes)
 
 
 def _reading(reading: str) -> list[Column]:
-    def verdict(pair: Any) -> TableCell:
-        row = pair[reading]
-        return TableCell(words_of(row.verdict), tone=TONES[row.verdict])
+    """Return the columns of one reading of the claims."""
 
-    def deciding(pair: Any) -> TableCell:
-        row = pair[reading]
+    def column(header: str, parts: tuple[str, ...], cell: Callable[[Any], TableCell]) -> Column:
+        head = (READINGS[reading], header)
+        return Column(head, parts, numeric=bool(parts), cell=lambda pair: cell(pair[reading]))
+
+    def deciding(row: Any) -> TableCell:
         text = f"{plain(row.estimate)} {row.unit}" if finite(row.estimate) is not None else DASH
         span = interval(row.ci_low, row.ci_high, plain).replace(DASH, "")
         behind = tuple(map(finite, (row.estimate, row.ci_low, row.ci_high)))
         return TableCell(text, note=span, numbers=behind)
 
-    def held(pair: Any) -> TableCell:
-        row = pair[reading]
+    def held(row: Any) -> TableCell:
         if not finite(row.parts_run):
             return TableCell(DASH, numbers=(None, None))
-        return number_cell(
-            lambda holding, parts: f"{holding:.0f} of {parts:.0f}", row.parts_holding, row.parts
-        )
+        return number_cell("{:.0f} of {:.0f}".format, row.parts_holding, row.parts)
 
-    group = READINGS[reading]
+    def verdict(row: Any) -> TableCell:
+        return TableCell(words_of(row.verdict), tone=TONES[row.verdict])
+
     return [
-        Column((group, "Verdict"), numeric=False, cell=verdict),
-        Column((group, "Deciding part"), ("estimate", "low", "high"), cell=deciding),
-        Column((group, "p"), ("value",), cell=lambda pair: number_cell(p_value, pair[reading].p)),
-        Column((group, "Parts held"), ("held", "parts"), cell=held),
+        column("Verdict", (), verdict),
+        column("Deciding part", ("estimate", "low", "high"), deciding),
+        column("p", ("value",), lambda row: number_cell(p_value, row.p)),
+        column("Parts held", ("held", "parts"), held),
     ]
 
 
@@ -305,7 +296,13 @@ def pretraining(inputs: Inputs) -> Table:
         model = block.recipe.model
         if not model.pretrained:
             continue
-        known = next((facts[word] for word in _weight_words(model) if word in facts), {})
+        # The words of the weight tag that may say what a network was pretrained on: what it saw
+        # first comes before what it was tuned on (fb_in22k_ft_in1k).
+        tag = model.backbone.partition(".")[2]
+        found = [tag, *tag.split("_")]
+        if model.checkpoint is not None:
+            found = [PACKAGED] if model.checkpoint.startswith("package:") else []
+        known = next((facts[word] for word in found if word in facts), {})
         for dataset in block.datasets:
             name = dataset.params.get("of", dataset.name)
             seen = known.get(name, known.get("others", "not known"))
@@ -327,12 +324,3 @@ def pretraining(inputs: Inputs) -> Table:
     return filled(
         "What networks were pretrained on", caption, columns, (("", row) for row in rows.values())
     )
-
-
-def _weight_words(model: ModelConfig) -> list[str]:
-    """Return the words of the weight tag that may say what a network was pretrained on."""
-    if model.checkpoint is not None:
-        return [PACKAGED] if model.checkpoint.startswith("package:") else []
-    tag = model.backbone.partition(".")[2]
-    # what was pretrained on first comes before what it was tuned on: fb_in22k_ft_in1k
-    return [tag, *tag.split("_")]
