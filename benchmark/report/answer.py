@@ -14,7 +14,7 @@ import pandas as pd
 from benchmark.papers.paper import THIS_SUITE
 from benchmark.papers.printed import SweptValue
 from benchmark.papers.verdicts import CLAIM_VERDICTS, NOT_ASKED, NOT_RUN, VERDICTS
-from benchmark.report.inputs import CONDITION, DIVERGENCE_CELL, WHERE, Inputs, records
+from benchmark.report.inputs import CONDITION, DIVERGENCE_CELL, WHERE, Inputs, records, rows_of
 from benchmark.report.labels import (
     DASH,
     count,
@@ -53,22 +53,18 @@ def answer(inputs: Inputs) -> list[str]:
             return budget_answer(inputs)
         except NothingToShow as reason:
             return [f"There is no answer yet: {reason}."]
-    means, lost = last[last["metric"] == metric], inputs.diverging
+    means, lost = rows_of(last, metric=metric), inputs.diverging
     cells = means[[*DIVERGENCE_CELL]].itertuples(index=False, name=None)
     # a loss that diverges is not the best, whatever its other runs score
     means = means.loc[[cell not in lost for cell in cells]]
     single = len(means.drop_duplicates(WHERE)) == 1
 
-    def tests(table: pd.DataFrame, kind: str) -> pd.DataFrame:
-        return (
-            table if table.empty else table[(table["kind"] == kind) & (table["metric"] == metric)]
-        )
-
     own = noise_shares(inputs, metric)
     if len(means) and (not own or means["loss"].nunique() > 1):
         own.append(best_losses(means, inputs, single))
-    own += baseline_differences(tests(inputs.paired, "baseline"), inputs, single)
-    own += last_step(tests(inputs.ablation, "ablation"), inputs, single)
+    tests = rows_of(inputs.paired, kind="baseline", metric=metric)
+    steps = rows_of(inputs.ablation, kind="ablation", metric=metric)
+    own += [*baseline_differences(tests, inputs, single), *last_step(steps, inputs, single)]
     numbers, claims = _published(inputs.verdicts), _claims(inputs.claims)
     said = [*numbers, *claims]
     if len(said) == 2:
@@ -106,7 +102,7 @@ def _published(verdicts: pd.DataFrame) -> list[str]:
 def _claims(claims: pd.DataFrame) -> list[str]:
     """Return one sentence that counts the verdicts on the papers' claims, if any was judged."""
     reading = "" if claims.empty else claims_reading(claims)
-    rows = claims if claims.empty else claims[claims["reading"] == reading]
+    rows = rows_of(claims, reading=reading)
     if not judged(rows):
         return []
     where, never = " tested on what was run here", ""
@@ -238,8 +234,7 @@ def best_losses(means: pd.DataFrame, inputs: Inputs, single: bool) -> str:
 def noise_shares(inputs: Inputs, metric: str) -> list[str]:
     """Return for each loss of a square which share of the variance each source makes."""
     sentences = []
-    noise = inputs.noise
-    own = noise if noise.empty else noise[noise["metric"] == metric]
+    own = rows_of(inputs.noise, metric=metric)
     for _, group in own.groupby([*CONDITION, "loss"], sort=False) if len(own) else ():
         first, *_ = rows = list(records(group))
         parts = [
@@ -389,9 +384,20 @@ def _counts(table: pd.DataFrame, meanings: Mapping[str, str]) -> list[Count]:
 
 def notices(inputs: Inputs) -> list[str]:
     """Return every reason for caution, the gravest first; none for a complete, uniform study."""
-    finished = inputs.runs[inputs.runs["status"] == "ok"]
-    found = [*_unfinished(inputs), *_without_metric(inputs, finished)]
-    seeds = finished.groupby(["dataset", "setting", "loss", "batch_size"])["seed"].nunique()
+    finished, found = rows_of(inputs.runs, status="ok"), [*_unfinished(inputs)]
+    # a whole dataset and setting may lack a metric
+    cell = ["dataset", "setting"]
+    runs = finished.groupby(cell)["run_id"].nunique()
+    for metric in inputs.study.metrics if len(finished) else ():
+        having = rows_of(inputs.scores, metric=metric).groupby(cell)["run_id"].nunique()
+        if having.empty:
+            found.append(f"No finished run has {metric_label(metric)}, which the study needs.")
+        elif lacking := int((runs.reindex(having.index) - having).sum()):
+            found.append(
+                f"{count(lacking, 'finished run')} without a value of {metric_label(metric)}: its "
+                "means, tests and figures are those of the others."
+            )
+    seeds = finished.groupby([*DIVERGENCE_CELL])["seed"].nunique()
     if len(seeds) and seeds.max() == 1:
         found.append(
             "One seed only: there is no spread, no interval and no test, so no difference can be "
@@ -429,22 +435,6 @@ def _unfinished(inputs: Inputs) -> Iterator[str]:
             f"Losses that diverge in significantly more than one run of ten: {listed(names)}. They "
             "lose their comparisons, whatever their other runs score."
         )
-
-
-def _without_metric(inputs: Inputs, finished: pd.DataFrame) -> Iterator[str]:
-    """Yield a line for each metric that some runs lack; a whole dataset and setting may lack it."""
-    cell = ["dataset", "setting"]
-    runs = finished.groupby(cell)["run_id"].nunique()
-    for metric in inputs.study.metrics if len(finished) else ():
-        scores = inputs.scores[inputs.scores["metric"] == metric]
-        having = scores.groupby(cell)["run_id"].nunique()
-        if having.empty:
-            yield f"No finished run has {metric_label(metric)}, which the study needs."
-        elif lacking := int((runs.reindex(having.index) - having).sum()):
-            yield (
-                f"{count(lacking, 'finished run')} without a value of {metric_label(metric)}: its "
-                "means, tests and figures are those of the others."
-            )
 
 
 def _of_references(inputs: Inputs) -> Iterator[str]:

@@ -265,14 +265,6 @@ class Series(NamedTuple):
     points: pd.DataFrame
 
 
-def rows_of(table: pd.DataFrame, **values: Any) -> pd.DataFrame:
-    """Return the rows of a table whose columns have the given values."""
-    keep = pd.Series(True, index=table.index)
-    for column, value in values.items():
-        keep &= table[column] == value
-    return table[keep]
-
-
 def bars(
     points: pd.DataFrame, middle: str = "mean", low: str = "low", high: str = "high"
 ) -> list[pd.Series]:

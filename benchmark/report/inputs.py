@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 import pandas as pd
@@ -69,10 +69,10 @@ class Inputs:
     profiles: pd.DataFrame
     verdicts: pd.DataFrame
     claims: pd.DataFrame
-    printed: Printed = field(default_factory=Printed)
-    provenance: Mapping[str, Any] = field(default_factory=dict)
-    budgets: Mapping[str, pd.DataFrame] = field(default_factory=dict)
-    registered: RegistrationState | None = None
+    printed: Printed
+    provenance: Mapping[str, Any]
+    budgets: Mapping[str, pd.DataFrame]
+    registered: RegistrationState | None
 
     @classmethod
     def of(
@@ -161,9 +161,10 @@ class Inputs:
     @property
     def last(self) -> pd.DataFrame:
         """Return the rows of ``summary`` after the last epoch; raise NothingToShow if none."""
-        if self.summary.empty or not (self.summary["selection"] == "last").any():
+        found = rows_of(self.summary, selection="last")
+        if found.empty:
             raise NothingToShow(_UNMEASURED)
-        return self.summary[self.summary["selection"] == "last"]
+        return found
 
     def some(self, name: str) -> pd.DataFrame:
         """Return a frame, or a table of ``budgets``; raise NothingToShow where it has no rows."""
@@ -175,8 +176,7 @@ class Inputs:
     def tests(self, kind: str) -> pd.DataFrame:
         """Return the tests of a kind: "baseline", "pairs" or "ablation"; NothingToShow if none."""
         name = "ablation" if kind == "ablation" else "paired"
-        table: pd.DataFrame = getattr(self, name)
-        found = table if table.empty else table[table["kind"] == kind]
+        found = rows_of(getattr(self, name), kind=kind)
         if found.empty:
             raise NothingToShow(
                 "no paired test yet: it needs two losses that finished with a common seed "
@@ -192,3 +192,11 @@ FRAMES = [each.name for each in fields(Inputs) if each.type == "pd.DataFrame"]
 def records(table: pd.DataFrame) -> Iterator[Any]:
     """Yield the rows of a table; columns are attributes, of the types that the table holds."""
     return iter(table.itertuples())
+
+
+def rows_of(table: pd.DataFrame, **values: Any) -> pd.DataFrame:
+    """Return the rows of a table whose columns have the given values."""
+    keep = pd.Series(True, index=table.index)
+    for column, value in values.items() if len(table) else ():
+        keep &= table[column] == value
+    return table[keep]

@@ -23,11 +23,10 @@ from benchmark.report.drawing import (
     line,
     new_figure,
     row_axis,
-    rows_of,
     styled,
 )
 from benchmark.report.figures import FIGURES
-from benchmark.report.inputs import CONDITION, WHERE, Inputs, records
+from benchmark.report.inputs import CONDITION, WHERE, Inputs, records, rows_of
 from benchmark.report.labels import dataset_label, metric_label, p_value
 from benchmark.report.table import NothingToShow
 

@@ -32,11 +32,10 @@ from benchmark.report.drawing import (
     new_figure,
     plain,
     row_axis,
-    rows_of,
     styled,
 )
 from benchmark.report.figures import FIGURES
-from benchmark.report.inputs import Inputs, records
+from benchmark.report.inputs import Inputs, records, rows_of
 from benchmark.report.labels import count, dataset_label, listed, metric_label, words_of
 from benchmark.report.table import TONES, NothingToShow
 
