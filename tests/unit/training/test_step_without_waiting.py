@@ -63,7 +63,7 @@ def take_steps(loss, labels, remember=False, micro_batch=None):
 @pytest.mark.parametrize("labels", [SMALL, LARGE], ids=["small", "large"])
 @pytest.mark.parametrize("name", SCORED)
 def test_losses_of_scores_never_look_at_the_device(name, labels, remember):
-    for micro_batch in (None, 5):
+    for micro_batch in (None, 5) if labels is SMALL else (None,):
         model = take_steps(create_loss(name), labels, remember, micro_batch)
         assert model.weight.grad.device == META
 

@@ -21,7 +21,7 @@ def small_study():
 def test_a_dataset_may_be_called_like_a_number(label, tmp_path):
     variants = tuple(Variant(loss, loss, {}) for loss in ("smooth_ap", "sup_ap"))
     block = made_up_block(variants, (32,), (0, 1, 2), datasets=(label,))
-    study = made_up_study(blocks=(block,), seeds=(0, 1, 2))
+    study = made_up_study(blocks=(block,), seeds=(0, 1, 2), figures=())
     folder = write_collected(made_up_inputs(study), made_up_runs(study), tmp_path)
     built = build(study, tmp_path)
     assert built.failed == {} and "paired" in {each.name for each in built.artefacts}
