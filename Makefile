@@ -57,8 +57,8 @@ test-scale: $(STAMP) ## 500 runs through the workflow, then planning and reporti
 	$(PY) tests/scale/scale.py
 	$(PY) tests/scale/scale.py --planned
 
-test-stress: $(STAMP) ## the tutorial word for word, runs killed anywhere, Ctrl-C at any moment, full disks, runs side by side (STRESS_KILLS=20 for more kills)
-	OMP_NUM_THREADS=1 $(PY) -m pytest -m stress $(PYTEST_ARGS) tests/stress tests/docs
+test-stress: $(STAMP) ## the tutorial word for word, runs killed anywhere, Ctrl-C at any moment, full disks, failing runs, runs side by side (STRESS_KILLS=20 for more kills)
+	OMP_NUM_THREADS=1 $(PY) -m pytest -m stress $(PYTEST_ARGS) tests/stress tests/scale tests/docs
 
 error-rates: $(STAMP) ## simulate how often verdicts are wrong: docs/background/error_rates.md (about five minutes)
 	PYTHONPATH=tests OMP_NUM_THREADS=1 $(PY) tests/error_rates/page.py

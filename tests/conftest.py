@@ -39,7 +39,7 @@ gc.disable()
 pytest_plugins = ["browser_visits"]
 
 # What takes longest, started first: two processes that share the tests then end together.
-LONG = ("workflow/", "browser/", "unit/runs/test_", "unit/training/", "unit/losses/conformance/")
+LONG = ("workflow/", "reference/", "unit/runs/test_", "unit/training/", "unit/losses/conformance/")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -89,18 +89,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         chosen = "stress" in config.getoption("markexpr")
         return None if chosen else "takes minutes; choose it with '-m stress'"
 
-    missing = {"stress": no_stress, "gpu": no_gpu, "cluster": no_cluster, "browser": no_browser}
+    missing = {"stress": no_stress, "cluster": no_cluster, "browser": no_browser}
     for marker, why in missing.items():
         marked = [item for item in items if item.get_closest_marker(marker)]
         if marked and (reason := why()):
             for item in marked:
                 item.add_marker(pytest.mark.skip(reason=reason))
-
-
-def no_gpu() -> str | None:
-    import torch
-
-    return None if torch.cuda.is_available() else "torch sees no CUDA device"
 
 
 def no_cluster() -> str | None:

@@ -38,7 +38,7 @@ from benchmark.input.samplers import SAMPLERS
 from benchmark.losses import LOSSES
 from benchmark.training.fork_server import OFF, VARIABLE, ForkServer
 
-pytestmark = [pytest.mark.stress, pytest.mark.slow]
+pytestmark = pytest.mark.stress
 KILLS = int(os.environ.get("STRESS_KILLS", "5"))
 ROOT = Path(__file__).resolve().parents[2]
 HOOKS, PLUGINS = (Path(__file__).parent / name for name in ("hooks", "plugins"))

@@ -94,7 +94,6 @@ def test_a_log_has_one_line_a_run_then_the_verdicts_and_nothing_else(fresh: Work
         assert rest.splitlines()[-1].endswith("results/small/report/index.html")
 
 
-@pytest.mark.slow
 def test_ctrl_c_saves_what_runs_and_the_same_command_continues(fresh: Workplace):
     """A terminal shows one live line, which goes away, and keeps the last words."""
     study = small_study("small", ["smooth_ap", "roadmap"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from workplace import Workplace, jobs, small_study
 
 from benchmark.runs.tracking import connected
@@ -18,7 +17,6 @@ def in_mlflow(place: Workplace) -> list[str]:
     return sorted(run.data.tags["run_id"] for run in found)
 
 
-@pytest.mark.slow
 def test_a_failed_run_leaves_the_others_and_the_report_names_it(
     fresh: Workplace, real_server, monkeypatch, dry_runs
 ):

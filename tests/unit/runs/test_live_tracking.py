@@ -95,7 +95,6 @@ def test_a_run_of_seconds_is_left_to_the_import(tmp_path, monkeypatch, hanging_s
     assert started[0].poll() == 0
 
 
-@pytest.mark.slow
 def test_runs_reach_a_real_server_while_they_train_and_an_outage_is_made_good_once(
     tmp_path,
     monkeypatch,
