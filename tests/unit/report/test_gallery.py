@@ -1,0 +1,229 @@
+"""The gallery: which runs and queries it shows, its pictures and files."""
+
+from __future__ import annotations
+
+import io
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from made_up_inputs import (
+    DIGEST,
+    made_up_inputs,
+    write_collected,
+    write_neighbours_file,
+    written_page,
+)
+from made_up_results import made_up_runs, made_up_study
+from PIL import Image
+from typer.testing import CliRunner
+
+from benchmark.core.errors import ConfigError, RunError
+from benchmark.report.gallery import (
+    CATEGORY,
+    GAIN,
+    LOSS,
+    MATCH,
+    MISMATCH,
+    RANDOM,
+    Choice,
+    average_precision,
+    choose,
+    draw,
+    load_neighbours,
+    run_pairs,
+    write_gallery,
+)
+from benchmark.report.page import gallery_section
+from benchmark.report.table import NothingToShow
+
+STUDY = made_up_study(
+    losses=("smooth_ap", "sup_ap", "roadmap"), batch_sizes=(32, 128), seeds=(0, 1)
+)
+
+
+def test_queries_are_chosen_by_gain_loss_draw_and_category_each_once():
+    first, change = np.full(20, 0.5), np.linspace(-0.1, 0.2, 20)
+    categories = np.repeat([0, 1, 2, 3], [2, 8, 6, 4])
+    found = choose(first, first + change, categories, each=2)
+    by_reason = {
+        reason: [row for row, why in found.items() if why == reason]
+        for reason in (GAIN, LOSS, RANDOM)
+    }
+    assert by_reason[GAIN] == [19, 18] and by_reason[LOSS] == [0, 1]
+    assert len(by_reason[RANDOM]) == 2
+    shown = {int(categories[row]) for row, why in found.items() if why != CATEGORY}
+    further = {int(categories[row]) for row, why in found.items() if why == CATEGORY}
+    assert further.isdisjoint(shown)
+
+
+def test_queries_without_a_value_or_a_change_are_no_gain_and_no_loss():
+    first = np.array([0.5, np.nan, 0.5, 0.5])
+    found = choose(first, np.array([0.5, 0.9, 0.5, 0.4]), np.full(4, -1), each=3)
+    assert found[3] == LOSS and 1 not in found
+    assert not {GAIN, CATEGORY} & set(found.values())
+
+
+def test_average_precision_follows_from_the_ranks(tmp_path):
+    assert average_precision(np.array([1, 2, 4])) == pytest.approx((1 + 1 + 3 / 4) / 3)
+    assert np.isnan(average_precision(np.array([], dtype=int)))
+    arrays = write_neighbours_file(tmp_path / "neighbours.npz", 0)
+    found = load_neighbours(tmp_path / "neighbours.npz", DIGEST)
+    with pytest.raises(RunError, match=r"none\.npz does not exist or is empty"):
+        load_neighbours(tmp_path / "none.npz", DIGEST)
+    precision = [i / rank for i, rank in enumerate(found.ranks[0], start=1)]
+    assert found.precisions[0] == pytest.approx(np.mean(precision))
+    assert found.neighbour_images.shape[:2] == arrays["matches"].shape
+
+
+def test_the_baseline_is_set_beside_the_best_loss_where_both_ran():
+    bad = {("roadmap", 128, 0): "failed", ("roadmap", 128, 1): "missing"}
+    inputs = made_up_inputs(STUDY, bad=bad)
+    (pair,) = run_pairs(inputs, Choice())
+    others = inputs.scores.query("metric == 'recall_at_1' and loss != 'smooth_ap'")
+    means = others.groupby(["loss", "batch_size"])["value"].mean()
+    assert (pair["second"]["loss"], pair["batch_size"]) == means.idxmax()
+    assert pair["first"]["loss"] == "smooth_ap" and pair["seed"] == 0
+    chosen = run_pairs(inputs, Choice("roadmap", "smooth_ap", 32, 1))[0]
+    first, second = chosen["first"], chosen["second"]
+    assert first["run_id"].endswith("roadmap/bs32/seed1")
+    assert second["run_id"].endswith("smooth_ap/bs32/seed1")
+    score = inputs.scores.query("metric == 'recall_at_1' and run_id == @first['run_id']")
+    assert first["score"] == score["value"].item()
+
+
+def test_pairs_that_cannot_be_made_say_why():
+    inputs = made_up_inputs(STUDY)
+    with pytest.raises(ConfigError, match="did you mean 'sup_ap'"):
+        Choice(second="supap").check(STUDY.losses)
+    with pytest.raises(NothingToShow, match="no seed has finished both for smooth_ap"):
+        run_pairs(inputs, Choice(seed=9))
+
+
+def test_right_and_wrong_differ_in_colour_line_and_mark_and_queries_have_a_row_each():
+    pictures = np.full((2, 2, 64, 64, 3), 255, np.uint8)
+    matches = np.array([[False, False], [True, False]])
+    made = SimpleNamespace(images=pictures[0], neighbour_images=pictures, matches=matches)
+    image = draw(made, [0, 1])
+    drawn = np.asarray(Image.open(io.BytesIO(image)).convert("RGBA"))
+    above, below = np.split(drawn, 2)
+    assert above.shape == below.shape and (above != below).any()
+    right, wrong = np.split(below[:, -2 * 78 :], 2, axis=1)
+    edges = [
+        (part[0] == colour).all(axis=-1).mean()
+        for part, colour in ((right, MATCH), (wrong, MISMATCH))
+    ]
+    assert edges[0] > 0.85 and 0.3 < edges[1] < 0.7, "solid against dashed"
+    marks = [(part[-16:, :, 3] > 0) for part in (right, wrong)]
+    assert marks[0].any() and marks[1].any() and (marks[0] != marks[1]).any()
+    assert draw(made, [0, 1]) == image and image.startswith(b"\x89PNG")
+
+
+SMALL = made_up_study(
+    losses=("smooth_ap", "sup_ap"),
+    batch_sizes=(32,),
+    seeds=(0, 1),
+    tables=("comparison",),
+    figures=(),
+)
+
+
+def recorded(results, queries=(12, 12)):
+    for seed, (loss, count) in enumerate(zip(("smooth_ap", "sup_ap"), queries, strict=True)):
+        folder = results / "runs" / "glyphs_1k" / "r10" / loss / "bs32" / "seed0"
+        write_neighbours_file(folder / "neighbours.npz", seed, queries=count)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    results = tmp_path_factory.mktemp("results")
+    recorded(results)
+    return results, write_gallery(made_up_inputs(SMALL), results)
+
+
+def test_gallery_leaves_a_picture_a_loss_and_the_numbers_of_every_recorded_query(made):
+    results, gallery = made
+    folder = results / "made_up" / "gallery"
+    assert json.loads((folder / "gallery.json").read_text())["schema"] == 3
+    assert gallery.reason == ""
+    (pair,) = gallery.pairs
+    table = pd.read_csv(folder / "queries.csv")
+    assert len(table) == pair["recorded"] == 12
+    assert pair["improved"] == (table["change"] > 0).sum() <= 12 - pair["worsened"]
+    path = results / "runs" / pair["pair"]["second"]["run_id"] / "neighbours.npz"
+    exact = load_neighbours(path, DIGEST).precisions
+    assert table["sup_ap"].to_numpy() == pytest.approx(exact, abs=1e-5)
+    pictures = [pair["first"], pair["second"]]
+    for picture in pictures:
+        assert picture["alt"].count("right at rank") == len(pair["queries"])
+    assert {path.name for path in folder.iterdir()} == {
+        *("gallery.json", "queries.csv", *(picture["file"] for picture in pictures))
+    }
+    assert all(query["name"].startswith("…/query") for query in pair["queries"])
+
+
+def test_gallery_is_part_of_the_report_and_its_names_cannot_become_markup(made):
+    results, gallery = made
+    queries = gallery.pairs[0]["queries"]
+    page = written_page(made_up_inputs(SMALL), results / "made_up", gallery)
+    section = page.split('<section id="gallery"')[1].split("</section>")[0]
+    assert section.count("data:image/png;base64,") == 2
+    assert section.count('<th scope="row">') == len(queries)
+    assert "<b>" not in section and "&lt;b&gt;" in section and "largest gain" in section
+    assert "Download" in section and section.count("<img") == section.count('alt="')
+
+
+def test_pictures_beyond_the_limit_stay_in_the_folder(made):
+    everything = gallery_section(made[1])
+    largest = max(map(len, everything["pairs"][0]["pictures"].values()))
+    some = gallery_section(made[1], limit=largest)
+    assert [len(each["pairs"][0]["pictures"]) for each in (everything, some)] == [2, 1]
+    assert (everything["left_out"], some["left_out"]) == (0, 1)
+
+
+@pytest.mark.parametrize("case", ["no files", "other queries", "another run", "no common seed"])
+def test_a_gallery_that_cannot_be_made_says_why_in_its_place(tmp_path, case):
+    bad = {("sup_ap", 32, seed): "missing" for seed in (0, 1)} if "seed" in case else None
+    inputs = made_up_inputs(SMALL, bad=bad)
+    if case == "other queries":
+        recorded(tmp_path, queries=(12, 9))
+    if case == "another run":
+        recorded(tmp_path)
+        inputs.runs["spec_digest"] = "f" * 16
+    gallery = write_gallery(inputs, tmp_path)
+    expected = {
+        "no files": "does not exist",
+        "other queries": "recorded different queries",
+        "another run": f"is of specification {DIGEST}, the run of {'f' * 16}",
+        "no common seed": "no seed has",
+    }
+    assert expected[case] in gallery.reason and not gallery.pairs
+    page = written_page(inputs, tmp_path / "made_up", gallery)
+    assert expected[case] in page.split('<section id="gallery"')[1].split("</section>")[0]
+
+
+def test_gallery_verb_makes_it_and_takes_other_losses(tmp_path, monkeypatch):
+    import benchmark.study
+    from benchmark.__main__ import app
+
+    monkeypatch.setattr(benchmark.study, "load_study", lambda name, results=None: SMALL)
+    write_collected(made_up_inputs(SMALL), made_up_runs(SMALL), tmp_path)
+    recorded(tmp_path)
+    command = [
+        "gallery",
+        "made_up",
+        "--first",
+        "sup_ap",
+        "--second",
+        "smooth_ap",
+        "--results",
+        str(tmp_path),
+    ]
+    done = CliRunner().invoke(app, command)
+    assert (
+        done.exit_code == 0
+        and "SmoothAP against SupAP" in done.output
+        and "of 12 queries" in done.output
+    )
