@@ -14,14 +14,15 @@ from __future__ import annotations
 import os
 import sys
 from logging import INFO, WARNING, LogRecord
+from pathlib import Path
 from typing import Any
 
 from snakemake.logging import ColorizingTextHandler, DefaultFilter, DefaultFormatter
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from snakemake_logger_plugin_runs.display import Display, Lines, LiveLine
-from snakemake_logger_plugin_runs.progress import Progress, StudyFacts
+from snakemake_logger_plugin_runs.display import Lines, LiveLine
+from snakemake_logger_plugin_runs.progress import Progress, Run, StudyFacts, reason_of
 
 __all__ = ["LogHandler", "StudyFacts"]
 
@@ -41,7 +42,7 @@ STOPPING = (
 
 
 class LogHandler(LogHandlerBase):
-    """Turns Snakemake's log records into a ``Display``."""
+    """Turns Snakemake's log records into ``Lines`` or a ``LiveLine``."""
 
     writes_to_stream = True
     writes_to_file = False
@@ -51,9 +52,10 @@ class LogHandler(LogHandlerBase):
 
     def __post_init__(self) -> None:
         asked = self.common_settings
-        self._plain = _own_words(asked) if _wants_own_words(asked) else None
+        wanted = (asked.dryrun, asked.verbose, asked.quiet, asked.printshellcmds, asked.debug_dag)
+        self._plain = _own_words(asked) if any(wanted) else None
         live = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
-        self._display: Display = LiveLine() if live else Lines()
+        self._display = LiveLine() if live else Lines()
         self._progress = Progress()
         self._started = self._stopping = False
 
@@ -86,38 +88,34 @@ class LogHandler(LogHandlerBase):
             self._progress.begin(facts["stats"].get(TRAIN, 0))
             self._display.update(self._progress)
         elif event == LogEvent.JOB_INFO:
-            self._job_started(facts)
+            if facts["rule_name"] == TRAIN:
+                path = Path(facts["output"][0])
+                self._progress.running[facts["jobid"]] = Run(facts["wildcards"]["run"], path)
+            elif facts["shellcmd"]:
+                self._progress.step = facts["rule_name"]
+            self._display.update(self._progress)
         elif event == LogEvent.JOB_FINISHED:
-            self._job_finished(facts["job_id"])
+            if (run := self._progress.finish_run(facts["job_id"])) is not None:
+                self._display.finished(self._progress.describe(run))
+                self._display.update(self._progress)
         elif event == LogEvent.JOB_ERROR:
             self._job_failed(facts)
         elif event is None or event == LogEvent.ERROR:
             self._message(record)
-
-    def _job_started(self, facts: dict[str, Any]) -> None:
-        if facts["rule_name"] == TRAIN:
-            self._progress.start_run(facts["jobid"], facts["wildcards"]["run"], facts["output"][0])
-        elif facts["shellcmd"]:
-            self._progress.step = facts["rule_name"]
-        self._display.update(self._progress)
-
-    def _job_finished(self, job: int) -> None:
-        if (run := self._progress.finish_run(job)) is not None:
-            self._display.finished(self._progress.describe(run))
-            self._display.update(self._progress)
 
     def _job_failed(self, facts: dict[str, Any]) -> None:
         run = self._progress.fail_run(facts["jobid"])
         if self._stopping:
             return  # it has saved its state, or was no run
         name = run.name if run else facts["rule_name"]
-        reason = self._progress.reason(facts["log"], facts["rule_msg"])
+        reason = reason_of(facts["log"], facts["rule_msg"])
         self._display.say(f"failed: {name}: {reason}")
         self._display.update(self._progress)
 
     def _message(self, record: LogRecord) -> None:
         message = record.getMessage()
-        if self._stopping or message.startswith(NOISE) or _follows_a_failure(record):
+        repeated = getattr(record, "exception", "") in ("RuleException", "CalledProcessError")
+        if self._stopping or message.startswith(NOISE) or repeated:  # a failed job has its event
             pass
         elif message.startswith(STOPPING):
             self._stopping = True
@@ -130,21 +128,6 @@ class LogHandler(LogHandlerBase):
             self._display.say(f"{message}\n{study.last_words(True)}" if study else message)
         elif record.levelno >= WARNING or not self._started:
             self._display.say(message)
-
-
-def _follows_a_failure(record: LogRecord) -> bool:
-    """Return whether the record repeats a failed job, which has its own event."""
-    return getattr(record, "exception", "") in ("RuleException", "CalledProcessError")
-
-
-def _wants_own_words(settings: Any) -> bool:
-    return bool(
-        settings.dryrun
-        or settings.verbose
-        or settings.quiet
-        or settings.printshellcmds
-        or settings.debug_dag
-    )
 
 
 def _own_words(settings: Any) -> ColorizingTextHandler:

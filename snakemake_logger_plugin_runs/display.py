@@ -3,52 +3,32 @@
 from __future__ import annotations
 
 import sys
-from abc import ABC, abstractmethod
 
 from rich.console import Console
 from rich.progress import BarColumn, ProgressColumn, Task
 from rich.progress import Progress as Bar
 from rich.text import Text
 
+from benchmark.runs.plan import duration
 from snakemake_logger_plugin_runs.progress import Progress
 
 
-class Display(ABC):
-    """Where progress and messages go."""
-
-    @abstractmethod
-    def update(self, progress: Progress) -> None:
-        """Show how far the study is."""
-
-    @abstractmethod
-    def finished(self, line: str) -> None:
-        """Show a run that has just finished."""
-
-    @abstractmethod
-    def say(self, message: str) -> None:
-        """Print a message that stays."""
-
-    @abstractmethod
-    def stop(self) -> None:
-        """End whatever is live; may be called again."""
-
-
-class Lines(Display):
+class Lines:
     """A log: one line for each finished run, and messages."""
 
     def update(self, progress: Progress) -> None:
-        """A log keeps no line up to date."""
+        """Show how far the study is; a log keeps no line up to date."""
 
     def finished(self, line: str) -> None:
-        """Print the line."""
+        """Show a run that has just finished."""
         self.say(line)
 
     def say(self, message: str) -> None:
-        """Print the message on the standard error stream, as Snakemake does."""
+        """Print a message that stays, on the standard error stream, as Snakemake does."""
         print(message, file=sys.stderr, flush=True)
 
     def stop(self) -> None:
-        """A log has nothing live."""
+        """End whatever is live; may be called again."""
 
 
 class Words(ProgressColumn):
@@ -63,7 +43,7 @@ class Words(ProgressColumn):
         return Text(line(self._progress), no_wrap=True, overflow="ellipsis")
 
 
-class LiveLine(Display):
+class LiveLine(Lines):
     """A terminal: one line with a bar, above which messages are printed."""
 
     def __init__(self, console: Console | None = None) -> None:
@@ -113,11 +93,3 @@ def line(progress: Progress) -> str:
     elif progress.step:
         words += [progress.step]
     return ", ".join(word for word in words if word)
-
-
-def duration(seconds: float) -> str:
-    """Return seconds as ``2 h 05 min``, ``12 min`` or ``40 s``."""
-    minutes = round(seconds / 60)
-    if minutes >= 60:
-        return f"{minutes // 60} h {minutes % 60:02d} min"
-    return f"{minutes} min" if seconds >= 90 else f"{round(seconds)} s"

@@ -56,10 +56,6 @@ class Progress:
         self.done = self.total - to_do
         self._begun = time.monotonic()
 
-    def start_run(self, job: int, name: str, result: str) -> None:
-        """Note that a job trains a run."""
-        self.running[job] = Run(name, Path(result))
-
     def finish_run(self, job: int) -> Run | None:
         """Return the run of a finished job; None when the job is of another rule."""
         run = self.running.pop(job, None)
@@ -89,30 +85,28 @@ class Progress:
 
     def describe(self, run: Run) -> str:
         """Return the line of a finished run: its id, score, and how many runs are done."""
-        return f"{run.name}  {self._score(run)}  ({self.done} of {self.total})"
-
-    def _score(self, run: Run) -> str:
         try:
             result = Result.read(run.result)
+            words = f"{result.status}: {result.reason}"
+            if result.status == "ok":
+                split, scores = next(iter(result.metrics.last.items()))  # "test", or a protocol
+                metric = self.study.metric if self.study else ""
+                metric = metric if metric in scores else next(iter(scores))
+                words = f"{'' if split == 'test' else f'{split} '}{metric} {scores[metric]:.4f}"
         except RunError as error:
-            return str(error)
-        if result.status != "ok":
-            return f"{result.status}: {result.reason}"
-        split, scores = next(iter(result.metrics.last.items()))  # "test", or the first protocol
-        metric = self.study.metric if self.study else ""
-        metric = metric if metric in scores else next(iter(scores))
-        return f"{'' if split == 'test' else f'{split} '}{metric} {scores[metric]:.4f}"
+            words = str(error)
+        return f"{run.name}  {words}  ({self.done} of {self.total})"
 
-    @staticmethod
-    def reason(logs: Sequence[str], message: str | None) -> str:
-        """Return why a job failed, and where its log lies.
 
-        The log says it best. ``message`` is Snakemake's: a job that a cluster refused or killed
-        has no word of its own.
-        """
-        message = " ".join((message or "").partition("sbatch call:")[0].split())
-        for log in filter(os.path.exists, logs):
-            lines = end_of_log(Path(log))
-            said = failure_in(lines) or message or (lines[-1].strip() if lines else "")
-            return f"{said or 'ended without a word'} (see {log})"
-        return message or "ended before it could write a log (see .snakemake/log)"
+def reason_of(logs: Sequence[str], message: str | None) -> str:
+    """Return why a job failed, and where its log lies.
+
+    The log says it best. ``message`` is Snakemake's: a job that a cluster refused or killed has no
+    word of its own.
+    """
+    message = " ".join((message or "").partition("sbatch call:")[0].split())
+    for log in filter(os.path.exists, logs):
+        lines = end_of_log(Path(log))
+        said = failure_in(lines) or message or (lines[-1].strip() if lines else "")
+        return f"{said or 'ended without a word'} (see {log})"
+    return message or "ended before it could write a log (see .snakemake/log)"

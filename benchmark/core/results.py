@@ -16,7 +16,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.core.errors import RunError
 from benchmark.core.files import read_record, replacing, write_json, write_text
 from benchmark.core.records import QUERIES, SPEC_DIGEST
 
@@ -106,28 +105,6 @@ def _with_scores(data: bytes) -> Any:
         splits = [name for name in point if name not in ("epoch", "loss")]
         point["scores"] = {name: point.pop(name) for name in splits}
     return content
-
-
-class StaleError(RunError):
-    """``result`` is of another specification than its run has now."""
-
-    def __init__(self, path: Path, result: Result, digest: str):
-        self.result = result
-        super().__init__(
-            f"{path} was made from another specification (digest {result.spec_digest}, now "
-            f"{digest})"
-        )
-
-
-def read_own_result(path: Path, digest: str) -> Result:
-    """Return the result at ``path`` of the run whose specification has this digest.
-
-    Raise StaleError for one of another specification.
-    """
-    result = Result.read(path)
-    if result.spec_digest != digest:
-        raise StaleError(path, result, digest)
-    return result
 
 
 @dataclass(frozen=True)

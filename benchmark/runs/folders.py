@@ -20,7 +20,7 @@ from benchmark.core.records import (
     RunSpec,
     digest_of,
 )
-from benchmark.core.results import Provenance, Result, StaleError, read_own_result
+from benchmark.core.results import Provenance, Result
 from benchmark.study import Study
 from benchmark.study.grid import Run, expand
 
@@ -135,15 +135,13 @@ def status_in(folder: Path, spec: RunSpec) -> RunStatus:
                 words = "started, but neither finished nor failed: still running, or stopped"
                 return RunStatus("missing", words if (folder / LOG).exists() else "not run yet")
             return RunStatus("failed", f"{reason} (see {folder / LOG})")
-        result = read_own_result(there, spec.digest)
+        result = Result.read(there)
+        if (old := result.spec_digest) != spec.digest:
+            words = f"the result is of specification {old}, the study has {spec.digest}"
+            code = result.code_version
+            return RunStatus("stale", f"{words}; run the study again", code_version=code)
         path = folder / PROVENANCE
         provenance = Provenance.read(path) if path.exists() else None
-    except StaleError as error:
-        reason = (
-            f"the result is of specification {error.result.spec_digest}, the study has "
-            f"{spec.digest}; run the study again"
-        )
-        return RunStatus("stale", reason, code_version=error.result.code_version)
     except RunError as error:
         return RunStatus("failed", str(error))
     return RunStatus(result.status, result.reason, result, provenance, result.code_version)

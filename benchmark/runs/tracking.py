@@ -33,7 +33,7 @@ from benchmark.core.errors import RunError
 from benchmark.core.files import replacing, write_text
 from benchmark.core.paths import public
 from benchmark.core.records import METRICS, PROVENANCE, RESULT, SPEC, RunSpec, settings_of
-from benchmark.core.results import EpochRecord, Provenance, Result, read_own_result
+from benchmark.core.results import EpochRecord, Provenance, Result
 
 ARTIFACT_ROOT = "mlflow-artifacts:/"  # no folder of this machine: the results can be moved
 COMPLETE, NOTE = "result_digest", "mlflow.note.content"
@@ -87,17 +87,18 @@ def connected(results: Path) -> Iterator[Any]:
     Whatever MLflow, its database or its server do wrong is a RunError.
     """
     database = results.resolve() / "mlflow.db"
-    uri = TRACKING_URI.value() or f"sqlite:///{database}"
+    server = TRACKING_URI.value()
+    uri = server or f"sqlite:///{database}"
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
     for name in ("alembic", "mlflow", "urllib3"):  # what is wrong is said once, by the error
         logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
-        if not TRACKING_URI.value():
+        if not server:
             os.environ.setdefault("_MLFLOW_SERVER_ARTIFACT_ROOT", ARTIFACT_ROOT)
         from mlflow import MlflowClient
 
-        if not TRACKING_URI.value() and not database.exists():
+        if not server and not database.exists():
             with replacing(database) as new:  # one that is half made would stay broken
                 MlflowClient(f"sqlite:///{new}").search_experiments()
         yield MlflowClient(uri, uri)
@@ -189,20 +190,20 @@ def import_runs(
             for spec in tqdm(specs, desc="MLflow", unit="run", disable=None, leave=False):
                 signal.alarm(patience)
                 folder = results / spec.folder
-                try:
-                    code = read_own_result(folder / RESULT, spec.digest).code_version
-                except RunError:
+                result = None
+                with suppress(RunError):
+                    result = Result.read(folder / RESULT)
+                if not result or result.spec_digest != spec.digest:
                     counts["unfinished"] += 1
                     continue
                 found = client.search_runs([experiment], f"tags.run_id = '{spec.run_id}'")
-                whole = [
-                    run.info for run in found if run.data.tags.get(COMPLETE) == _digest(folder)
-                ]
+                mark = _digest(folder)
+                whole = [run.info for run in found if run.data.tags.get(COMPLETE) == mark]
                 counts["present" if whole else "imported"] += 1
                 if not whole:
                     seconds = Provenance.read(folder / PROVENANCE).timing.total_seconds
                     start = (folder / RESULT).stat().st_mtime - seconds
-                    whole = [begin(client, study, spec, code, start)]
+                    whole = [begin(client, study, spec, result.code_version, start)]
                     complete(client, whole[0], spec, folder, results)
                 for run in found:
                     if run.info.run_id != whole[0].run_id:  # of other code, or of an attempt before
@@ -217,7 +218,7 @@ def import_runs(
 def follow(study: str, spec: Path, folder: Path) -> None:
     """Be the process that logs one run: it is over when the standard input ends.
 
-    What a server that fails does not get, the import brings in; so it does with a run of seconds.
+    What a server that fails does not get, the import brings in.
     """
 
     def watch() -> None:
@@ -229,8 +230,6 @@ def follow(study: str, spec: Path, folder: Path) -> None:
     over, sent = Event(), 0
     os.nice(10)
     Thread(target=watch, daemon=True).start()
-    if over.wait(POLL):
-        return
     with connected(folder) as client:
         run = begin(client, study, RunSpec.read(spec), code_version(), time.time())
         while not over.wait(POLL):

@@ -22,6 +22,12 @@ from benchmark.core.results import EpochRecord
 
 HEADLINES = ("recall_at_1", "map_at_r")  # of what is measured, what a line shows
 LOGGER = "benchmark.runs.tracking"  # by name: training imports nothing of the runs' side
+SOON = 5.0  # seconds: a shorter run is left to the import, and nothing is started for it
+# Python alone, of milliseconds, which becomes the process that logs unless the run ends before.
+WAIT = """
+import os, select, sys
+select.select([0], [], [], {})[0] or os.execv(sys.argv[1], sys.argv[1:])
+"""
 AFTERWARDS, SMALL_SHARE = 5.0, 0.03  # seconds, and share of a run, to wait for it at most
 
 
@@ -89,7 +95,8 @@ def logged_live(spec: Path, out: Path) -> Iterator[None]:
     if not study or not is_server(TRACKING_URI.value()):
         yield
         return
-    command = [sys.executable, "-m", LOGGER, study, str(spec), str(out)]
+    wait = [sys.executable, "-S", "-c", WAIT.format(SOON)]
+    command = [*wait, sys.executable, "-m", LOGGER, study, str(spec), str(out)]
     logger = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
     try:
         yield

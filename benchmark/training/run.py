@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import resource
 import time
@@ -37,9 +38,7 @@ from benchmark.core.results import (
     Numerics,
     Provenance,
     Result,
-    StaleError,
     Timing,
-    read_own_result,
     write_query_scores,
 )
 from benchmark.core.seeding import derive
@@ -70,18 +69,18 @@ def train(spec_path: Path, out: Path | None = None, *, started: float | None = N
     spec = RunSpec.read(spec_path)
     folder = Path(out) if out is not None else Path(spec_path).parent
     progress = Progress(spec.run_id, spec.recipe.training.epochs)
-    path = folder / RESULT
-    if path.exists():
-        try:
-            finished = read_own_result(path, spec.digest)
-            progress.say("already finished; delete result.json to train again")
-            remove_checkpoint(folder)  # the last thing that a run does: it may not have come to it
-            return finished
-        except StaleError as error:  # a result of another specification is never overwritten
-            words = f"{error}; move it away, or give another folder with --out"
-            raise RunError(words) from error
-        except RunError:
-            pass  # damaged
+    path, finished = folder / RESULT, None
+    with contextlib.suppress(RunError):  # there is none, or a damaged one
+        finished = Result.read(path)
+    if finished and finished.spec_digest == spec.digest:
+        progress.say("already finished; delete result.json to train again")
+        remove_checkpoint(folder)  # the last thing that a run does: it may not have come to it
+        return finished
+    if finished:  # which is never overwritten
+        raise RunError(
+            f"{path} was made from another specification (digest {finished.spec_digest}, now "
+            f"{spec.digest}); move it away, or give another folder with --out"
+        )
     with StopRequest() as stop:
 
         def report(text: str) -> None:

@@ -16,8 +16,8 @@ from benchmark.core.results import Metrics
 from benchmark.study import load_study
 from benchmark.study.grid import expand
 from snakemake_logger_plugin_runs import LogHandler, StudyFacts
-from snakemake_logger_plugin_runs.display import LiveLine, duration, line
-from snakemake_logger_plugin_runs.progress import Progress
+from snakemake_logger_plugin_runs.display import LiveLine, line
+from snakemake_logger_plugin_runs.progress import Progress, Run
 
 SPEC = next(iter(expand(load_study("smoke")).values())).spec
 FACTS = StudyFacts(5, "map_at_r", lambda finished: f"the end ({finished})")
@@ -188,7 +188,7 @@ class TestTheLiveLine:
         progress = Progress(FACTS)
         progress.begin(4)
         for number in range(3):
-            progress.start_run(number, f"run{number}", "nowhere")
+            progress.running[number] = Run(f"run{number}", Path("nowhere"))
         progress.finish_run(0)
         return progress
 
@@ -218,10 +218,3 @@ class TestTheLiveLine:
         text = screen.getvalue()
         assert "failed: a run" in text and "x" * 60 not in text
         assert text.endswith("\x1b[2K"), "the line is wiped and stays away"
-
-    @pytest.mark.parametrize(
-        ("seconds", "words"),
-        [(0, "0 s"), (89, "89 s"), (90, "2 min"), (3600, "1 h 00 min"), (7500, "2 h 05 min")],
-    )
-    def test_durations(self, seconds, words):
-        assert duration(seconds) == words

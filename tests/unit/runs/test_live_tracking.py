@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 from made_up_records import make_epochs, make_spec, write_epochs, write_run
@@ -38,6 +39,7 @@ def started(monkeypatch, tmp_path) -> list[subprocess.Popen]:
 
     monkeypatch.setattr(progress.subprocess, "Popen", start)
     monkeypatch.setattr(progress, "LOGGER", "quick_logger")
+    monkeypatch.setattr(progress, "SOON", 0.2)
     (tmp_path / "quick_logger.py").write_text(QUICK_LOGGER)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setenv("BENCHMARK_STUDY", "toy")
@@ -88,10 +90,12 @@ def test_a_server_that_never_answers_delays_no_run_and_its_process_ends_after_it
 
 def test_a_run_of_seconds_is_left_to_the_import(tmp_path, monkeypatch, hanging_server, started):  # noqa: F811
     monkeypatch.setenv("MLFLOW_TRACKING_URI", hanging_server)
-    monkeypatch.setattr(progress, "LOGGER", "benchmark.runs.tracking")
+    monkeypatch.setattr(progress, "SOON", 60.0)
     monkeypatch.setattr(progress, "SMALL_SHARE", 1e6)
     with logged_live(tmp_path / SPEC, tmp_path):
-        pass
+        time.sleep(1)
+        command = Path(f"/proc/{started[0].pid}/cmdline").read_bytes().split(b"\0")
+        assert command[1] == b"-S", "Python alone waits, which imports nothing"
     assert started[0].poll() == 0
 
 

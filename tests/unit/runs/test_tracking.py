@@ -13,7 +13,12 @@ from types import SimpleNamespace
 
 import pytest
 from made_up_records import make_epochs, make_spec, make_specs, write_epochs, write_run
-from mlflow_servers import clean_tracking, closed_port, hanging_server  # noqa: F401
+from mlflow_servers import (  # noqa: F401
+    clean_tracking,
+    closed_port,
+    dripping_server,
+    hanging_server,
+)
 from typer.testing import CliRunner
 
 from benchmark.__main__ import app
@@ -282,8 +287,9 @@ def test_a_refused_connection_is_reported_without_credentials(tmp_path, monkeypa
     assert "secret" not in str(caught.value)
 
 
-def test_a_server_that_never_answers_costs_a_bounded_time(tmp_path, monkeypatch, hanging_server):  # noqa: F811
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", hanging_server)
+@pytest.mark.parametrize("server", ["hanging_server", "dripping_server"])
+def test_a_server_that_never_answers_costs_a_bounded_time(tmp_path, monkeypatch, server, request):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", request.getfixturevalue(server))
     monkeypatch.setattr(tracking, "PATIENCE", 1)
     with pytest.raises(RunError, match="no answer for 1 s"):
         bring(tmp_path, [])
