@@ -2,11 +2,11 @@
 
     python envs/lock.py envs
 
-requirements.lock    every package, direct and transitive, at the version installed here, but for
-torch and faiss torch.lock           torch as the Python package index has it, on Linux with the
-CUDA libraries that it needs torch-cpu.lock       torch's CPU build: the one file that pip, as it is
-set up here, gets faiss-cpu.lock, faiss-gpu.lock    the two builds of faiss, with the libraries that
-they need besides
+requirements.lock   every package, direct and transitive, at the version installed here, but for
+                    torch and faiss
+torch.lock          torch as the package index has it, on Linux with the CUDA libraries it needs
+torch-cpu.lock      torch's CPU build: the one file that pip, as it is set up here, gets
+faiss-{cpu,gpu}.lock   the two builds of faiss, with the libraries that they need besides
 
 uv, in an environment of its own, asks the package index for the hashes of all files of a version
 and for what other platforms and Pythons need besides, so that one lock serves them all.
@@ -28,14 +28,9 @@ UV = "uv==0.13.8"
 FAISS = {"faiss-cpu.lock": "faiss-cpu==1.15.1", "faiss-gpu.lock": "faiss-gpu-cu12==1.14.1.post1"}
 LEFT_OUT = re.compile(r"pip|ranking-loss-benchmark|faiss-.*")
 OF_TORCH = re.compile(r"torch|triton|(nvidia|cuda)-.*")
-OPTIONS = [
-    "--universal",
-    "--python-version=3.11",
-    "--generate-hashes",
-    "--no-config",
-    "--no-header",
-    "--no-annotate",
-]
+OPTIONS = (
+    "--universal --python-version=3.11 --generate-hashes --no-config --no-header --no-annotate"
+)
 HEADER = (
     "# Written by 'make lock', not by hand. Installed with pip --require-hashes --no-deps "
     "(see README.md here).\n"
@@ -65,20 +60,8 @@ def locked(python: Path, requirements: list[str], pins: list[str]) -> Locked:
         )
         asked.write_text("\n".join(requirements) + "\n")
         constraints.write_text("\n".join(pins) + "\n")
-        command = [
-            python,
-            "-m",
-            "uv",
-            "pip",
-            "compile",
-            "-q",
-            *OPTIONS,
-            "-c",
-            constraints,
-            "-o",
-            answer,
-            asked,
-        ]
+        command = [python, *f"-m uv pip compile -q {OPTIONS}".split()]
+        command += ["-c", constraints, "-o", answer, asked]
         subprocess.run(command, check=True, env={**os.environ, **certificates})
         return {
             block.split("==")[0]: block.strip()
@@ -89,22 +72,11 @@ def locked(python: Path, requirements: list[str], pins: list[str]) -> Locked:
 def hashed_file(requirement: str) -> str:
     """Returns the requirement with the hash of the one file that pip gets for it."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [
-            sys.executable,
-            "-m",
-            "pip",
-            "download",
-            "-qq",
-            "--no-deps",
-            "--dest",
-            folder,
-            requirement,
-        ]
-        subprocess.run(command, check=True)
+        command = [sys.executable, *["-m", "pip", "download", "-qq", "--no-deps", "--dest"]]
+        subprocess.run([*command, folder, requirement], check=True)
         (path,) = Path(folder).iterdir()
-        return (
-            f"{requirement} \\\n    --hash=sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"
-        )
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        return f"{requirement} \\\n    --hash=sha256:{digest}"
 
 
 def write(path: Path, packages: Locked) -> None:
@@ -126,14 +98,9 @@ def main(folder: Path) -> None:
         packages = locked(python, pins, pins)
         faiss = {name: locked(python, [requirement], pins) for name, requirement in FAISS.items()}
     write(folder / "torch-cpu.lock", {"torch": hashed_file(f"torch=={versions['torch']}+cpu")})
-    write(
-        folder / "torch.lock",
-        {name: text for name, text in packages.items() if OF_TORCH.fullmatch(name)},
-    )
-    write(
-        folder / "requirements.lock",
-        {name: text for name, text in packages.items() if not OF_TORCH.fullmatch(name)},
-    )
+    for file, of_torch in (("torch.lock", True), ("requirements.lock", False)):
+        chosen = {name for name in packages if bool(OF_TORCH.fullmatch(name)) == of_torch}
+        write(folder / file, {name: packages[name] for name in chosen})
     for name, found in faiss.items():
         write(folder / name, {key: text for key, text in found.items() if key not in packages})
 

@@ -114,11 +114,10 @@ def judge(
     import json
 
     from benchmark.papers.vocabulary import margin_of
-    from benchmark.stats.judgement import as_text, question
-    from benchmark.stats.judgement import judge as answer
+    from benchmark.stats import judgement
 
     # Numbers are texts, so that all mistakes are said at once and the printed digits are counted.
-    asked = question(
+    asked = judgement.question(
         default_margin=margin_of,
         ours=ours or [],
         n=n,
@@ -131,8 +130,8 @@ def judge(
         family=family,
         unexpected=words or [],
     )
-    found = answer(asked)
-    echo(json.dumps(found, indent=2) if as_json else as_text(found))
+    found = judgement.judge(asked)
+    echo(json.dumps(found, indent=2) if as_json else judgement.as_text(found))
 
 
 @app.command()

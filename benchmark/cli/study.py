@@ -153,11 +153,11 @@ def coverage(results: Results = RESULTS) -> None:
 
     Example: python -m benchmark coverage
     """
-    from benchmark.papers.coverage import as_text
-    from benchmark.papers.coverage import coverage as coverage_of
+    from benchmark.papers import coverage
     from benchmark.study import study_names
 
-    echo(as_text(coverage_of([load(name, results) for name in study_names()], results)))
+    studies = [load(name, results) for name in study_names()]
+    echo(coverage.as_text(coverage.coverage(studies, results)))
 
 
 group = Typer(no_args_is_help=True, help="MLflow: import finished runs.")

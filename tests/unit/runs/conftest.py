@@ -9,6 +9,13 @@ from typing import Any
 import pytest
 import yaml
 from made_up_records import made_up_provenance, made_up_result
+from mlflow_servers import (  # noqa: F401
+    clean_tracking,
+    closed_port,
+    dripping_server,
+    hanging_server,
+    real_server,
+)
 from workplace import small_study
 
 from benchmark.core.records import PROVENANCE, RESULT
