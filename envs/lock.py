@@ -28,9 +28,7 @@ UV = "uv==0.13.8"
 FAISS = {"faiss-cpu.lock": "faiss-cpu==1.15.1", "faiss-gpu.lock": "faiss-gpu-cu12==1.14.1.post1"}
 LEFT_OUT = re.compile(r"pip|ranking-loss-benchmark|faiss-.*")
 OF_TORCH = re.compile(r"torch|triton|(nvidia|cuda)-.*")
-OPTIONS = (
-    "--universal --python-version=3.11 --generate-hashes --no-config --no-header --no-annotate"
-)
+OPTIONS = "--universal --python-version=3.11 --generate-hashes --no-config -q --no-header"
 HEADER = (
     "# Written by 'make lock', not by hand. Installed with pip --require-hashes --no-deps "
     "(see README.md here).\n"
@@ -60,7 +58,7 @@ def locked(python: Path, requirements: list[str], pins: list[str]) -> Locked:
         )
         asked.write_text("\n".join(requirements) + "\n")
         constraints.write_text("\n".join(pins) + "\n")
-        command = [python, *f"-m uv pip compile -q {OPTIONS}".split()]
+        command = [python, *f"-m uv pip compile {OPTIONS} --no-annotate".split()]
         command += ["-c", constraints, "-o", answer, asked]
         subprocess.run(command, check=True, env={**os.environ, **certificates})
         return {
@@ -72,7 +70,7 @@ def locked(python: Path, requirements: list[str], pins: list[str]) -> Locked:
 def hashed_file(requirement: str) -> str:
     """Returns the requirement with the hash of the one file that pip gets for it."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, *["-m", "pip", "download", "-qq", "--no-deps", "--dest"]]
+        command = [sys.executable, "-m", "pip", "download", "-qq", "--no-deps", "--dest"]
         subprocess.run([*command, folder, requirement], check=True)
         (path,) = Path(folder).iterdir()
         digest = hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,5 +1,5 @@
 """Runs in MLflow: by import, each once, however often and by how many it is called; and by a
-process of its own while a run trains, which a bad server makes neither wait nor outlive it for long.
+process of its own while a run trains, which waits for no bad server and does not outlive it long.
 """
 
 from __future__ import annotations
