@@ -14,9 +14,6 @@ from benchmark.core.seeding import derive
 from benchmark.datasets import DATASETS, load_dataset
 from benchmark.datasets.base import Dataset, DatasetLoader, Protocol, fingerprint_of
 
-SPLIT_SEED = 0
-HELD_OUT = "held_out"  # name of the only protocol
-
 
 @DATASETS.register("class_folds", display="Held-out training classes")
 class ClassFolds(DatasetLoader):
@@ -43,7 +40,7 @@ class ClassFolds(DatasetLoader):
                 f"{where} does not exist: folds count from 0, and its {len(classes)} training "
                 "classes must give two to each"
             )
-        order = np.random.default_rng(derive(SPLIT_SEED, "class folds")).permutation(classes)
+        order = np.random.default_rng(derive(0, "class folds")).permutation(classes)
         held = np.isin(whole.train.labels, order[config.fold :: config.folds])
         parts = [whole.train.part(np.flatnonzero(chosen)) for chosen in (~held, held)]
         train, rest = (
@@ -51,6 +48,5 @@ class ClassFolds(DatasetLoader):
             for part in parts  # each with its classes numbered from 0
         )
         fingerprint = fingerprint_of(whole.fingerprint, f"{config.folds} {config.fold}")
-        protocols = {HELD_OUT: Protocol(rest)}
-        images = whole.images_fingerprint
+        protocols, images = {"held_out": Protocol(rest)}, whole.images_fingerprint
         return Dataset(where, train, protocols, fingerprint, whole.metrics, {}, images)

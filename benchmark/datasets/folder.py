@@ -25,8 +25,6 @@ from benchmark.datasets.base import Dataset, DatasetLoader, Findings, Protocol, 
 from benchmark.datasets.index import check_uses, image_sets, index_rows
 from benchmark.datasets.io.images import IMAGE_SUFFIXES, ReducingOpener, is_ignored
 
-SPLIT_COLUMNS = ["path", "label", "split"]
-
 
 @DATASETS.register("folder", display="Folder")
 class Folder(DatasetLoader):
@@ -68,12 +66,12 @@ class Folder(DatasetLoader):
             sorted(counts.index[counts < 2]),
             "add images, or set min_images: 2 to leave these classes out",
         )
-        files = {path: findings.root / path for path in table["path"]}
-        sizes = {path: f.stat().st_size if f.is_file() else -1 for path, f in files.items()}
+        files = [findings.root / path for path in table["path"]]
+        sizes = np.array([file.stat().st_size if file.is_file() else -1 for file in files])
         unusable = [
-            f"{path} ({'missing' if sizes[path] < 0 else 'empty'})"
-            for path in table["path"]
-            if sizes[path] <= 0
+            f"{path} ({'missing' if size < 0 else 'empty'})"
+            for path, size in zip(table["path"], sizes.tolist(), strict=True)
+            if size <= 0
         ]
         findings.add_all(
             f"images that cannot be used (of {len(table):,})", unusable, "replace them"
@@ -88,7 +86,7 @@ class Folder(DatasetLoader):
         )
         columns = (table[column].tolist() for column in ("path", "label", "category", "role"))
         lines = "\n".join(map("\t".join, zip(*columns, strict=True)))
-        fingerprint = fingerprint_of(lines, np.array([sizes[path] for path in table["path"]]))
+        fingerprint = fingerprint_of(lines, sizes)
         dataset = Dataset("folder", train, {"test": Protocol(test)}, fingerprint)
         if len(left_out):
             classes = left_out["label"].nunique()
@@ -158,7 +156,7 @@ class Folder(DatasetLoader):
     def _read_csv(self, findings: Findings) -> pd.DataFrame:
         """Return the rows of ``split_csv``."""
         file = self.config.split_csv
-        needed = SPLIT_COLUMNS + ["category"] * self.config.categories
+        needed = ["path", "label", "split", *["category"] * self.config.categories]
         try:
             rows = pd.read_csv(file or "", dtype=object, keep_default_na=False, index_col=False)
         except (OSError, ValueError) as error:
