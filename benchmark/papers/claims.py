@@ -88,11 +88,8 @@ class Arm(Closed):
         return " ".join([self.loss, *filter(None, facts)])
 
 
-def _arm(value: Any) -> Any:
-    return {"loss": value} if isinstance(value, str) else value
-
-
-Arms = Annotated[tuple[Annotated[Arm, BeforeValidator(_arm)], ...], Distinct]
+_AnArm = BeforeValidator(lambda value: {"loss": value} if isinstance(value, str) else value)
+Arms = Annotated[tuple[Annotated[Arm, _AnArm], ...], Distinct]
 
 
 @dataclass(frozen=True)

@@ -21,10 +21,6 @@ REPRODUCIBLE = ("own", "retrained")  # the others were not trained by the paper 
 BATCH_SIZE = "batch_size"  # an x that no hyperparameter sets
 
 
-def _empty_as_none(value: Any) -> Any:
-    return None if value == "" else value
-
-
 def _conditions(value: str) -> dict[str, str]:
     """Return {"tau": "0.1", "p": "4"} of the text "tau=0.1;p=4"."""
     pairs = [part.partition("=") for part in value.split(";") if part]
@@ -59,13 +55,14 @@ Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 # A table, figure or version of a paper: part of the names of files.
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,79}$")]
 Size = Annotated[int, Field(ge=1, lt=10**9, strict=True)]  # of a batch, of an embedding
+_EMPTY_AS_NONE = BeforeValidator(lambda value: None if value == "" else value)
 MaybeNumber = Annotated[
     Annotated[float, Field(ge=0, lt=1e12), BeforeValidator(_printed)] | None,
-    BeforeValidator(_empty_as_none),
+    _EMPTY_AS_NONE,
 ]
 MaybeCount = Annotated[
     Annotated[int, Field(ge=1, lt=10**9), BeforeValidator(_counted)] | None,
-    BeforeValidator(_empty_as_none),
+    _EMPTY_AS_NONE,
 ]
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,6 +12,7 @@ import pytest
 from benchmark.core.errors import ReferenceDataError
 from benchmark.papers.paper import Paper, load_papers, read_paper
 from benchmark.papers.problems import paper_problems
+from benchmark.study.model import ROOT
 
 FILES = {
     "paper.yaml": "name: Toy\ncitation: Nobody et al., 2030\ntitle: A toy\n",
@@ -77,3 +81,17 @@ def changed(name: str, old: str, new: str) -> str:
     """Return a file of the paper with one place changed."""
     assert old in FILES[name]
     return FILES[name].replace(old, new)
+
+
+def refused_by(*command: str, plugins: Path) -> str:
+    """Return what a module prints that ends with status 2 because of papers in ``plugins``."""
+    done = subprocess.run(
+        [sys.executable, "-m", *command],
+        cwd=ROOT,
+        env={**os.environ, "BENCHMARK_PLUGINS": str(plugins)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2 and "Traceback" not in done.stderr, done.stderr
+    return done.stderr

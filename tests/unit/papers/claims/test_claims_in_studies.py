@@ -42,34 +42,19 @@ COSTS = ("train_seconds", "loss_ms", "peak_gpu_mb")
 
 def finished(study) -> pd.DataFrame:
     """Return the long table of a study all of whose runs have finished; the scores are noise."""
-    rng = np.random.default_rng(0)
-    rows = []
+    rows: list[tuple] = []
     for name, run in expand(study).items():
-        dataset = name.split("/", 1)[0]
-        head = {
-            "run_id": name,
-            "dataset": dataset,
-            "setting": run.spec.setting.label,
-            "loss": run.spec.loss.label,
-            "base_loss": run.spec.loss.name,
-            "batch_size": run.spec.batch_size,
-            "seed": run.spec.seed,
-            "status": "ok",
-        }
-        for split in SPLITS.get(dataset, ("test",)):
-            scores = [(split, "last", 1, metric) for metric in METRICS]
-            rows += [
-                dict(zip(("split", "selection", "epoch", "metric"), key, strict=True), **head)
-                for key in scores
-            ]
-        epochs = [("test", "curve", epoch, "recall_at_1") for epoch in (1, 2)]
-        costs = [("train", "cost", np.nan, metric) for metric in COSTS]
-        rows += [
-            dict(zip(("split", "selection", "epoch", "metric"), key, strict=True), **head)
-            for key in (*epochs, *costs)
-        ]
-    table = pd.DataFrame(rows).reindex(columns=list(LONG_COLUMNS))
-    return table.assign(value=rng.uniform(0.4, 0.6, len(table)))
+        spec, dataset = run.spec, name.split("/", 1)[0]
+        labels = (spec.setting.label, spec.loss.label, spec.loss.name)
+        head = (name, dataset, *labels, spec.batch_size, spec.seed, "ok")
+        splits = SPLITS.get(dataset, ("test",))
+        numbers = [(split, "last", 1, metric) for split in splits for metric in METRICS]
+        numbers += [("test", "curve", epoch, "recall_at_1") for epoch in (1, 2)]
+        numbers += [("train", "cost", np.nan, metric) for metric in COSTS]
+        rows += [(*head, *number) for number in numbers]
+    columns = [*LONG_COLUMNS[:8], "split", "selection", "epoch", "metric"]
+    table = pd.DataFrame(rows, columns=columns).reindex(columns=list(LONG_COLUMNS))
+    return table.assign(value=np.random.default_rng(0).uniform(0.4, 0.6, len(table)))
 
 
 @pytest.mark.parametrize("paper", STUDIES)
