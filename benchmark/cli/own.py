@@ -11,7 +11,7 @@ from typer import Argument, Exit, Option, Typer
 
 from benchmark.cli import Results, app, echo, file_to_write, folder_to_write, parse_pairs
 from benchmark.cli.running import Cores
-from benchmark.core.environment import PLUGINS
+from benchmark.core.environment import PLUGINS, value_of
 from benchmark.core.errors import ConfigError, DataError
 from benchmark.core.files import guess_csv, write_json
 from benchmark.core.interrupts import handling_stop_signals
@@ -154,7 +154,7 @@ def challenge(
 
     field = field or ROOT / "results" / "reference" / FIELD
     study, plugins = write_challenge(loss, trials, field, results)
-    os.environ[PLUGINS.name] = os.pathsep.join(filter(None, [str(plugins), PLUGINS.value()]))
+    os.environ[PLUGINS] = os.pathsep.join(filter(None, [str(plugins), value_of(PLUGINS)]))
     command = [sys.executable, "-m", "benchmark", "run", str(study), "--cores", cores]
     # what stops this command stops the workflow, which ends in its own good order
     with handling_stop_signals(lambda number, _: process.send_signal(number)):

@@ -35,7 +35,7 @@ def validate(
         for path, text in schema_files().items():
             write_text(path, text)
             echo(f"wrote {path}")
-    told: set[str] = set()
+    printed: set[str] = set()
     names = studies or study_names()
     checks: list[Callable[[], Any]] = [check_papers, *(partial(load, name) for name in names)]
     for check in checks:
@@ -45,10 +45,10 @@ def validate(
                 study_ledger(checked)
                 echo(f"{checked.path}: valid, {len(expand(checked))} runs")
         except BenchmarkError as error:
-            if (message := str(error)) not in told:  # the ledger reads the papers, too
+            if (message := str(error)) not in printed:  # the ledger reads the papers, too
                 echo(f"error: {message}", err=True)
-            told.add(message)
-    if told:
+            printed.add(message)
+    if printed:
         raise Exit(2)
 
 

@@ -85,8 +85,8 @@ def keep_interrupts() -> None:
     sys.unraisablehook = hook
 
 
-def ignore_interrupts() -> None:
-    """Leave interrupts to the parent."""
+def ignore_interrupts(*_: object) -> None:
+    """Leave interrupts to the parent; the argument of a loader's worker does not matter."""
     for number in INTERRUPTS:
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, INTERRUPTS)

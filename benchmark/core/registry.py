@@ -19,7 +19,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, TypeVar
 
-from benchmark.core.environment import PLUGINS
+from benchmark.core.environment import PLUGINS, value_of
 from benchmark.core.errors import ConfigError, unknown_name
 
 ENTRY_POINTS = "ranking_loss_benchmark.plugins"
@@ -89,11 +89,11 @@ class Registry:
 
 def plugin_folders() -> list[Path]:
     """Return the folders named in ``BENCHMARK_PLUGINS``; raise ConfigError for a missing one."""
-    folders = [Path(part) for part in PLUGINS.value().split(os.pathsep) if part]
+    folders = [Path(part) for part in value_of(PLUGINS).split(os.pathsep) if part]
     missing = [str(folder) for folder in folders if not folder.is_dir()]
     if missing:
         raise ConfigError(
-            f"environment variable {PLUGINS.name}",
+            f"environment variable {PLUGINS}",
             [f"no such folder: {path}; name existing folders or unset it" for path in missing],
         )
     return folders

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmark.core.environment import DATA
+from benchmark.core.environment import DATA, value_of
 from benchmark.core.errors import Problem
 from benchmark.core.options import build, problems
 from benchmark.core.registry import Registry
@@ -47,5 +47,5 @@ def with_root(name: str, params: Mapping[str, Any] | None = None) -> dict[str, A
     """
     params = dict(params or {})
     if DATASETS[name].target.archives and params.get("root") is None:
-        params["root"] = str(Path(DATA.value() or DATA.default) / name)
+        params["root"] = str(Path(value_of(DATA) or "data") / name)
     return params

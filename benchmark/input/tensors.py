@@ -155,7 +155,7 @@ class FileInput(Input):
             persistent_workers=config.workers > 0,
             prefetch_factor=AHEAD if config.workers else None,
             # the training still needs batches to save its state when a terminal interrupts
-            worker_init_fn=_without_interrupts,
+            worker_init_fn=ignore_interrupts,
         )
 
     def train_batches(
@@ -203,10 +203,6 @@ class FileInput(Input):
                     np.divide(np.subtract(row, mean, out=row), std, out=row)
             tensor = torch.from_numpy(rows).view(len(batch), height, width, self.channels)
             yield tensor.permute(0, 3, 1, 2)
-
-
-def _without_interrupts(_worker: int) -> None:
-    ignore_interrupts()
 
 
 class _Views(Dataset):

@@ -224,8 +224,8 @@ class Measurements:
         sized = []
         for condition in found:
             run = self._sizes(condition, claim)
-            asked = tuple(size for size in run if size in stated and not every_size)
-            sized.append(replace(condition, batch_sizes=asked or run))
+            kept = tuple(size for size in run if size in stated and not every_size)
+            sized.append(replace(condition, batch_sizes=kept or run))
         return sized
 
     def _sizes(self, condition: Condition, claim: Claim) -> tuple[int, ...]:
@@ -311,57 +311,57 @@ class Question:
         return {size: each.by_seed for size, each in measured.items() if each.by_seed}, missing
 
 
-def beats(asked: Question) -> list[Part]:
+def beats(case: Question) -> list[Part]:
     """First better than second at every batch size, by more than ``by`` points."""
-    by = asked.claim.by
-    return [asked.difference(first, second, size, by) for size, first, second in asked.contrasts]
+    by = case.claim.by
+    return [case.difference(first, second, size, by) for size, first, second in case.contrasts]
 
 
-def monotone(asked: Question) -> list[Part]:
+def monotone(case: Question) -> list[Part]:
     """Rising with the batch size: the slope is above 0, and no step is a fall beyond the margin."""
-    parts, sisters = [], f"difference {asked.where()}"
-    for arm in asked.claim.first:
-        by_size, missing = asked.by_size(arm)
+    parts, sisters = [], f"difference {case.where()}"
+    for arm in case.claim.first:
+        by_size, missing = case.by_size(arm)
         parts += missing
         for smaller, larger in itertools.pairwise(by_size):
             values = _common([by_size[larger], by_size[smaller]])
-            label = f"{asked.where()}: {arm.name} batch {larger} - {smaller}"
-            parts.append(Part(label, values[0] - values[1], -asked.margin, sisters=sisters))
-        parts.append(_slope(f"{asked.where()}: {arm.name} per doubling", by_size))
+            label = f"{case.where()}: {arm.name} batch {larger} - {smaller}"
+            parts.append(Part(label, values[0] - values[1], -case.margin, sisters=sisters))
+        parts.append(_slope(f"{case.where()}: {arm.name} per doubling", by_size))
     return parts
 
 
-def best_at(asked: Question) -> list[Part]:
+def best_at(case: Question) -> list[Part]:
     """One level beats every other; those ``near`` it may be as good, within the margin."""
-    levels, near = asked.claim.level_arms, {str(level) for level in asked.claim.near}
-    best = levels[str(asked.claim.best)]
+    levels, near = case.claim.level_arms, {str(level) for level in case.claim.near}
+    best = levels[str(case.claim.best)]
     return [
-        asked.difference(best, arm, size, -asked.margin if level in near else 0.0)
-        for size in asked.sizes
+        case.difference(best, arm, size, -case.margin if level in near else 0.0)
+        for size in case.sizes
         for level, arm in levels.items()
         if arm is not best
     ]
 
 
-def insensitive(asked: Question) -> list[Part]:
+def insensitive(case: Question) -> list[Part]:
     """The level does not matter: every pair is equivalent within the margin."""
-    pairs = itertools.combinations(asked.claim.level_arms.values(), 2)
+    pairs = itertools.combinations(case.claim.level_arms.values(), 2)
     return [
-        asked.difference(*pair, size, -asked.margin, asked.margin)
-        for size, pair in itertools.product(asked.sizes, pairs)
+        case.difference(*pair, size, -case.margin, case.margin)
+        for size, pair in itertools.product(case.sizes, pairs)
     ]
 
 
-def grows(asked: Question, sign: int = 1) -> list[Part]:
+def grows(case: Question, sign: int = 1) -> list[Part]:
     """The relative gain of first over second grows with the batch size: its slope is above 0.
 
     With ``sign`` -1 it grows as the batch gets smaller.
     """
     parts: list[Part] = []
     step = "doubling" if sign > 0 else "halving"
-    for first, second in itertools.product(asked.claim.first, asked.claim.second):
-        ours, missing = asked.by_size(first)
-        theirs, also_missing = asked.by_size(second)
+    for first, second in itertools.product(case.claim.first, case.claim.second):
+        ours, missing = case.by_size(first)
+        theirs, also_missing = case.by_size(second)
         parts += {each.part: each for each in (*missing, *also_missing)}.values()
         gains = {
             size: {
@@ -372,36 +372,36 @@ def grows(asked: Question, sign: int = 1) -> list[Part]:
             for size, by_seed in ours.items()
             if size in theirs
         }
-        label = f"{asked.where()}: gain of {first.name} over {second.name} per {step}"
+        label = f"{case.where()}: gain of {first.name} over {second.name} per {step}"
         parts.append(_slope(label, gains, unit="% of gain"))
     return parts
 
 
-def gains_most(asked: Question) -> list[Part]:
+def gains_most(case: Question) -> list[Part]:
     """First gains more over second on the first dataset of the claim than on each of the others."""
-    datasets = [name for scope in asked.claim.published for name in scope.datasets]
-    if asked.condition.dataset != datasets[0]:
+    datasets = [name for scope in case.claim.published for name in scope.datasets]
+    if case.condition.dataset != datasets[0]:
         return []
     parts = []
-    for size, first, second in asked.contrasts:
+    for size, first, second in case.contrasts:
         for other in datasets[1:]:
-            there = replace(asked, condition=replace(asked.condition, dataset=other))
-            found = [each.measured(arm, size) for each in (asked, there) for arm in (first, second)]
+            there = replace(case, condition=replace(case.condition, dataset=other))
+            found = [each.measured(arm, size) for each in (case, there) for arm in (first, second)]
             values = _common([each.by_seed for each in found])
-            label = f"{asked.where(size)}: {first.name} - {second.name}, less that on {other}"
+            label = f"{case.where(size)}: {first.name} - {second.name}, less that on {other}"
             note = next((each.note for each in found if each.note), "")
             gains = values[0] - values[1] - (values[2] - values[3])
-            parts.append(Part(label, gains, note=note, sisters=f"gain {asked.where()}"))
+            parts.append(Part(label, gains, note=note, sisters=f"gain {case.where()}"))
     return parts
 
 
-def cost_ratio(asked: Question) -> list[Part]:
+def cost_ratio(case: Question) -> list[Part]:
     """First costs so many times what second costs: the ratio lies in ``between``."""
-    low, high = (*map(np.log, asked.claim.between), np.inf)[:2]
-    parts, sisters = [], f"ratio {asked.where()}"
-    for size, first, second in asked.contrasts:
-        ours, theirs = asked.measured(first, size), asked.measured(second, size)
-        label = f"{asked.where(size)}: {first.name} / {second.name}"
+    low, high = (*map(np.log, case.claim.between), np.inf)[:2]
+    parts, sisters = [], f"ratio {case.where()}"
+    for size, first, second in case.contrasts:
+        ours, theirs = case.measured(first, size), case.measured(second, size)
+        label = f"{case.where(size)}: {first.name} / {second.name}"
         costs = np.log(_common([ours.by_seed, theirs.by_seed]))
         note = ours.note or theirs.note
         parts.append(Part(label, costs[0] - costs[1], low, high, RATIO, note, sisters))
@@ -418,7 +418,7 @@ KINDS: Mapping[str, Callable[[Question], list[Part]]] = {
 def parts_of(claim: Claim, source: Measurements, condition: Condition) -> list[Part]:
     """Return the parts of a claim under one condition."""
     questions = (Question(claim, source, condition, metric) for metric in claim.metrics)
-    return [part for question in questions for part in KINDS[claim.kind](question)]
+    return [part for case in questions for part in KINDS[claim.kind](case)]
 
 
 def _common(by_seed: Sequence[Mapping[int, float]]) -> NDArray[np.float64]:

@@ -28,7 +28,7 @@ from filelock import FileLock
 from tqdm import tqdm
 
 from benchmark.core.code_version import PACKAGE, code_version
-from benchmark.core.environment import TRACKING_URI, is_server
+from benchmark.core.environment import TRACKING_URI, is_server, value_of
 from benchmark.core.errors import RunError
 from benchmark.core.files import replacing, write_text
 from benchmark.core.paths import public
@@ -87,7 +87,7 @@ def connected(results: Path) -> Iterator[Any]:
     Whatever MLflow, its database or its server do wrong is a RunError.
     """
     database = results.resolve() / "mlflow.db"
-    server = TRACKING_URI.value()
+    server = value_of(TRACKING_URI)
     uri = server or f"sqlite:///{database}"
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
@@ -161,7 +161,7 @@ def complete(client: Any, run: Any, spec: RunSpec, folder: Path, results: Path) 
     place = results / "mlartifacts" / run.artifact_uri.removeprefix(ARTIFACT_ROOT)
     for name in (SPEC, RESULT, METRICS, PROVENANCE):
         text = public((folder / name).read_text("utf-8"))
-        if TRACKING_URI.value():
+        if value_of(TRACKING_URI):
             client.log_text(run.run_id, text, name)
         else:  # where the UI of this store serves it from
             write_text(place / name, text)
@@ -181,7 +181,7 @@ def import_runs(
     from mlflow.entities import RunTag
 
     counts, tags = {"imported": 0, "present": 0, "unfinished": 0}, verdict_tags(judged)
-    patience = PATIENCE if is_server(TRACKING_URI.value()) else 0
+    patience = PATIENCE if is_server(value_of(TRACKING_URI)) else 0
     signal.signal(signal.SIGALRM, _give_up)
     try:
         with FileLock(results / ".mlflow.lock", timeout=600), connected(results) as client:

@@ -143,7 +143,7 @@ def question(
         width = None if problem else default_margin(name, reference)
         if width is None:
             problems.append(f"--metric: {problem or f'{name} has no margin; give --margin'}")
-    asked = Question(
+    case = Question(
         ours=scores,
         n=runs,
         published=reference,
@@ -157,7 +157,7 @@ def question(
     )
     if problems:
         raise ConfigError("judge", problems)
-    return replace(asked, rounding=half_of_last_digit(str(published)))
+    return replace(case, rounding=half_of_last_digit(str(published)))
 
 
 def half_of_last_digit(text: str) -> float:
@@ -166,34 +166,34 @@ def half_of_last_digit(text: str) -> float:
     return 0.5 * 10.0 ** int(exponent)
 
 
-def _evidence(asked: Question) -> tuple[Evidence, float, str]:
+def _evidence(case: Question) -> tuple[Evidence, float, str]:
     """Return the figures of a question, the spread of one run of ours and where it comes from."""
-    stated, behind = asked.published_spread, asked.published_n or 1
+    stated, behind = case.published_spread, case.published_n or 1
     published_df = behind - 1.0 if behind > 1 else np.inf
     spread, df, origin = np.nan, np.nan, NONE
-    if asked.spread is not None:
-        spread, df, origin = asked.spread, np.inf, GIVEN
-    elif len(set(asked.ours)) > 1:
-        spread, df, origin = float(np.std(asked.ours, ddof=1)), asked.n - 1.0, OWN
+    if case.spread is not None:
+        spread, df, origin = case.spread, np.inf, GIVEN
+    elif len(set(case.ours)) > 1:
+        spread, df, origin = float(np.std(case.ours, ddof=1)), case.n - 1.0, OWN
     elif stated is not None:
         spread, df, origin = stated, published_df, PUBLISHED
     evidence = Evidence(
-        ours=np.array([np.mean(asked.ours)]),
-        ours_n=asked.n,
-        reference=asked.published,
+        ours=np.array([np.mean(case.ours)]),
+        ours_n=case.n,
+        reference=case.published,
         variance=spread**2,
         df=df,
-        reference_n=asked.published_n or np.nan,
+        reference_n=case.published_n or np.nan,
         reference_variance=np.nan if stated is None else stated**2,
         reference_df=np.nan if stated is None else published_df,
-        margin=asked.margin,
-        slack=asked.rounding,
+        margin=case.margin,
+        slack=case.rounding,
     )
     return evidence, spread, origin
 
 
-def judge(asked: Question) -> dict[str, Any]:
-    """Return the answer to ``asked`` as plain values for JSON; None for what is not known.
+def judge(case: Question) -> dict[str, Any]:
+    """Return the answer to ``case`` as plain values for JSON; None for what is not known.
 
     stands                 whether the verdict is the same in every world of ``MARKS``
     spread                 of one run of ours, and where it comes from; one that is given counts as
@@ -210,12 +210,12 @@ def judge(asked: Question) -> dict[str, Any]:
     def known(value: Any) -> float | None:
         return float(value) if np.isfinite(value) else None
 
-    evidence, spread, origin = _evidence(asked)
-    mean, behind = float(np.mean(asked.ours)), asked.published_n or 1
-    test = element(compare(evidence, planned=asked.family), 0)
+    evidence, spread, origin = _evidence(case)
+    mean, behind = float(np.mean(case.ours)), case.published_n or 1
+    test = element(compare(evidence, planned=case.family), 0)
     verdict, asks = str(test.verdict), applies(evidence.reference_n)
     tested = verdict != UNTESTED
-    worlds = marks(evidence, planned=asked.family) if tested else {}
+    worlds = marks(evidence, planned=case.family) if tested else {}
     sensitivity = {
         name: {
             "assumption": MARKS[name],
@@ -227,30 +227,30 @@ def judge(asked: Question) -> dict[str, Any]:
         }
         for name, mark in ((name, element(world, 0)) for name, world in worlds.items())
     }
-    design = Design(0, spread, asked.family, reference_runs=behind, margin=asked.margin)
+    design = Design(0, spread, case.family, reference_runs=behind, margin=case.margin)
     numbers = ("se", "df", "low", "high", "p_equivalence", "p_drift")
     return {
         "verdict": verdict,
         "stands": all(each["stands"] for each in sensitivity.values()) if tested else None,
-        "difference": mean - asked.published,
-        "margin": asked.margin,
-        "family": asked.family,
-        "ours": {"values": list(asked.ours), "mean": mean, "runs": asked.n},
+        "difference": mean - case.published,
+        "margin": case.margin,
+        "family": case.family,
+        "ours": {"values": list(case.ours), "mean": mean, "runs": case.n},
         "published": {
-            "value": asked.published,
-            "runs": asked.published_n,
-            "spread": asked.published_spread,
-            "rounding": asked.rounding,
+            "value": case.published,
+            "runs": case.published_n,
+            "spread": case.published_spread,
+            "rounding": case.rounding,
         },
         "spread": {"of_one_run": known(spread), "from": origin},
         "test": {name: known(getattr(test, name)) for name in numbers} if tested else None,
         "sensitivity": sensitivity,
         "largest_spread": {
-            word: known(_largest_spread(evidence, asked.family, word))
+            word: known(_largest_spread(evidence, case.family, word))
             for word in (REPRODUCED, DRIFTED)
         },
         "would_decide": (
-            _deciding(evidence, behind, asked.family) if verdict == UNDECIDED else None
+            _deciding(evidence, behind, case.family) if verdict == UNDECIDED else None
         ),
         "smallest_drift_called": {
             str(runs): known(smallest_drift(replace(design, seeds=runs)))

@@ -15,7 +15,6 @@ look, so that the first ones could decide nothing: ``make error-rates`` compares
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
 POWER = 0.8
 MOST_SEEDS = 100
 MOST_RUNS = 1000
-Levels = tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -156,14 +154,25 @@ def seeds_to_decide(evidence: Evidence, *, family: int = 1, alpha: float = ALPHA
     return int(seeds[decided.argmax()]) if decided.any() else None
 
 
+@lru_cache(maxsize=256)
 def pocock(looks: tuple[int, ...], alpha: float = ALPHA) -> float:
-    """Return the one-sided level of the test after each of ``looks``, rising numbers of seeds."""
-    return _spent(looks, alpha, np.ones_like)[0]
+    """Return the one-sided level of the test after each of ``looks``, rising numbers of seeds.
 
+    It is rounded down to 4 digits; alpha is spent over all looks.
+    """
+    if len(looks) == 1:
+        return alpha
+    n = np.array(looks, float)
+    correlation = np.sqrt(np.minimum.outer(n, n) / np.maximum.outer(n, n))
+    joint = stats.multivariate_normal(np.zeros(len(n)), correlation)
 
-def obrien_fleming(looks: tuple[int, ...], alpha: float = ALPHA) -> Levels:
-    """Return the one-sided levels of O'Brien and Fleming, which rise from look to look."""
-    return _spent(looks, alpha, np.sqrt)
+    def excess(bound: float) -> float:
+        inside = joint.cdf(np.full(len(n), bound), rng=np.random.default_rng(0))
+        return float(1 - inside - alpha)
+
+    least, most = stats.norm.isf(alpha) * 0.99, stats.norm.isf(alpha / len(looks)) * 1.01
+    level = stats.norm.sf(optimize.brentq(excess, least, most, xtol=1e-6))
+    return float(np.floor(level * 1e4) / 1e4)
 
 
 def level_of(study: Study, alpha: float = ALPHA) -> float:
@@ -175,26 +184,3 @@ def at_level(study: Study) -> Study:
     """Return the study with the alpha of its (two-sided) comparisons at the level of a look."""
     alpha = 2 * level_of(study, study.comparison.alpha / 2)
     return replace(study, comparison=replace(study.comparison, alpha=alpha))
-
-
-@lru_cache(maxsize=256)
-def _spent(
-    seeds: tuple[int, ...], alpha: float, shape: Callable[[np.ndarray], np.ndarray]
-) -> Levels:
-    """Return one-sided levels, rounded down to 4 digits, whose bounds are c / ``shape`` (t).
-
-    t is the share of the last look's seeds, and c such that alpha is spent over all looks.
-    """
-    if len(seeds) == 1:
-        return (alpha,)
-    n = np.array(seeds, float)
-    correlation = np.sqrt(np.minimum.outer(n, n) / np.maximum.outer(n, n))
-    looks = stats.multivariate_normal(np.zeros(len(n)), correlation)
-
-    def excess(bound: float) -> float:
-        bounds = bound / shape(n / n[-1])
-        return float(1 - looks.cdf(bounds, rng=np.random.default_rng(0)) - alpha)
-
-    least, most = stats.norm.isf(alpha) * 0.99, stats.norm.isf(alpha / len(seeds)) * 1.01
-    bounds = optimize.brentq(excess, least, most, xtol=1e-6) / shape(n / n[-1])
-    return tuple(float(np.floor(each * 1e4) / 1e4) for each in stats.norm.sf(bounds))

@@ -86,15 +86,11 @@ def data_files(step: str, named: Collection[str]) -> list[Path]:
     for key, folder in paper_folders().items():
         names = (*reads.every, *(reads.named if key in named else ()))
         paths += [folder / name for name in dict.fromkeys(names)]
-    return [_relative(path) for path in paths if path.is_file()]
+    files, here = [path.resolve() for path in paths if path.is_file()], Path.cwd()
+    return [path.relative_to(here) if path.is_relative_to(here) else path for path in files]
 
 
 def field_folder(field: str | None, kind: str) -> Path:
     """Return the folder of a field's TRIALS or FINAL runs, from here or from the repository."""
     folder = Path(str(field))
     return (folder if os.path.isdir(folder) else ROOT / folder) / kind
-
-
-def _relative(path: Path) -> Path:
-    path, here = path.resolve(), Path.cwd()
-    return path.relative_to(here) if path.is_relative_to(here) else path

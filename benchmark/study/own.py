@@ -181,8 +181,8 @@ def write_study(out: Path, force: bool, **values: Any) -> str:
     templates.filters["number"] = "{:,}".format
     for part, path in paths.items():
         write_text(path, templates.get_template(f"folder_{part}.yaml.j2").render(values))
-    told = templates.get_template("folder_told.txt.j2")
-    return told.render(values, **paths, file=shlex.quote(str(paths["study"]))).rstrip()
+    last_words = templates.get_template("folder_last_words.txt.j2")
+    return last_words.render(values, **paths, file=shlex.quote(str(paths["study"]))).rstrip()
 
 
 def write_challenge(loss: Path, trials: int, field: Path, results: Path) -> tuple[Path, Path]:

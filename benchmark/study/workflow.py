@@ -225,7 +225,7 @@ def load_flow(config: Mapping[str, Any], configfiles: Sequence[Any] = ()) -> Flo
         asked = name_on(asked, dataset)
     results = Path(config.get("results", RESULTS))
     study = load_study(asked, results)
-    os.environ[STUDY.name] = study.name
+    os.environ[STUDY] = study.name
     return Flow(study, expand(study), results.as_posix())
 
 

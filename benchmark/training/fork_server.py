@@ -25,7 +25,7 @@ from benchmark.core.code_version import code_version
 from benchmark.core.environment import FORK_SERVER
 from benchmark.core.interrupts import handling_stop_signals
 
-VARIABLE, OFF = FORK_SERVER.name, "off"
+VARIABLE, OFF = FORK_SERVER, "off"
 THREADS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 

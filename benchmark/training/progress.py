@@ -17,7 +17,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from benchmark.core.environment import STUDY, TRACKING_URI, is_server
+from benchmark.core.environment import STUDY, TRACKING_URI, is_server, value_of
 from benchmark.core.results import EpochRecord
 
 HEADLINES = ("recall_at_1", "map_at_r")  # of what is measured, what a line shows
@@ -91,8 +91,8 @@ def logged_live(spec: Path, out: Path) -> Iterator[None]:
 
     The end of a pipe tells it that the run is over; after 5 s more it ends.
     """
-    study, started = STUDY.value(), time.monotonic()
-    if not study or not is_server(TRACKING_URI.value()):
+    study, started = value_of(STUDY), time.monotonic()
+    if not study or not is_server(value_of(TRACKING_URI)):
         yield
         return
     wait = [sys.executable, "-S", "-c", WAIT.format(SOON)]

@@ -242,7 +242,7 @@ def sweep_table(inputs: Inputs) -> Table:
     verdicts = {row.claim: row.verdict for row in records(inputs.claims) if row.reading == "here"}
     values = inputs.printed.sweeps
     most = max(each.score_n for each in values)
-    told: dict[SweptValue, str] = {}
+    answers: dict[SweptValue, str] = {}
     rows: list[tuple[str, SweptValue]] = []
     for title, group in groupby(values, key=lambda each: each.title):
         part = list(group)
@@ -251,7 +251,7 @@ def sweep_table(inputs: Inputs) -> Table:
         heading += [metric_label(first.metric)]
         heading += [] if first.batch_size is None else [f"batch size {first.batch_size}"]
         rows += [(" · ".join(heading), each) for each in part]
-        told[first] = "; ".join(
+        answers[first] = "; ".join(
             f"{name}: {words_of(verdicts[name])}" for name in first.claims if name in verdicts
         )
 
@@ -276,7 +276,7 @@ def sweep_table(inputs: Inputs) -> Table:
         of_test(span, two),
         of_test(outcome, TableCell(DASH)),
         of_test(p_holm, one),
-        words("Claims, and what this study says of them", lambda row: told.get(row, "")),
+        words("Claims, and what this study says of them", lambda row: answers.get(row, "")),
         of_test(detectable, one),
     ]
     caption = (
@@ -289,6 +289,6 @@ def sweep_table(inputs: Inputs) -> Table:
     number = sum(each.p_holm is not None for each in values)
     note = (
         f"Holm families at level {inputs.study.comparison.alpha:g}: the settings of one sweep "
-        f"each, {count(len(told), 'sweep')} with {count(number, 'test')}."
+        f"each, {count(len(answers), 'sweep')} with {count(number, 'test')}."
     )
     return filled(SWEEPS, caption, columns, rows, [note])

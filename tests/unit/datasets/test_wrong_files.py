@@ -37,9 +37,9 @@ def root_of(name, **params):
 
 
 def test_the_variable_comes_before_the_folder_data_and_a_given_root_before_both(monkeypatch):
-    monkeypatch.delenv(DATA.name, raising=False)
+    monkeypatch.delenv(DATA, raising=False)
     assert root_of("sop") == str(Path("data") / "sop")
-    monkeypatch.setenv(DATA.name, "/big/disk")
+    monkeypatch.setenv(DATA, "/big/disk")
     assert root_of("sop") == str(Path("/big/disk/sop")) == root_of("sop", root=None)
     assert root_of("sop", root="elsewhere") == "elsewhere"
     assert with_root("folder") == with_root("glyphs_tiny") == {}
@@ -49,7 +49,7 @@ def test_a_published_dataset_needs_no_parameter_and_says_where_it_was_looked_for
     monkeypatch, tmp_path
 ):
     assert check_dataset_params("cub", {}) == [] != check_dataset_params("cub", {"rot": "x"})
-    monkeypatch.setenv(DATA.name, str(tmp_path))
+    monkeypatch.setenv(DATA, str(tmp_path))
     with pytest.raises(DataError, match=str(tmp_path / "cub")):
         load_dataset("cub", {})
 

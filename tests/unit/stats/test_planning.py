@@ -16,7 +16,6 @@ from benchmark.stats.planning import (
     chance_to_confirm,
     detectable_shift,
     level_of,
-    obrien_fleming,
     pocock,
     power,
     seeds_needed,
@@ -80,14 +79,6 @@ def test_two_equal_stages_have_pococks_constant():
     # Pocock (1977): two looks at a two-sided 5% test, each at 0.0294; here 2.5% for each side.
     assert pocock((5, 10), 0.025) == pytest.approx(0.0294 / 2, abs=2e-4)
     assert 0.05 / 3 < pocock(LOOKS) < pocock((5,), 0.05) == 0.05
-
-
-def test_obrien_fleming_spends_nearly_all_at_the_last_look():
-    # Jennison and Turnbull (2000), table 2.3: two equal stages, a two-sided 5%: c = 1.978.
-    first, last = obrien_fleming((5, 10), 0.025)
-    assert last == pytest.approx(stats.norm.sf(1.978), abs=2e-4)
-    assert first == pytest.approx(stats.norm.sf(1.978 * np.sqrt(2)), abs=2e-4)
-    assert obrien_fleming(LOOKS)[0] < 0.002
 
 
 def test_a_study_of_one_look_tests_at_the_whole_level_and_one_of_three_at_less():
