@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -128,7 +130,14 @@ def random_rows(count: int, seed: int) -> np.ndarray:
     return unit(np.random.default_rng(seed).standard_normal((count, 8)))
 
 
-def test_neighbours_in_a_gallery_are_the_highest_scores():
+@pytest.fixture(params=["faiss", "torch"])
+def library(request, monkeypatch):
+    """The library that multiplies: faiss, and torch where faiss is not installed."""
+    if request.param == "torch":
+        monkeypatch.setitem(sys.modules, "faiss", None)
+
+
+def test_neighbours_in_a_gallery_are_the_highest_scores(library):
     query, gallery, queries = random_rows(20, 1), random_rows(90, 2), np.array([3, 17, 4])
     indices, scores = nearest_neighbours(query, queries, 7, gallery)
     product = query[queries] @ gallery.T
@@ -136,7 +145,7 @@ def test_neighbours_in_a_gallery_are_the_highest_scores():
     assert scores == pytest.approx(np.take_along_axis(product, indices, axis=1), abs=1e-6)
 
 
-def test_without_a_gallery_the_query_is_left_out_by_its_index():
+def test_without_a_gallery_the_query_is_left_out_by_its_index(library):
     query, queries = random_rows(50, 3), np.arange(0, 50, 5)
     indices, _ = nearest_neighbours(query, queries, 10)
     product = query[queries] @ query.T
@@ -144,14 +153,14 @@ def test_without_a_gallery_the_query_is_left_out_by_its_index():
     assert indices.tolist() == expected_neighbours(product, 10).tolist()
 
 
-def test_equal_scores_come_in_the_order_of_their_index():
+def test_equal_scores_come_in_the_order_of_their_index(library):
     query = np.eye(3, dtype=np.float32)[np.array([0, 1] * 40 + [2])]
     indices, scores = nearest_neighbours(query, np.array([4, 79, 80]), 5)
     assert indices.tolist() == [[0, 2, 6, 8, 10], [1, 3, 5, 7, 9], [0, 1, 2, 3, 4]]
     assert scores.tolist() == [[1.0] * 5, [1.0] * 5, [0.0] * 5]
 
 
-def test_a_small_gallery_gives_all_it_has():
+def test_a_small_gallery_gives_all_it_has(library):
     query = random_rows(4, 5)
     assert nearest_neighbours(query, np.array([0, 1]), 10)[0].shape == (2, 3)
     assert nearest_neighbours(query, np.array([], dtype=int), 10)[0].shape == (0, 3)
