@@ -145,15 +145,9 @@ class ApproxNDCG(SoftRankLoss):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecallConfig(SoftRankLoss.Config):
+class RecallConfig(SmoothAP.Config):
     """What the losses of Recall@k share."""
 
-    tau: float = option(
-        0.01,
-        above=0.0,
-        help="sigmoid temperature of ranks, cosine units",
-        search={"times": [0.1, 10.0]},
-    )
     ks: list[PositiveInt] = option([1, 2, 4, 8, 16], min_length=1, help="the k of Recall@k")
 
 
