@@ -227,10 +227,11 @@ class Answer:
 
 @dataclass(frozen=True)
 class Mismatch:
-    """What is wrong in words, and how many times what is allowed."""
+    """What is wrong in words, how many times what is allowed, and the kind of mistake."""
 
     text: str
     times: float = math.inf
+    kind: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -321,7 +322,8 @@ class Expected:
             if float(wanted.abs().max()) > limit:
                 share = float((found * wanted).sum() / wanted.square().sum())
                 text += f"; along the expected gradient it is {share:.4g} of it"
-        return Mismatch(text, largest / limit)
+        size = "finite" if math.isfinite(largest) else str(largest)
+        return Mismatch(text, largest / limit, "no gradient" if found is None else f"{part} {size}")
 
 
 expected = cache(Expected)  # one for each reference and batch, whichever candidate is held to it

@@ -318,8 +318,12 @@ def examine(
         except Exception as error:
             return of_error(check, case, error, crash)
         if found is not None:
-            smallest, found = shrink(case, problem, found)
-            return Finding(check, "failed", f"{case.name}: {found.text}", smallest)
+            smallest, there = shrink(case, problem, found)
+            note = f"{case.name}: {found.text}"
+            if smallest is not case:
+                rows = f"{len(smallest.labels)} of its {len(case.labels)} rows"
+                note += f"\n  on {rows}: {there.text}"
+            return Finding(check, "failed", note, smallest)
     return Finding(check, "passed")
 
 
@@ -334,7 +338,8 @@ def of_error(check: str, case: Case, error: Exception, crash: Result = "failed")
 def shrink(case: Case, problem: Problem, found: Mismatch) -> tuple[Case, Mismatch]:
     """Return the smallest batch on which the problem still is plain, and what is wrong there.
 
-    Rows are left out first, then dimensions.
+    The kind of the mistake stays: a wrong number does not become NaN. Rows are left out first, then
+    dimensions.
     """
     trials, plain = 0, min(PLAIN, found.times)
 
@@ -347,7 +352,7 @@ def shrink(case: Case, problem: Problem, found: Mismatch) -> tuple[Case, Mismatc
             again = problem(smaller)
         except Exception:
             return False
-        if again is None or again.times < plain:
+        if again is None or again.kind != found.kind or again.times < plain:
             return False
         case, found = smaller, again
         return True

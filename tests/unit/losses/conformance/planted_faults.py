@@ -20,6 +20,7 @@ def copy(fault, **changes):
 ascending_ranks = copy("ascending_ranks", direction=-1.0)
 precision_instead_of_loss = copy("precision_instead_of_loss", finish=lambda value: 1 - value)
 rank_from_zero = copy("rank_from_zero", first=0.0)
+itself_not_counted = copy("itself_not_counted", first=0.0, include_query=False, singles=True)
 self_counted_twice = copy("self_counted_twice", self_step=1.0)
 temperature_multiplied = copy("temperature_multiplied", tau=100.0)
 query_left_out = copy("query_left_out", include_query=False)

@@ -39,6 +39,7 @@ FAULTS = (
     "ascending_ranks",
     "precision_instead_of_loss",
     "rank_from_zero",
+    "itself_not_counted",
     "self_counted_twice",
     "temperature_multiplied",
     "query_left_out",
@@ -197,3 +198,15 @@ def test_the_smallest_failing_batch_is_small():
     found = next(item for item in findings("planted_faults.py", "query_left_out") if item.case)
     assert found.result == "failed"
     assert len(found.case.labels) <= 4
+
+
+def test_the_smallest_failing_batch_fails_in_the_same_way():
+    """This loss is finite and wrong on ordinary batches, and NaN where a class has one image."""
+    found = {item.check: item for item in findings("planted_faults.py", "itself_not_counted")}
+    for kind in ("value", "gradient"):
+        item = found[f"{kind}s, float32"]
+        drawn, smaller = item.note.splitlines()
+        assert drawn.startswith(f"six classes of four: {kind}")
+        assert smaller.startswith(f"  on {len(item.case.labels)} of its 24 rows: {kind}")
+        assert "nan" not in item.note
+    assert "value nan" in found["classes of one image"].note.splitlines()[1]
