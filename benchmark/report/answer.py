@@ -29,6 +29,7 @@ from benchmark.report.labels import (
     words_of,
 )
 from benchmark.report.table import TONES, NothingToShow
+from benchmark.stats.budgets import RANK_INTERVAL
 
 SENTENCES = 4
 NAMED = 8  # sweeps that the sentence on them names
@@ -143,7 +144,10 @@ def _sweeps(swept: tuple[SweptValue, ...]) -> str:
 
 
 def standing(ranks: pd.DataFrame, loss: str) -> list[str]:
-    """Return where a loss stands under each rule set: score, rank with its interval, time."""
+    """Return where a loss stands under each rule set: score, rank with its interval, time.
+
+    The last sentence says what the interval is.
+    """
     sentences = []
     for row in records(ranks[ranks["loss"] == loss]):
         field = ranks[(ranks["trials"] == row.trials) & (ranks["dataset"] == row.dataset)]
@@ -155,7 +159,7 @@ def standing(ranks: pd.DataFrame, loss: str) -> list[str]:
             f"[{row.rank_low:.0f} to {row.rank_high:.0f}]; {row.run_seconds:.1f} s a run, "
             f"the field's median is {others:.1f} s"
         )
-    return sentences
+    return [*sentences, f"intervals of ranks: {RANK_INTERVAL}"]
 
 
 def budget_answer(inputs: Inputs) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy import special, stats
 
 from benchmark.core.errors import RunError
@@ -32,6 +33,11 @@ FINALS = (
 )
 SPLITS = ["held_out", "test"]  # of a trial and of a final run
 ORDER = ["rules", "trials", "source", "kendall", "flipped", "best_kept"]
+# What the bounds of a rank are, in the words that stand beside them.
+RANK_INTERVAL = (
+    "seeds and the trials that chose drawn again, widened to neighbours in rank that do not differ "
+    "significantly"
+)
 
 
 def analyse_budgets(
@@ -99,11 +105,13 @@ def _place_tables(
             order = order_under(level, drawn, alpha)
             row = order | {"rules": rules, "trials": budget, "source": source}
             parts.append(("order", pd.DataFrame([row], columns=ORDER)))
+        by_rank = (-level).argsort(kind="stable")
+        rank, sure = by_rank.argsort() + 1, ordered(scores[by_rank], alpha)
         ranks = pd.DataFrame({
             "rules": rules, "trials": budget, "loss": losses, "n": n,
-            "mean": mean, "ci_low": mean - half, "ci_high": mean + half,
-            "rank": (-level).argsort(kind="stable").argsort() + 1,
-            "rank_low": order["rank_low"], "rank_high": order["rank_high"],
+            "mean": mean, "ci_low": mean - half, "ci_high": mean + half, "rank": rank,
+            "rank_low": np.minimum(order["rank_low"], rank - ~sure[rank - 1]),
+            "rank_high": np.maximum(order["rank_high"], rank + ~sure[rank]),
         })  # fmt: skip
         parts.append(("ranks", ranks))
         if budget and 0 in finals:
@@ -279,6 +287,22 @@ def order_under(scores: Floats, draws: Floats, alpha: float = 0.05) -> dict[str,
         "flipped": float((agreement < 0).mean()),
         "best_kept": float((draws.argmax(axis=0) == scores.argmax()).mean()),
     }
+
+
+def ordered(scores: Floats, alpha: float) -> NDArray[np.bool_]:
+    """Return (L + 1,): is the step from a loss to the next in ``scores`` (L, S) significant?
+
+    It is the paired test over seeds, its variance shared by all pairs of losses, after Holm over
+    the steps. The first and the last entry, outside of the losses, are True.
+    """
+    if len(scores) == 1:
+        return np.array([True, True])
+    first, second = np.triu_indices(len(scores), 1)
+    variance, df = shared_variances(scores[first] - scores[second])
+    steps = second == first + 1
+    tests = paired_tests(scores[:-1], scores[1:], alpha, (variance[steps], df[steps]))
+    significant = corrected(tests.assign(family="ranks"), alpha)["significant"]
+    return np.array([True, *significant, True])
 
 
 def seeds_drawn(finals: Floats, draws: int, generator: np.random.Generator) -> Floats:

@@ -40,6 +40,7 @@ from benchmark.report.table import (
     words,
 )
 from benchmark.report.tables import TABLES
+from benchmark.stats.budgets import RANK_INTERVAL
 from benchmark.study.trials import AUTHORS
 
 Cell = tuple[Any, ...]  # dataset, setting of the columns, batch size, loss, options of the row
@@ -535,7 +536,7 @@ def budgets(inputs: Inputs) -> Table:
         f"Test {metric} in percent with its {inputs.confidence} t interval over "
         f"{int(ranks['n'].max())} fresh seeds. “Authors”: as published. “k trials”: the "
         "best of the first k trials, chosen on training classes that were held out, never on the "
-        "test classes. Rank intervals come from drawing trials and seeds again. Bold: best of the "
+        f"test classes. Intervals of ranks: {RANK_INTERVAL}. Bold: best of the "
         "column; underlined: second."
     )
     notes = [

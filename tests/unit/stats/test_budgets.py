@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from error_rates.budgets import rank_worlds
-from made_up_results import made_up_budgets, made_up_finals, made_up_trials
+from made_up_results import BEST, made_up_budgets, made_up_finals, made_up_trials
 
 from benchmark.core.errors import ReferenceDataError, RunError
+from benchmark.report.answer import standing
 from benchmark.runs.run_table import RunTable, freeze_field, with_field
 from benchmark.stats.budgets import (
     analyse_budgets,
@@ -104,6 +105,18 @@ def test_the_tables_of_made_up_trials_say_what_was_planted():
     assert set(order.index) == {(0, "seeds")} | {
         (trials, source) for trials in (1, 4) for source in ("seeds", "trials", "both")
     }
+
+
+def test_a_rank_is_sure_only_where_both_neighbours_differ_significantly():
+    final = made_up_finals(("authors",))
+    # every seed has the first loss above the second, by too different amounts
+    values = {"sup_ap": (0.61, 0.63, 0.66), "smooth_ap": (0.6,) * 3, "proxy_anchor": (0.4,) * 3}
+    scores = final.scores.assign(value=np.concatenate([values[loss] for loss in BEST]))
+    final = dataclasses.replace(final, scores=scores)
+    ranks = analyse_budgets(made_up_trials(), final, "map_at_r")["budget_ranks"]
+    bounds = ranks.set_index("loss").loc[[*values], ["rank_low", "rank_high"]]
+    assert bounds.to_numpy().tolist() == [[1, 2], [1, 2], [3, 3]]
+    assert "widened to neighbours" in standing(ranks, "sup_ap")[-1]
 
 
 def test_one_loss_meets_the_field_at_its_own_budget_only(tmp_path):
