@@ -9,14 +9,30 @@ from collections.abc import Iterable, Sequence
 from math import isfinite
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from benchmark.core.errors import ConfigError
 from benchmark.metrics.metric import display_name
+from benchmark.papers.laboratories import known_of_laboratories
 from benchmark.papers.verdicts import DRIFTED, EPOCHS, FROZEN, VERDICTS, Verdict
 from benchmark.runs.run_table import RunTable
-from benchmark.stats.reproduction import ALPHA, MARKS, STANDARD_ERRORS, UNTESTED, applies
+from benchmark.stats.reproduction import (
+    ALPHA,
+    MARKS,
+    STANDARD_ERRORS,
+    STANDING,
+    UNTESTED,
+    applies,
+)
+
+QUESTIONS = (
+    "The verdict answers whether our runs and the reference differ by more than the margin. "
+    "Standing answers whether the printed number is one that the method does not give, whoever "
+    "trains it: the verdict is the same where laboratories differ by 0.5 points, an assumption, "
+    "and where the value is the best of three runs."
+)
 
 
 def rule(level: float = ALPHA) -> str:
@@ -27,6 +43,17 @@ def rule(level: float = ALPHA) -> str:
         f"drifted: beyond the margin by a one-sided test at {100 * level:g}% after Holm over the "
         f"table; else inconclusive{looks if level < ALPHA else ''}"
     )
+
+
+def standing(row: Any) -> str:
+    """Return whether and how far a verdict stands, in words; "" for one without marks."""
+    if not isinstance(row.stands, bool | np.bool_):
+        return ""
+    broken = [name for name in row.changes_under.split() if name in STANDING]
+    words = f"does not stand under {' and '.join(broken)}" if broken else "stands"
+    if isfinite(row.tip_laboratory):
+        words += f", holds up to laboratories {row.tip_laboratory:.1f} points apart"
+    return words
 
 
 def drifted_messages(verdicts: pd.DataFrame) -> list[str]:
@@ -49,6 +76,7 @@ def drifted_messages(verdicts: pd.DataFrame) -> list[str]:
             f"{source} {theirs}{'' if stated else ', stated as one value'}",
             f"difference {row.difference:+.2f}" if pd.notna(row.difference) else "",
             f"{row.verdict} {row.direction}".strip() + f": {row.reason}",
+            standing(row),
         ]
         messages.append("  ".join(filter(None, parts)))
     return messages
@@ -66,10 +94,17 @@ def summary_text(verdicts: pd.DataFrame) -> str:
     counts = pd.crosstab([verdicts["source"], verdicts["table"]], verdicts["verdict"])
     lines += ["", counts.reindex(columns=list(VERDICTS), fill_value=0).to_string()]
     lines += ["", f"rule: {rule(verdicts['level'].min())}"]
+    if (drifts := verdicts["verdict"] == DRIFTED).any():
+        lines += [QUESTIONS, f"{(drifts & fails(verdicts)).sum()} of {drifts.sum()} drifts stand"]
     if interim := int(verdicts["interim"].sum()):
         lines.append(f"interim: {interim} of them, whose runs have not all ended: nothing is final")
     drifted = [f"drifted: {line}" for line in drifted_messages(verdicts)]
     return "\n".join([*lines, *([""] if drifted else []), *drifted])
+
+
+def fails(verdicts: pd.DataFrame) -> pd.Series[bool]:
+    """Return which rows are drifts that stand; one by divergence needs no standing."""
+    return (verdicts["verdict"] == DRIFTED) & verdicts["stands"].ne(False)
 
 
 def find_verdicts(verdicts: Sequence[Verdict], words: str) -> list[Verdict]:
@@ -162,6 +197,9 @@ def explain(verdict: Verdict, verdicts: Sequence[Verdict], table: RunTable) -> s
         spreads=[each for each in variances if f"{each[0]} " in way.square],
         rounding=verdict.rounding if isfinite(verdict.rounding) else 0.0,
         assumptions=MARKS,
+        deciding=STANDING,
+        questions=QUESTIONS,
+        laboratories=known_of_laboratories,
         asked=applies(verdict.reference_n, verdict.then is None),
         inside=test.p_equivalence <= verdict.level,
         rank=1 + sum(each.p_drift < test.p_drift for each in others),

@@ -11,6 +11,7 @@ run, split and metric, scores in [0, 1]; a diverged run has one row without a va
 from __future__ import annotations
 
 import csv
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -30,10 +31,13 @@ from benchmark.papers.numbers import PublishedNumber
 from benchmark.papers.paper import asked_numbers, paper_of
 from benchmark.papers.vocabulary import margin_of
 from benchmark.runs.run_table import ONE_BEST, RunTable
-from benchmark.stats.intervals import diverges, p_more_divergence, spread
+from benchmark.stats.intervals import Floats, diverges, p_more_divergence, spread
 from benchmark.stats.planning import level_of, seeds_to_decide
 from benchmark.stats.reproduction import (
     ALPHA,
+    LABORATORY,
+    SPREAD,
+    STANDING,
     UNDECIDED,
     UNTESTED,
     Evidence,
@@ -41,6 +45,7 @@ from benchmark.stats.reproduction import (
     compare,
     element,
     marks,
+    tipping_points,
 )
 from benchmark.stats.samples import (
     NO_RUNS,
@@ -93,6 +98,7 @@ FROZEN_COLUMNS = [*CELL_COLUMNS, "seed", "status", "split", "metric", "value", *
 _OF_NUMBER = (
     *("source", "table", "row_label", "provenance", "backbone", "embedding_dim", "metric", "line"),
 )
+EQUAL = 1e-6  # points: what rounding alone can move
 _SHOWN = 5
 # By cell, split and metric; a cell whose runs all diverged has one entry without these names.
 FrozenRuns = Mapping[Score, Sample]
@@ -115,11 +121,15 @@ class Verdict:
     then            the frozen runs
     reference_spread  of one run, moderated with those of the table, or of other frozen cells
     paired          differences ours - reference by seed; without any, the sides are two groups
-    identical       all scores of the two cells are equal under every common seed
+    identical       the scores differ by less than ``EQUAL`` under every common seed
     test            untested where nothing could be tested
     plain           the same test with each cell's own spread
     marks           by name of ``benchmark.stats.reproduction.MARKS``: the test if that assumption
                     fails; none where the verdict does not follow from a test
+    stands          whether the verdict is the same in the worlds of ``STANDING``; None for one that
+                    is neither reproduced nor drifted, or needs no test
+    tip_laboratory  largest spread between laboratories, in points, under which the verdict stays
+    tip_ratio       largest ratio of the published spread to ours under which it stays
     """
 
     source: str = FROZEN  # the paper's version, or "frozen"
@@ -169,6 +179,8 @@ class Verdict:
     direction: str = ""  # of a drift: low or high
     stands: bool | None = None
     changes_under: str = ""  # names of MARKS
+    tip_laboratory: float = nan
+    tip_ratio: float = nan
     reason: str = ""
 
     @property
@@ -196,7 +208,7 @@ COLUMNS = [
     *("ours_n", "ours_spread", "n_diverged", "selection", "paired_n", "difference", "se", "df"),
     *("ci_low", "ci_high", "margin", "rounding", "p_equivalence", "p_drift", "p_holm"),
     *("family_size", "level", "verdict", "interim", "direction", "stands", "changes_under"),
-    *("reason", "seeds_to_decide", "line"),
+    *("tip_laboratory", "tip_ratio", "reason", "seeds_to_decide", "line"),
 ]
 
 
@@ -292,7 +304,6 @@ def judge_numbers(
 def judge_frozen(frozen: FrozenRuns, samples: Samples, level: float = ALPHA) -> list[Verdict]:
     """Return the verdicts on frozen runs, from the runs of the same cells now."""
     gaps = {key: differences_by_seed(samples.sample(*key), then) for key, then in frozen.items()}
-    changed = {key[0] for key, each in gaps.items() if any(each.values())}
     pairs = {key: each for key, each in gaps.items() if len(each) >= 2}
     paired_spreads = shared_spreads(
         {key: (spread(each.values()), len(each)) for key, each in pairs.items()}, place
@@ -318,7 +329,7 @@ def judge_frozen(frozen: FrozenRuns, samples: Samples, level: float = ALPHA) -> 
             paired=pair,
             paired_n=len(pair) or nan,
             paired_spread=paired_spreads.get(key, UNKNOWN_SPREAD),
-            identical=bool(pair) and cell not in changed,
+            identical=bool(pair) and max(map(abs, pair.values())) < EQUAL,
         )
         rows.append(row)
     return _decided(rows, level)
@@ -366,6 +377,7 @@ def _decided(rows: Sequence[Verdict], level: float) -> list[Verdict]:
         alone = compare(_evidence(family, plain=True), level, planned)
         published = np.array([each.then is None for each in family])
         changed = marks(numbers, published=published, alpha=level, planned=planned)
+        tips = tipping(numbers, level, planned) if published.all() else {}
         size = max(planned, int(np.isfinite(tests.p_drift).sum()))
         for at, (position, row) in enumerate(zip(places, family, strict=True)):
             test, plain = element(tests, at), element(alone, at)
@@ -379,21 +391,34 @@ def _decided(rows: Sequence[Verdict], level: float) -> list[Verdict]:
                 if test.verdict == UNDECIDED:
                     seeds = seeds_to_decide(element(numbers, at), family=size, alpha=level)
                 row = replace(row, marks=worlds, seeds_to_decide=seeds or nan)
+                row = replace(row, **{name: each[at] for name, each in tips.items()})
                 words = _by_test(row)
             word, reason, direction = words
             ended, runs = row.diverged[1], sum(row.statuses.values())
             interim = word != NOT_RUN and 0 < ended < runs
+            decided = bool(row.marks) and word in (REPRODUCED, DRIFTED)
             changes = [name for name, mark in row.marks.items() if mark.verdict != word]
             found[position] = replace(
                 row,
                 verdict=word,
                 interim=interim,
                 direction=direction,
-                stands=not changes if row.marks else None,
-                changes_under=" ".join(changes),
+                stands=not {*changes} & {*STANDING} if decided else None,
+                changes_under=" ".join(changes) if decided else "",
                 reason=f"interim, {ended} of {runs} seeds so far: {reason}" if interim else reason,
             )
     return found
+
+
+def tipping(evidence: Evidence, level: float = ALPHA, planned: int = 0) -> dict[str, Floats]:
+    """Return both tipping points of each number of a printed table, by the names of a verdict."""
+    at = functools.partial(tipping_points, evidence, alpha=level, planned=planned)
+    ours, theirs = (np.asarray(each) for each in (evidence.variance, evidence.reference_variance))
+    assumed = np.where(np.isfinite(ours) & np.isfinite(theirs), np.sqrt(theirs / ours), 1.0)
+    return {
+        "tip_laboratory": at(LABORATORY),
+        "tip_ratio": assumed * at(SPREAD),
+    }
 
 
 def _evidence(rows: Sequence[Verdict], *, plain: bool = False) -> Evidence:
@@ -445,7 +470,7 @@ def _without_test(each: Verdict) -> Words | None:
     else:
         why = (
             "all runs are equal, and so are those of all sister cells: no spread to judge by. Only "
-            "runs with the same seeds and the same bits are equal without a test"
+            "runs with the same seeds and the same scores are equal without a test"
         )
     return INCONCLUSIVE, "; ".join([why, *_remarks(each)]), ""
 
@@ -494,6 +519,8 @@ def _by_test(each: Verdict) -> Words:
             decides = "no number of our seeds would decide: the reference is one uncertain value"
         words = f"{interval} {lies}; {decides}"
     kind = f"identical under {pairs} common seeds" if each.identical else f"paired by {pairs} seeds"
+    if pairs and not each.identical and test.case != 0:
+        kind = "the same difference under every seed, so judged as two groups"
     return str(test.verdict), "; ".join([words, *[kind] * bool(pairs), *_remarks(each)]), direction
 
 

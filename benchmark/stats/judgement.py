@@ -16,8 +16,11 @@ from benchmark.stats.planning import Design, seeds_to_decide, smallest_drift
 from benchmark.stats.reproduction import (
     ALPHA,
     DRIFTED,
+    LABORATORY,
     MARKS,
     REPRODUCED,
+    SPREAD,
+    STANDING,
     UNDECIDED,
     UNTESTED,
     Evidence,
@@ -25,6 +28,7 @@ from benchmark.stats.reproduction import (
     compare,
     element,
     marks,
+    tipping_points,
 )
 
 # few digits: 0e999 is zero, and half of its last digit is more than any number
@@ -195,7 +199,10 @@ def _evidence(case: Question) -> tuple[Evidence, float, str]:
 def judge(case: Question) -> dict[str, Any]:
     """Return the answer to ``case`` as plain values for JSON; None for what is not known.
 
-    stands                 whether the verdict is the same in every world of ``MARKS``
+    stands                 whether the verdict is the same in the worlds of ``STANDING``; None for
+                           one that is neither reproduced nor drifted
+    tips                   largest spread between laboratories, and largest ratio of the published
+                           spread to what was assumed, under which the verdict stays
     spread                 of one run of ours, and where it comes from; one that is given counts as
                            known: infinitely many degrees of freedom
     test                   None without any spread
@@ -231,7 +238,15 @@ def judge(case: Question) -> dict[str, Any]:
     numbers = ("se", "df", "low", "high", "p_equivalence", "p_drift")
     return {
         "verdict": verdict,
-        "stands": all(each["stands"] for each in sensitivity.values()) if tested else None,
+        "stands": (
+            all(sensitivity[name]["stands"] for name in STANDING)
+            if verdict in (REPRODUCED, DRIFTED)
+            else None
+        ),
+        "tips": {
+            name: known(tipping_points(evidence, name, planned=case.family)[0])
+            for name in (LABORATORY, SPREAD)
+        },
         "difference": mean - case.published,
         "margin": case.margin,
         "family": case.family,
@@ -318,14 +333,24 @@ def as_text(found: Mapping[str, Any]) -> str:
             f"  p             {test['p_equivalence']:.2g} against 'reproduced', "
             f"{test['p_drift']:.2g} against 'drifted'; {level}",
             "",
-            f"Sensitivity: the verdict {'stands' if found['stands'] else 'does not stand'} when an "
-            "assumption fails",
         ]
-    for mark in found["sensitivity"].values():
+        answers = {True: "it stands", False: "it does not stand", None: "nothing is decided yet"}
+        lines.append(
+            "Standing: does the verdict hold for the method, whoever trains it? "
+            f"{answers[found['stands']].capitalize()}; marks with * decide"
+        )
+    for name, mark in found["sensitivity"].items():
         state, after = "-      ", "makes no sense for a mean of several runs"
         if mark["applies"]:
-            state, after = "stands " if mark["stands"] else "CHANGES", mark["verdict"]
-        lines.append(f"  {state}  {mark['assumption']}: {after}")
+            state, after = "same   " if mark["stands"] else "CHANGES", mark["verdict"]
+        star = "*" if name in STANDING else " "
+        lines.append(f"  {star} {state}  {mark['assumption']}: {after}")
+    if found["stands"] is not None:
+        tips = found["tips"]
+        lines.append(
+            f"  it holds up to laboratories {tips[LABORATORY]:.2g} points apart, and up to a "
+            f"published spread {tips[SPREAD]:.2g} times the assumed one"
+        )
     lines += ["", "What would decide it"]
     stay = "of ours, if difference and spread stay as they are"
     if decision := found["would_decide"]:

@@ -8,7 +8,8 @@ from operator import itemgetter
 from typing import Any
 
 from benchmark.papers.claim_verdicts import luck
-from benchmark.papers.explain import rule
+from benchmark.papers.explain import QUESTIONS, rule
+from benchmark.papers.laboratories import known_of_laboratories
 from benchmark.papers.paper import cite, countable_numbers, paper_name
 from benchmark.report.inputs import Inputs, records
 from benchmark.report.labels import (
@@ -46,6 +47,7 @@ MARK_WORDS = {
     "tails": "heavy tails",
     "laboratory": "laboratories differ",
 }
+STANDS = {True: "good", False: "unsure"}  # tones
 QUOTED = ("copied", "quoted")  # provenances of numbers that another paper printed first
 READINGS = {"published": "As published", "here": "As far as it was run here"}
 _MEANING = {  # the gravest first
@@ -78,10 +80,13 @@ def published(inputs: Inputs) -> Table:
 
     def stands(row: Any) -> TableCell:
         if finite(row.stands) is None:
-            return TableCell(DASH)
-        if marks := ", ".join(MARK_WORDS[name] for name in _text(row.changes_under).split()):
-            return TableCell(f"not under {marks}", tone="unsure")
-        return TableCell("yes", tone="good")
+            return TableCell(DASH, numbers=(None, None))
+        points, ratio = finite(row.tip_laboratory), finite(row.tip_ratio)
+        note = "" if points is None else f"up to laboratories {points:.1f} points apart"
+        changes = [MARK_WORDS[name] for name in _text(row.changes_under).split()]
+        text = "yes" if row.stands else "no"
+        text += f"; changes under {', '.join(changes)}" if changes else ""
+        return TableCell(text, note=note, numbers=(points, ratio), tone=STANDS[bool(row.stands)])
 
     def margin(value: Any) -> str:
         return DASH if finite(value) is None else f"±{value:g}"
@@ -98,7 +103,7 @@ def published(inputs: Inputs) -> Table:
     columns = [
         words("Row as printed", printed),
         words("Verdict", verdict),
-        words("Stands", stands),
+        Column(("Stands",), ("laboratories", "ratio of spreads"), numeric=False, cell=stands),
         words("Loss", lambda row: named(row.loss, inputs.label)),
         words("Dataset", lambda row: named(row.dataset, dataset_label)),
         Column(("Batch size",), cell=lambda row: number_cell(whole, row.batch_size)),
@@ -122,9 +127,9 @@ def published(inputs: Inputs) -> Table:
     caption = (
         "Percentage points throughout; difference is ours minus the reference. Rows marked "
         "“quoted” repeat another paper's number. The interval counts the uncertainty of both "
-        f"sides. {text[:1].upper()}{text[1:]}. “Stands” says whether the verdict is the same "
-        "when an assumption fails: the published spread is twice ours, the published value is the "
-        "best of three runs, scores have heavy tails, or laboratories differ by half a point."
+        f"sides. {text[:1].upper()}{text[1:]}. {QUESTIONS} Two further marks are named beside it: "
+        "the published spread is twice ours, and scores have heavy tails. "
+        f"{known_of_laboratories()}"
     )
     return filled("Published and frozen numbers beside ours", caption, columns, rows)
 

@@ -25,6 +25,7 @@ from benchmark.stats.reproduction import (
     applies,
     compare,
     marks,
+    tipping_points,
 )
 
 
@@ -133,7 +134,7 @@ def test_questions_about_other_laboratories_are_not_asked_of_our_own_frozen_runs
     evidence = Evidence([-1.4], 3, 0.0, paired_n=3, paired_variance=0.01, paired_df=7)
     found = marks(evidence, published=False)
     asked = applies(evidence.reference_n, published=False)
-    assert [asked[name].item() for name in MARKS] == [False, False, True, False]
+    assert [asked[name].item() for name in MARKS] == [False, False, False, True]
     assert found[LABORATORY].verdict == compare(evidence).verdict
 
 
@@ -143,3 +144,24 @@ def test_a_mean_of_several_runs_is_no_best_run():
     )
     assert not applies(stated.reference_n)[BEST].item()
     assert marks(stated)[SPREAD].se == pytest.approx(np.sqrt(0.03 + 0.4 / 5))
+
+
+def test_an_assumed_variance_adds_no_uncertainty_of_its_own():
+    # Satterthwaite: (v + t)^2 / (v^2 / df), where v is estimated and t is known
+    found = marks(ONE_VALUE)[LABORATORY]
+    assert found.df == pytest.approx(7 * (0.37 / 0.12) ** 2)
+
+
+@pytest.mark.parametrize("mark", [LABORATORY, SPREAD])
+def test_a_tipping_point_is_where_the_verdict_of_the_table_turns(mark):
+    table = Evidence([62.4, 70.0, 66.0], 3, [65.9, 70.1, 65.0], 0.04, 7, slack=0.05)
+    tips, verdict = tipping_points(table, mark, planned=30), compare(table, planned=30).verdict
+    assert verdict.tolist() == [DRIFTED, REPRODUCED, UNDECIDED] and np.isnan(tips[2])
+    for at in (0, 1):
+        for factor, stays in ((0.999, True), (1.001, False)):
+            size = (factor * tips[at]) ** 2
+            there = {"laboratory": size}
+            if mark == SPREAD:
+                there = {"reference_variance": size * 0.04, "reference_df": 7}
+            turned = compare(replace(table, **there), planned=30).verdict[at]
+            assert (turned == verdict[at]) == stays

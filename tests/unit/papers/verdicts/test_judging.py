@@ -9,7 +9,7 @@ import pytest
 from made_up_results import candidates_of, long_table, run_table, without_number
 
 from benchmark.papers import verdicts
-from benchmark.papers.explain import drifted_messages, explain, summary_text
+from benchmark.papers.explain import drifted_messages, explain, fails, summary_text
 from benchmark.papers.paper import asked_numbers, load_papers
 from benchmark.papers.verdicts import (
     COLUMNS,
@@ -476,3 +476,45 @@ def test_a_number_without_any_finished_run_is_not_run_and_not_interim():
     runs = without_number(cub({"fast_ap": 0.618}), "seed >= 0", "missing")
     table = table_of(verdicts_at(runs))
     assert not table["interim"].any() and set(table["verdict"]) == {"not_run"}
+
+
+def test_frozen_scores_without_any_difference_are_identical_whatever_other_metrics_do(frozen_of):
+    runs = long_table({"smooth_ap": 0.5, "sup_ap": 0.6}, sd=0.02)
+    first = runs.index[(runs["metric"] == "map_at_r") & (runs["selection"] == "last")][0]
+    nearly = runs["value"].where(runs.index != first, runs["value"] + 1e-10)
+    other = nearly.where(runs["metric"] == "map_at_r", nearly + 0.001 * (runs["seed"] % 2))
+    table = judged(runs.assign(value=other), (), frozen_of(runs))
+    same = table[table["metric"] == "map_at_r"]
+    assert set(same["verdict"]) == {"reproduced"} and same["reason"].str.contains("identical").all()
+    moved = table[table["metric"] != "map_at_r"]
+    assert moved["reason"].str.contains("paired by 5 seeds").all()
+
+
+def test_a_difference_that_is_the_same_at_every_seed_is_not_called_paired(frozen_of):
+    runs = long_table({"smooth_ap": 0.5}, sd=0.02)
+    table = judged(runs.assign(value=runs["value"] + 0.01), (), frozen_of(runs))
+    assert table["reason"].str.contains("judged as two groups").all()
+    assert not table["reason"].str.contains("paired").any()
+
+
+def test_a_drift_between_our_runs_and_theirs_need_not_stand_for_the_method():
+    near, far = (judged(cub({"fast_ap": mean}, sd=0.001)) for mean in (0.5975, 0.55))
+    assert row(near)["verdict"] == row(far)["verdict"] == "drifted"
+    assert (row(near)["stands"], row(far)["stands"]) == (False, True)
+    assert row(near)["changes_under"] == "laboratory spread"
+    assert row(near)["tip_laboratory"] < 0.5 < row(far)["tip_laboratory"]
+    assert [fails(table).sum() for table in (near, far)] == [0, 1]
+    assert "0 of 1 drifts stand" in summary_text(near)
+    (message,) = drifted_messages(near)
+    assert "does not stand under laboratory, holds up to laboratories 0." in message
+
+
+def test_an_inconclusive_verdict_has_no_standing():
+    found = row(judged(cub({"fast_ap": 0.605}, sd=0.01)))
+    assert found["verdict"] == "inconclusive" and found["stands"] is None
+    assert found["changes_under"] == "" and np.isnan(found["tip_laboratory"])
+
+
+def test_the_ratio_of_spreads_begins_at_the_printed_one():
+    found = row(judged(cub({"fast_ap": 0.55}, sd=0.001)))
+    assert found["tip_ratio"] > found["reference_sd"] / found["ours_spread"] > 1

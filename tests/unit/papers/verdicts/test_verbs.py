@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -12,6 +13,8 @@ from typer.testing import CliRunner
 import benchmark.study
 from benchmark.__main__ import app
 from benchmark.core.errors import ConfigError, ReferenceDataError, RunError
+from benchmark.papers import verdicts
+from benchmark.papers.verdicts import Verdict
 from benchmark.study.model import References
 
 MEANS = {"smooth_ap": 0.6, "sup_ap": 0.62, "roadmap": 0.63}
@@ -86,3 +89,14 @@ def test_results_that_were_not_collected_are_a_clear_error(results):
     (results / "toy" / "runs.csv").unlink()
     for verb in ("build", "verdicts", "check", "claims", "freeze"):
         assert isinstance(run(verb, "toy", "--results", results).exception, RunError)
+
+
+def test_check_fails_for_drifts_that_stand_and_with_any_for_all(results, monkeypatch):
+    drift = Verdict("roadmap2021v2", "table5", batch_size=128, level=0.05)
+    drift = replace(drift, verdict="drifted", stands=False, changes_under="laboratory")
+    monkeypatch.setattr(verdicts, "judge_study", lambda *_: [drift])
+    assert run("check", "toy", "--results", results).exit_code == 0
+    assert run("check", "toy", "--results", results, "--any").exit_code == 1
+    stands = replace(drift, stands=True, changes_under="spread tails")
+    monkeypatch.setattr(verdicts, "judge_study", lambda *_: [stands])
+    assert run("check", "toy", "--results", results).exit_code == 1

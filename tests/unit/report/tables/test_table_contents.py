@@ -202,7 +202,7 @@ def test_published_marks_verdicts_that_do_not_stand():
     verdicts.loc[0, ["stands", "changes_under"]] = [True, ""]
     table = build("published", dataclasses.replace(inputs, verdicts=verdicts))
     words = {row[2].text for section in table.sections for row in section.rows}
-    assert words == {"yes", "not under published spread ×2, best of 3"}
+    assert words == {"yes", "no; changes under published spread ×2, best of 3"}
 
 
 def test_published_shows_a_drift_with_its_direction():

@@ -1,0 +1,56 @@
+"""How far do laboratories differ? Settings that papers trained, or printed, twice."""
+
+import functools
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from benchmark.papers.numbers import PublishedNumber
+from benchmark.papers.paper import asked_numbers
+from benchmark.papers.reading import Closed, read_own
+from benchmark.papers.vocabulary import FOLDER
+
+Pair = tuple[PublishedNumber, PublishedNumber]
+SAME = ("loss", "dataset", "protocol", "backbone", "batch_size", "metric")
+
+
+@dataclass(frozen=True)
+class Repeated(Closed):
+    """An entry of ``repeated.yaml``, which describes the fields."""
+
+    tables: tuple[str, ...]
+    rows: Mapping[str, Any]
+
+
+@functools.cache
+def repeated_settings() -> Mapping[str, tuple[Pair, ...]]:
+    """Return the pairs of numbers of one setting, by entry of ``repeated.yaml``."""
+    found = {}
+    for name, each in read_own(FOLDER / "repeated.yaml", dict[str, Repeated]).items():
+        settings: dict[tuple[str, ...], list[PublishedNumber]] = defaultdict(list)
+        for number in asked_numbers(each.tables):
+            if number.fits(each.rows):
+                settings[tuple(map(number.field, SAME))].append(number)
+        pairs = [numbers for numbers in settings.values() if len(numbers) == 2]
+        found[name] = tuple((one, two) for one, two in pairs)
+    return found
+
+
+def known_of_laboratories() -> str:
+    """Return one sentence on the differences of settings that were trained or printed twice."""
+
+    def of(name: str) -> tuple[int, float, float, float]:
+        gaps = [abs(one.points - two.points) for one, two in repeated_settings()[name]]
+        return len(gaps), min(gaps), max(gaps), float(np.sqrt(np.mean(np.square(gaps))))
+
+    count, least, most, rms = of("two_papers")
+    again, _, furthest, printed = of("one_paper")
+    return (
+        f"Known of laboratories: {count} settings that two papers trained lie {least:.1f} to "
+        f"{most:.1f} points apart, recipes included (root mean square {rms:.1f}, so at most "
+        f"{rms / np.sqrt(2):.1f} a laboratory); {again} that one paper printed twice lie at most "
+        f"{furthest:.2f} apart (root mean square {printed:.2f})."
+    )
