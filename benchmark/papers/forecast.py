@@ -16,13 +16,13 @@ from benchmark.study import Study
 from benchmark.study.data_files import published_names
 from benchmark.study.grid import expand
 
-DRIFTS = (1.0, 2.0, 3.0)
+DRIFTS = (1.0, 2.0, LARGE := 3.0)
 CHOICES = (5, 10)  # numbers of seeds beside those of a study
 UNKNOWN_SPREAD = 0.5  # points: the largest that a paper prints for R@1
 NOTE = """
 confirmed: how often an equal number will be called reproduced. drift: the smallest, in points, \
 that so many seeds call in {power:.0%} of cases at this family size, by a one-sided test at \
-{level:g}% after Holm.
+{level:g}% after Holm. to stand: seeds that call a drift of so many points under all marks, too.
 spread: the largest that a paper prints for the dataset and metric; ? where none does. none: one \
 printed value is too uncertain, or the drift is inside the margin. h: GPU-hours of the row's \
 cells, which other rows may share."""
@@ -87,6 +87,7 @@ def as_text(study: Study) -> str:
         design = design if known else replace(design, spread=UNKNOWN_SPREAD)
         drifts = {n: planning.smallest_drift(replace(design, seeds=n)) for n in whole}
         needed = {drift: planning.seeds_needed(design, drift) for drift in DRIFTS}
+        standing = planning.seeds_needed(design, LARGE, planning.chance_to_stand)
         hours = sum(prices[cell] for cell in set(cells))
         prices_of = {n: f" ({n * hours:,.0f} h)" if n and hours else "" for n in needed.values()}
         row = {
@@ -101,6 +102,7 @@ def as_text(study: Study) -> str:
             "confirmed": f"{planning.chance_to_confirm(design):.0%}",
             **{f"drift, {n} seeds": f"{x:.1f}" if x > 0 else "none" for n, x in drifts.items()},
             **{f"seeds for {x:g}": f"{n or 'none'}{prices_of[n]}" for x, n in needed.items()},
+            f"to stand for {LARGE:g}": f"{standing or 'none'}",
         }
         rows.append(row)
     if not rows:

@@ -15,14 +15,24 @@ look, so that the first ones could decide nothing: ``make error-rates`` compares
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import optimize, stats
+from scipy import optimize, special, stats
 
-from benchmark.stats.reproduction import ALPHA, Evidence, compare
+from benchmark.stats.intervals import Floats
+from benchmark.stats.reproduction import (
+    ALPHA,
+    MARKS,
+    Evidence,
+    applies,
+    compare,
+    standard_error,
+    world_of,
+)
 from benchmark.stats.samples import LIMIT, SHARE, TIMES
 
 if TYPE_CHECKING:
@@ -64,6 +74,9 @@ class Design:
         """The standard error of ours - reference, in points."""
         theirs = 0.0 if self.reference_runs is None else 1 / self.reference_runs
         return self.spread * float(np.sqrt(1 / self.seeds + theirs))
+
+
+Chance = Callable[[Design, float], float]
 
 
 def power(design: Design, drift: float) -> float:
@@ -109,15 +122,35 @@ def smallest_drift(design: Design) -> float:
     return float(optimize.brentq(lambda drift: power(design, drift) - POWER, design.margin, high))
 
 
-def seeds_needed(design: Design, drift: float) -> int | None:
+def chance_to_stand(design: Design, drift: float) -> float:
+    """Return the probability that a drift from a published number is called under all marks."""
+    if design.seeds < 2:
+        return 0.0
+    variance, limits = design.spread**2 * _quantiles(design.df), []
+    numbers = Evidence(0.0, design.seeds, 0.0, variance, design.df, design.reference_runs or 1)
+    asked = applies(numbers.reference_n)
+    for there in (replace(numbers, **world_of(numbers, mark)) for mark in MARKS if asked[mark]):
+        se, df, _ = standard_error(there)
+        critical = special.stdtrit(df, 1 - design.alpha / design.family)
+        limits.append(critical * se - np.asarray(there.reference, float))
+    room = (drift - design.margin - np.max(np.broadcast_arrays(*limits), axis=0)) / design.se
+    return float(stats.norm.cdf(room).mean())
+
+
+def _quantiles(df: float) -> Floats:
+    """Return what an estimated variance is over the true one, at 400 equally likely places."""
+    return np.asarray(stats.chi2.ppf((np.arange(400) + 0.5) / 400, df) / df)
+
+
+def seeds_needed(design: Design, drift: float, chance: Chance = power) -> int | None:
     """Return the fewest seeds that call a drift with probability ``POWER``; None: no number does.
 
-    One printed value stays uncertain however many runs we make, and a drift inside the margin is
-    none.
+    ``chance`` is ``power`` or ``chance_to_stand``. One printed value stays uncertain however many
+    runs we make, and a drift inside the margin is none.
     """
 
     def called(seeds: int) -> float:
-        return power(replace(design, seeds=seeds), drift)
+        return chance(replace(design, seeds=seeds), drift)
 
     if called(MOST_SEEDS) < POWER:
         return None
@@ -131,9 +164,7 @@ def chance_to_confirm(design: Design) -> float:
     reach = design.margin / design.se
     # The interval is inside the margin when |D| / se < reach / s - t, for the observed s: average
     # over the distribution of s.
-    quantiles = (np.arange(400) + 0.5) / 400
-    s = np.sqrt(stats.chi2.ppf(quantiles, design.df) / design.df)
-    room = reach - stats.t.ppf(1 - design.alpha, design.df) * s
+    room = reach - stats.t.ppf(1 - design.alpha, design.df) * np.sqrt(_quantiles(design.df))
     return float(np.mean(np.where(room > 0, 2 * stats.norm.cdf(room) - 1, 0.0)))
 
 

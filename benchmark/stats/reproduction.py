@@ -232,7 +232,7 @@ def applies(reference_n: ArrayLike, published: ArrayLike = True) -> dict[str, ND
     return {name: np.asarray(where.get(name, True)) for name in MARKS}
 
 
-def _world(evidence: Evidence, mark: str, size: Floats | None = None) -> dict[str, Any]:
+def world_of(evidence: Evidence, mark: str, size: Floats | None = None) -> dict[str, Any]:
     """Return what differs from ``evidence`` in the world of a mark, of its own size or another."""
     stated = np.isfinite(np.asarray(evidence.reference_variance, float))
     variance = np.where(stated, evidence.reference_variance, evidence.variance)
@@ -256,7 +256,7 @@ def marks(
     for name, where in applies(evidence.reference_n, published).items():
         changed = {
             field: np.where(where, values, getattr(evidence, field))
-            for field, values in _world(evidence, name).items()
+            for field, values in world_of(evidence, name).items()
         }
         found[name] = compare(replace(evidence, **changed), alpha, planned)
     return found
@@ -276,7 +276,7 @@ def tipping_points(
     high = np.full(verdict.shape, WIDEST[mark])
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        there = replace(evidence, **_world(evidence, mark, middle[:, None]))
+        there = replace(evidence, **world_of(evidence, mark, middle[:, None]))
         stays = np.diagonal(compare(there, alpha, planned).verdict) == verdict
         low, high = np.where(stays, middle, low), np.where(stays, high, middle)
     return np.where(np.isin(verdict, (REPRODUCED, DRIFTED)), low, np.nan)

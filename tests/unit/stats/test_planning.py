@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from error_rates.rule import PAIRED, World, any_drifted, drift_seen, reproduced
+from error_rates.rule import PAIRED, World, any_drifted, draw, drift_seen, evidence, reproduced
 from made_up_results import made_up_study
 from scipy import stats
 
@@ -14,6 +14,7 @@ from benchmark.stats.planning import (
     Design,
     at_level,
     chance_to_confirm,
+    chance_to_stand,
     detectable_shift,
     level_of,
     pocock,
@@ -21,6 +22,7 @@ from benchmark.stats.planning import (
     seeds_needed,
     smallest_drift,
 )
+from benchmark.stats.reproduction import DRIFTED, compare, marks
 
 TABLES = 1500
 
@@ -44,6 +46,17 @@ def test_paired_runs_need_no_share_of_the_references_error():
 def test_the_chance_to_confirm_is_that_of_simulated_tables(seeds):
     found = chance_to_confirm(Design(seeds, 0.3, family=30, sisters=29))
     assert found == pytest.approx(reproduced(World(seeds=seeds), 600, 0.0).value, abs=0.03)
+
+
+@pytest.mark.parametrize("drift", [3.0, 4.0])
+def test_the_chance_to_stand_is_that_of_simulated_tables_under_all_marks(drift):
+    world = World(seeds=5, sigma=0.2 if drift == 3 else 0.3)
+    numbers = evidence(world, *draw(world, np.r_[np.zeros(29), drift], TABLES))
+    called = [compare(numbers).verdict, *(mark.verdict for mark in marks(numbers).values())]
+    seen = np.all(np.array(called)[..., -1] == DRIFTED, axis=0).mean()
+    chance = chance_to_stand(Design(5, world.sigma, family=30, sisters=29), drift)
+    assert chance < power(Design(5, world.sigma, family=30, sisters=29), drift)
+    assert seen - 0.07 < chance < seen
 
 
 @pytest.mark.parametrize("family", [6, 14, 56])
