@@ -35,6 +35,7 @@ class Row(NamedTuple):
     paper: str
     stated_in: str
     code: str
+    code_at: str
     ours: str
     equal: Literal["yes", "no", "not stated"]
     effect: Effect
@@ -43,12 +44,12 @@ class Row(NamedTuple):
     @property
     def deviates(self) -> bool:
         """Return whether a score may differ from the paper's for this value."""
-        return self.effect != "none"
+        return self.effect not in ("no effect", "none")
 
     @property
     def large(self) -> bool:
-        """Return whether the expected effect is above 0.3 points."""
-        return self.effect in ("0.3 to 1", "above 1")
+        """Return whether the expected effect is above 0.3 points, or unknown."""
+        return self.effect in ("0.3 to 1", "above 1", "unknown")
 
 
 def ledger(recipe: str, values: Mapping[str, Any], facts: Iterable[Fact]) -> list[Row]:
@@ -75,7 +76,7 @@ def ledger(recipe: str, values: Mapping[str, Any], facts: Iterable[Fact]) -> lis
             equal = "yes" if parse_yaml(stated)[0] == value else "no"
         ours = "" if item in OTHER_ITEMS else yaml.safe_dump(value, default_flow_style=True)
         ours = ours.removesuffix("...\n").strip()
-        papers = (fact.paper, fact.stated_in, fact.code)
+        papers = (fact.paper, fact.stated_in, fact.code, fact.code_at)
         rows.append(Row(recipe, item, *papers, ours, equal, fact.effect, fact.reason))
     return rows
 
@@ -133,5 +134,5 @@ def as_text(rows: Collection[Row], shown: Collection[Row]) -> str:
     return "\n".join(lines) + (
         f"{len(rows)} values of {len({row.recipe for row in rows})} recipes: {equal} of {stated} "
         f"that are stated are equal; {sum(row.deviates for row in rows)} may move a score, "
-        f"{sum(row.large for row in rows)} of these by more than 0.3 points"
+        f"{sum(row.large for row in rows)} of these by more than 0.3 points or by an unknown amount"
     )

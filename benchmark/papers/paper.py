@@ -33,8 +33,9 @@ from benchmark.study.data_files import FIDELITY, PACKAGE, PAPER, paper_folders, 
 from benchmark.study.model import JOINT
 
 THIS_SUITE = "this suite"  # where the source of an own claim begins
-# The change of a score that a deviation is expected to make, in points; judged, not measured.
-Effect = Literal["none", "below 0.3", "0.3 to 1", "above 1"]
+# The change of a score that our value is expected to make, in points; judged, not measured. An
+# option with "no effect" cannot act; "none" is for one that acts as paper or code say.
+Effect = Literal["no effect", "none", "below 0.3", "0.3 to 1", "above 1", "unknown"]
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,8 @@ class Fact:
     recipe     names of recipes, with * for any part; several are separated by spaces
     item       keys such as optimizer.lr, losses.roadmap.delta or options.sota.input.resize
     paper      what the paper states, and ``stated_in`` where; empty: it does not
-    code       what the authors' code does; empty: it does not say, or there is none
+    code       what the authors' code does, and ``code_at`` in which file and line; empty: it does
+               not say, or there is none
     effect     of the difference on a score, in points
     """
 
@@ -112,6 +114,7 @@ class Fact:
     paper: Stated
     stated_in: str
     code: Stated
+    code_at: str
     effect: Effect
     reason: str
     line: int = 0

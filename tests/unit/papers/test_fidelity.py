@@ -16,7 +16,7 @@ PAPER_STUDIES = ("fast_ap", "listwise", "roadmap", "smooth_ap")
 
 
 def fact(item, code="", effect="none", recipe="made_up", paper="", reason=""):
-    return Fact(recipe, item, paper, "", code, effect, reason)
+    return Fact(recipe, item, paper, "", code, "", effect, reason)
 
 
 def contradictions(rows: list[Row]) -> list[str]:
@@ -59,13 +59,13 @@ def test_values_are_compared_as_data_and_the_code_goes_before_the_paper():
 
 def test_a_value_without_a_row_is_said_before_anything_starts(tmp_path):
     folder = write_paper(tmp_path)
-    rows = HEADER + "glyphs_smoke,optimizer.lr,0.1,section 1,,below 0.3,made up\n"
+    rows = HEADER + "glyphs_smoke,optimizer.lr,0.1,section 1,,,below 0.3,made up\n"
     (folder / "fidelity.csv").write_text(rows)
     said = refused_by("snakemake", "-n", "--config", "study=smoke", plugins=tmp_path)
     assert "recipe 'glyphs_smoke': no row of any fidelity.csv is about model" in said
 
 
-HEADER = "recipe,item,paper,stated_in,code,effect,reason\n"
+HEADER = "recipe,item,paper,stated_in,code,code_at,effect,reason\n"
 
 
 @pytest.mark.parametrize("column", ["paper", "code"])
@@ -75,7 +75,7 @@ HEADER = "recipe,item,paper,stated_in,code,effect,reason\n"
 )
 def test_a_text_that_no_recipe_could_hold_is_named_by_file_line_and_column(tmp_path, text, column):
     cells = {"paper": "", "code": "", column: text}
-    rows = f'r,a.b,1,,2,none,\nr,optimizer.lr,"{cells["paper"]}",,"{cells["code"]}",none,\n'
+    rows = f'r,a.b,1,,2,,none,\nr,optimizer.lr,"{cells["paper"]}",,"{cells["code"]}",,none,\n'
     (tmp_path / "fidelity.csv").write_text(HEADER + rows)
     problems: list[str] = []
     read_facts(tmp_path, problems)
@@ -113,4 +113,16 @@ def test_the_text_counts_what_may_move_a_score():
     rows = ledger("made_up", {"a.b": 2, "a.c": 1}, facts)
     text = as_text(rows, rows)
     assert "why" in text
-    assert text.endswith("1 may move a score, 1 of these by more than 0.3 points")
+    assert "1 may move a score, 1 of these by more than 0.3 points" in text
+
+
+@pytest.mark.parametrize(
+    ("effect", "deviates", "large"),
+    [
+        *(("no effect", False, False), ("none", False, False), ("below 0.3", True, False)),
+        *(("0.3 to 1", True, True), ("above 1", True, True), ("unknown", True, True)),
+    ],
+)
+def test_an_effect_says_whether_a_score_may_move(effect, deviates, large):
+    [row] = ledger("made_up", {"a.b": 2}, [fact("a.b", effect=effect)])
+    assert (row.deviates, row.large) == (deviates, large)
