@@ -245,18 +245,21 @@ def compare(
         metavar="RUN", help="dataset/setting/loss/bs32/seed0, or without the seed"
     ),
     second: str = Argument(metavar="RUN", help="what it is compared with"),
+    study: str | None = Option(
+        None, "--study", help="whose test of two cells; default: with most losses beside them"
+    ),
     results: Results = RESULTS,
 ) -> None:
     """Compare two runs, or all seeds of two cells.
 
-    Specification, versions, scores, paired test.
+    Specification, versions, scores, and the paired test of a study's report.
 
     Example: python -m benchmark compare glyphs_1k/test_resnet/smooth_ap/bs32
     glyphs_1k/test_resnet/sup_ap/bs32
     """
     from benchmark.stats.compare import compare_text
 
-    echo(compare_text(first, second, results))
+    echo(compare_text(first, second, results, load(study).name if study else "*"))
 
 
 @app.command()

@@ -3,11 +3,13 @@
 import difflib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from benchmark.core.errors import ConfigError
-from benchmark.core.records import SPEC, RunSpec, settings_of
+from benchmark.core.files import guess_csv
+from benchmark.core.records import SPEC, Cell, RunSpec, settings_of
 from benchmark.metrics.metric import display_name
 from benchmark.runs.folders import RunStatus, status_in
 from benchmark.stats.intervals import t_interval
@@ -17,18 +19,20 @@ Side = Mapping[int, tuple[RunSpec, RunStatus]]  # by seed
 Scores = dict[tuple[str, str], dict[int, float]]  # by split and metric, then seed
 
 
-def compare_text(first: str, second: str, results: Path) -> str:
+def compare_text(first: str, second: str, results: Path, study: str = "*") -> str:
     """Return the table of two runs (dataset/setting/loss/bs32/seed0) or cells (no seed).
 
     It has what differs between their settings, origins and runs without a score; every score after
     the last epoch, in percent; and, over the seeds that both have, a paired t-test and whether the
-    runs saw the same batches. Raise ConfigError with near names for a run that is not there.
+    runs saw the same batches. The test is that of the tables of ``study``, a name or a pattern,
+    where they are of these runs. Raise ConfigError with near names for a run that is not there.
     """
     problems: list[str] = []
     sides = [runs_called(name, results, problems) for name in (first, second)]
     if problems:
         raise ConfigError("compare", problems)
     facts, scores = [_facts(side) for side in sides], [_scores(side) for side in sides]
+    tests = _tests_in(results, study, *(next(iter(side.values()))[0].cell for side in sides))
     rows: list[tuple[str, ...]] = [("", "A", "B", "B - A")]
     for name in {**facts[0], **facts[1]}:
         a, b = (each.get(name, "absent") for each in facts)
@@ -37,7 +41,8 @@ def compare_text(first: str, second: str, results: Path) -> str:
     for split, metric in {**scores[0], **scores[1]}:
         one, two = (each.get((split, metric), {}) for each in scores)
         label = display_name(metric) + ("" if split == "test" else f" on {split}")
-        rows.append((label, _mean(one), _mean(two), _test(one, two)))
+        here = [row for row in tests if (row.split, row.metric) == (split, metric)]
+        rows.append((label, _mean(one), _mean(two), _test(one, two, here)))
     streams = [
         {seed: each.result.batch_stream for seed, (_, each) in side.items() if each.result}
         for side in sides
@@ -109,13 +114,38 @@ def _mean(by_seed: Mapping[int, float]) -> str:
     return f"{found.mean:.2f}" + (f" ± {found.sd:.2f} (n {found.n})" if found.n > 1 else "")
 
 
-def _test(first: Mapping[int, float], second: Mapping[int, float]) -> str:
+def _tests_in(results: Path, study: str, *cells: Cell) -> list[Any]:
+    """Return the rows of studies' tables that compare two cells.
+
+    First is the study with most losses at their dataset and setting.
+    """
+    found: list[Any] = []
+    for path in sorted(results.glob(f"{study}/stats/paired.csv")):
+        table = guess_csv(path)
+        for cell in cells:
+            table = table[(table.dataset == cell.dataset) & (table.setting == str(cell.setting))]
+        losses = len({*table.loss, *table.against})
+        for cell in cells:
+            pair = (table.loss == cell.loss) | (table.against == cell.loss)
+            table = table[pair & (table.batch_size == cell.batch_size)]
+        found += table.assign(study=path.parts[-3], losses=losses).itertuples()
+    return sorted(found, key=lambda row: -row.losses)
+
+
+def _test(first: Mapping[int, float], second: Mapping[int, float], tests: list[Any]) -> str:
+    """Return the first of ``tests`` that is of these scores, or else a plain one."""
     seeds = sorted(first.keys() & second.keys())
     if not seeds:
         return "no common seed"
     ours, theirs = (np.array([[side[seed] for seed in seeds]]) for side in (first, second))
     row = paired_tests(theirs, ours).iloc[0]
+    difference, n, p = row["difference"], len(seeds), f"plain t-test p = {row['p']:.3g}"
     if not np.isfinite(row["p"]):
-        return f"{row['difference']:+.2f} ({row['note'] or 'no test'})"
-    interval = f"[{row['ci_low']:+.2f}, {row['ci_high']:+.2f}]"
-    return f"{row['difference']:+.2f} {interval}, paired t-test p = {row['p']:.2g}, n {len(seeds)}"
+        return f"{difference:+.2f} ({row['note'] or 'no test'})"
+    half = row["ci_high"] - difference
+    for test in tests:
+        if test.n == n and np.isclose(100 * abs(test.difference), abs(difference)):
+            half = 50 * (test.ci_high - test.ci_low)
+            p = f"p = {test.p:.3g} of study '{test.study}', {p}"
+            break
+    return f"{difference:+.2f} [{difference - half:+.2f}, {difference + half:+.2f}], {p}, n {n}"

@@ -331,8 +331,8 @@ def seed_differences(inputs: Inputs) -> Drawing:
     caption = (
         f"Difference to {name} for each seed (small marks: same data, initial weights, batches and "
         f"augmentation) and their mean with the {inputs.confidence} t interval (large mark and "
-        "bar). An interval across 0 is no evidence of a difference; the tests with correction are "
-        f"in the table of paired tests.{rest}"
+        "bar), with the spread that all pairs share. An interval across 0 is no evidence of a "
+        f"difference; the tests with correction are in the table of paired tests.{rest}"
     )
     alt = (
         f"Dot plot of seed-wise differences to {name} for {len(losses)} losses; mean differences "

@@ -47,13 +47,14 @@ Cell = tuple[Any, ...]  # dataset, setting of the columns, batch size, loss, opt
 DRAWN = {"seeds": "seeds", "trials": "trials and folds", "both": "all of them"}
 METRIC = words("Metric", lambda row: metric_label(row.metric))
 OF_TESTS = (
-    "Two-sided paired t-test over common seeds, test score at the last epoch. Differences, "
-    "intervals and detectable differences are in percentage points; bold differences are "
-    "significant after Holm's correction. d_z: effect size of the paired differences, unbiased. "
-    "Detectable: the smallest true difference that this many seeds would have shown with "
-    "probability 0.8. The interval over classes, where there is one, says how much the difference "
-    "depends on the classes that were tested. A loss that diverges where the other does not has "
-    "lost, whatever its other runs score."
+    "Two-sided paired t-test over common seeds, test score at the last epoch, with the spread that "
+    "all pairs share (p_plain in stats/paired.csv: the pair's own). Differences, intervals and "
+    "detectable differences are in percentage points; bold differences are significant after "
+    "Holm's correction. d_z: effect size of the paired differences, unbiased. Detectable: the "
+    "smallest true difference that this many seeds would have shown with probability 0.8. The "
+    "interval over classes, where there is one, says how much the difference depends on the "
+    "classes that were tested. A loss that diverges where the other does not has lost, whatever "
+    "its other runs score."
 )
 
 

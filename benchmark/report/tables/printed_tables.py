@@ -283,8 +283,9 @@ def sweep_table(inputs: Inputs) -> Table:
         f"Test scores in percent at the last epoch, mean ± standard deviation over n = {most} "
         "seeds (other n is noted). Differences are to the default setting of the sweep, paired by "
         f"seed, in percentage points with their {inputs.confidence} interval; p is that of the "
-        "two-sided paired t-test after Holm's correction. Detectable: the smallest true difference "
-        "that this many seeds would have shown with probability 0.8."
+        "two-sided paired t-test, with the spread that all values of the sweep share, after Holm's "
+        "correction. Detectable: the smallest true difference that this many seeds would have "
+        "shown with probability 0.8."
     )
     number = sum(each.p_holm is not None for each in values)
     note = (

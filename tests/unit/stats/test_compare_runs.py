@@ -6,13 +6,17 @@ import re
 import numpy as np
 import pytest
 from made_up_records import made_up_provenance, made_up_result
+from made_up_results import long_table, run_table
 from tiny_runs import tiny_spec
 from typer.testing import CliRunner
 
 from benchmark.core.errors import ConfigError
+from benchmark.core.files import write_csv
 from benchmark.core.records import PROVENANCE, RESULT, SPEC, Setting
 from benchmark.core.results import BatchStream, Metrics, Numerics
 from benchmark.stats.compare import compare_text
+from benchmark.stats.study_tables import analyse
+from benchmark.study.model import Comparison
 
 SCORES = {"smooth_ap": (0.50, 0.54, 0.49), "sup_ap": (0.52, 0.55, 0.53)}
 
@@ -51,7 +55,7 @@ def test_cells_are_compared_by_specification_scores_and_paired_seeds(cells):
     text = compare_text("glyphs_1k/r10/smooth_ap/bs32", "glyphs_1k/r10/sup_ap/bs32", cells)
     assert ["loss", "smooth_ap", "sup_ap"] in cells_of(text) and "batch_size" not in text
     gaps = 100 * (np.array(SCORES["sup_ap"]) - np.array(SCORES["smooth_ap"]))
-    assert f"{gaps.mean():+.2f} [" in text and "paired t-test p = " in text and "n 3" in text
+    assert f"{gaps.mean():+.2f} [" in text and "plain t-test p = " in text and "n 3" in text
     assert ["same first batches", "in 3 of 3 common seeds"] in cells_of(text)
     assert "code version" not in text and "platform" not in text
 
@@ -105,6 +109,30 @@ def test_compare_verb_takes_paths_as_completed_by_a_shell(cells):
     from benchmark.__main__ import app
 
     names = [f"{cells}/runs/glyphs_1k/r10/{loss}/bs32/" for loss in SCORES]
-    done = CliRunner().invoke(app, ["compare", *names, "--results", str(cells)])
+    words = ["--study", "smoke", "--results", str(cells)]
+    done = CliRunner().invoke(app, ["compare", *names, *words])
     assert done.exit_code == 0
     assert ["seeds finished", "0, 1, 2", "0, 1, 2"] in cells_of(done.output)
+
+
+def test_two_cells_have_the_p_and_interval_of_the_study_with_most_losses(cells):
+    names = [f"glyphs_1k/r10/{loss}/bs32" for loss in SCORES]
+    made_up = {**SCORES, "fast_ap": (0.5, 0.6, 0.5), "roadmap": (0.5, 0.51, 0.53)}
+    for study, losses, alpha in (("few", 3, 0.05), ("looks", 4, 0.02), ("other", 4, 0.05)):
+        runs = long_table(dict.fromkeys([*made_up][:losses], 0.5), seeds=3, setting="r10")
+        scores = [made_up[run.loss][run.seed] for run in runs.itertuples()]
+        runs = runs.assign(dataset="glyphs_1k" if study != "other" else "sop", value=scores)
+        found = analyse(run_table(runs), Comparison("smooth_ap", (), alpha), ["map_at_r"])
+        write_csv(cells / study / "stats" / "paired.csv", found["paired"])
+        row = found["paired"].query("loss == 'sup_ap' and against == 'smooth_ap'").iloc[0]
+        low, high, difference = (100 * row[at] for at in ("ci_low", "ci_high", "difference"))
+        p = f"p = {row['p']:.3g} of study '{study}', plain t-test p = {row['p_plain']:.3g}, n 3"
+        expected = f"{difference:+.2f} [{low:+.2f}, {high:+.2f}], {p}"
+        text = compare_text(*names, cells, study)
+        assert (expected in text) == (study != "other") and "plain t-test p = " in text
+        if study == "looks":
+            assert row["p"] != row["p_plain"] and compare_text(*names, cells) == text
+            turned = f"{-difference:+.2f} [{-high:+.2f}, {-low:+.2f}], {p}"
+            assert turned in compare_text(*reversed(names), cells)
+    made(cells, "sup_ap", 2, metrics=Metrics({"test": {"map_at_r": 0.6}}, {}))
+    assert "of study" not in compare_text(*names, cells)  # the tables are of another run
