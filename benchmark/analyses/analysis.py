@@ -100,7 +100,7 @@ def make(name: str, context: Context, folder: Path) -> AnalysisSummary:
         table_notes=lines.notes,
         sentences=[*(each.sentence for each in found), *notes],
         claims=found,
-        code_version=code_version(),
+        code_version=code_version(entry.target.__module__),
         platform=provenance.platform_label(),
         study=context.study.name,
         quick=context.quick,
@@ -184,7 +184,9 @@ class Recording:
 
 def recorded(spec: RunSpec, folder: Path, say: Callable[[str], None]) -> Recording:
     """Return the recording of ``spec`` from ``folder``, training it first where it is missing."""
-    version = re.sub(r"[^\w.]", "-", code_version())
+    from benchmark.training.components import version_of_run
+
+    version = re.sub(r"[^\w.]", "-", version_of_run(spec))
     path = folder / f"{spec.run_id.replace('/', '__')}-{spec.digest}-{version}.npz"
     if path.is_file():
         with np.load(path) as stored:

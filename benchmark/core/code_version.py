@@ -2,13 +2,14 @@
 
 The version is a digest of syntax trees, in which docstrings, comments, display names and help texts
 have no part: two runs with one code version were computed by the same code, in a checkout or not,
-committed or not.
+committed or not. Plugins are named apart, in the versions of the runs that use them.
 """
 
 import ast
 import functools
 import hashlib
 import json
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ import yaml
 
 from benchmark import __version__
 from benchmark.core.errors import ConfigError
-from benchmark.core.registry import plugin_files
+from benchmark.core.registry import PLUGIN
 
 PACKAGE = Path(__file__).resolve().parents[1]
 # What can change a number of a run: the parts that train and evaluate, and the foundations they
@@ -41,10 +42,30 @@ _WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionD
 
 
 @functools.cache
-def code_version() -> str:
-    """Return ``<package version>+<12 hex digits>``: of ``DECISIVE`` and the plugins in use."""
-    plugins = [(f"plugin/{path.name}", path) for path in plugin_files()]
-    return f"{__version__}+{_digest([*_files(DECISIVE), *plugins])}"
+def code_version(*modules: str) -> str:
+    """Return ``<package version>+<12 hex digits>``, of ``DECISIVE``.
+
+    It ends in ``+<name>-<12 hex digits>`` for each of ``modules``, the names of imported ones, that
+    is a plugin's.
+    """
+    if not modules:
+        return f"{__version__}+{_digest(_files(DECISIVE))}"
+    plugins = sorted({each for each in modules if each.partition(".")[0] != PACKAGE.name})
+    return "+".join([code_version(), *map(_plugin, plugins)])
+
+
+@functools.cache
+def _plugin(module: str) -> str:
+    digest = _digest([(module, Path(f"{sys.modules[module].__file__}"))])
+    return f"{module.removeprefix(PLUGIN)}-{digest}"
+
+
+def mixed(versions: Iterable[str]) -> bool:
+    """Say whether versions differ in more than the plugins that they name."""
+    parts = [each.split("+") for each in versions]
+    plugins = {plugin for each in parts for plugin in each[2:]}
+    names = {plugin.rpartition("-")[0] for plugin in plugins}
+    return len({(*each[:2],) for each in parts}) > 1 or len(names) < len(plugins)
 
 
 @functools.cache

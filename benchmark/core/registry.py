@@ -23,6 +23,7 @@ from benchmark.core.environment import PLUGINS, value_of
 from benchmark.core.errors import ConfigError, unknown_name
 
 ENTRY_POINTS = "ranking_loss_benchmark.plugins"
+PLUGIN = "benchmark_plugin_"  # begins the name of the module of a plugin's file
 T = TypeVar("T")
 
 
@@ -116,7 +117,7 @@ def plugin_files() -> list[Path]:
 
 def import_plugin(path: Path) -> None:
     """Import one plugin file once, whichever registry asks first."""
-    name = f"benchmark_plugin_{path.stem}"
+    name = f"{PLUGIN}{path.stem}"
     if name in sys.modules:
         return
     loader = SourceFileLoader(name, str(path))

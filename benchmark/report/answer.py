@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from benchmark.core.code_version import mixed
 from benchmark.papers.paper import THIS_SUITE
 from benchmark.papers.printed import SweptValue
 from benchmark.papers.verdicts import CLAIM_VERDICTS, NOT_ASKED, NOT_RUN, VERDICTS
@@ -412,7 +413,7 @@ def notices(inputs: Inputs) -> list[str]:
     if not recorded:
         for column, what in (("code_version", "code versions"), ("platform", "platforms")):
             versions = sorted({str(value) for value in finished[column] if value})
-            if len(versions) > 1:
+            if mixed(versions):
                 found.append(f"Runs of different {what}: {', '.join(versions)}.")
     return [*found, *_of_references(inputs)]
 

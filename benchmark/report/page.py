@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmark import __version__
+from benchmark.core.code_version import mixed
 from benchmark.metrics.metric import metric_of
 from benchmark.papers.explain import rule
 from benchmark.papers.fidelity import study_ledger
@@ -174,6 +175,7 @@ def build_page(inputs: Inputs, built: Built) -> str:
         label=inputs.label,
         confidence=inputs.confidence,
         count=count,
+        mixed=mixed,
         duration=duration,
         version=__version__,
         style=style,

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from benchmark.core.code_version import mixed
 from benchmark.core.errors import ReferenceDataError, RunError
 from benchmark.core.files import replacing, write_json
 from benchmark.core.paths import public
@@ -334,12 +335,12 @@ def provenance_of(states: Iterable[tuple[Run, RunStatus]]) -> dict[str, Any]:
     data = [(spec.dataset.label, result.dataset) for spec, result, _ in done]
     contents = _grouped((label, of.fingerprint) for label, of in data)
     images = {label: of.counts for label, of in reversed(data)}
-    mixed = {"of different code versions": codes, "of different platforms": platforms}
-    mixed |= {f"with different versions of {name}": packages[name] for name in sorted(packages)}
+    versions = {"of different code versions": codes, "of different platforms": platforms}
+    versions |= {f"with different versions of {name}": packages[name] for name in sorted(packages)}
     moved = [spec.run_id for spec, source in known if len(source.machines) > 1]
     updated = [spec.run_id for spec, source in known if len(source.package_digests) > 1]
     warnings = list(_unmatched(done))
-    warnings += [f"runs {how}: {_shares(of)}" for how, of in mixed.items() if len(of) > 1]
+    warnings += [f"runs {how}: {_shares(of)}" for how, of in versions.items() if mixed(of)]
     warnings += [
         f"runs that were continued {how}: {len(names)} (first: {names[0]}); they may differ in "
         "their last digits from runs on either"

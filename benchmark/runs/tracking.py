@@ -131,7 +131,7 @@ def begin(client: Any, study: str, spec: RunSpec, code: str, start: float) -> An
     command = ["git", "-C", str(PACKAGE), "log", "-1", "--format=%H", "--", "."]
     with suppress(OSError):  # the commit that last changed this package; none outside of a checkout
         done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.stdout and code == code_version():
+        if done.stdout and code.startswith(code_version()):
             tags["mlflow.source.git.commit"] = done.stdout.strip()
     cell = spec.cell
     name = f"{cell.loss} bs{cell.batch_size} seed{spec.seed} ({cell.dataset}/{cell.setting})"
@@ -153,7 +153,8 @@ def complete(client: Any, run: Any, spec: RunSpec, folder: Path, results: Path) 
         metrics += _metrics({name: best.value}, best.epoch, end)
     data, words = result.dataset, {NOTE: public(result.reason)} if result.reason else {}
     tags = {"status": result.status, "dataset_fingerprint": data.fingerprint, **words}
-    marks = [RunTag(*each) for each in {**tags, "platform": provenance.platform}.items()]
+    tags |= {"code_version": result.code_version, "platform": provenance.platform}
+    marks = [RunTag(*each) for each in tags.items()]
     client.log_batch(run.run_id, metrics + curves(folder, run.start_time), tags=marks)
     dataset = Dataset(spec.dataset.label, data.fingerprint, "local", json.dumps({"uri": data.name}))
     context = InputTag("mlflow.data.context", "training")

@@ -14,9 +14,9 @@ from benchmark.core.errors import ConfigError, Problem
 from benchmark.core.recipe import UNTRAINED, Recipe, SamplerConfig, check_recipe, memory_problem
 from benchmark.core.records import RunSpec
 from benchmark.core.seeding import derive
-from benchmark.datasets import load_dataset
+from benchmark.datasets import DATASETS, load_dataset
 from benchmark.datasets.base import Dataset, ImageSet
-from benchmark.input.samplers import Sampler, create_sampler
+from benchmark.input.samplers import SAMPLERS, Sampler, create_sampler
 from benchmark.input.tensors import Input, create_input
 from benchmark.losses import LOSSES, create_loss
 from benchmark.losses.base import Loss
@@ -50,10 +50,16 @@ class Components:
         """Return what decides the numbers of this run."""
         return {
             "spec_digest": self.spec.digest,
-            "code_version": code_version(),
+            "code_version": version_of_run(self.spec),
             "dataset_fingerprint": self.dataset.fingerprint,
             "platform": provenance.platform_label(),
         }
+
+
+def version_of_run(spec: RunSpec) -> str:
+    """Return the code version of a run, with the plugins of its components."""
+    used = DATASETS[spec.dataset.name], SAMPLERS[spec.recipe.sampler.name], LOSSES[spec.loss.name]
+    return code_version(*(entry.target.__module__ for entry in used))
 
 
 def build_components(

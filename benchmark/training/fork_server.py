@@ -92,6 +92,8 @@ def serve(listener: socket.socket) -> None:
         import faiss  # noqa: F401
         import torch
 
+        from benchmark.datasets import DATASETS
+        from benchmark.input.samplers import SAMPLERS
         from benchmark.losses import LOSSES
         from benchmark.models.backbone import prepare_torchvision
 
@@ -101,9 +103,8 @@ def serve(listener: socket.socket) -> None:
         from benchmark.training import run  # noqa: F401
 
         importlib.import_module("benchmark.__main__")
-        code_version()  # of the sources that are imported now
-        for entry in LOSSES:
-            entry.target  # noqa: B018 - resolving a name imports its module
+        parts = (*DATASETS, *SAMPLERS, *LOSSES)
+        code_version(*(entry.target.__module__ for entry in parts))  # of what is imported now
         torch.optim.AdamW([torch.nn.Parameter(torch.zeros(1))])
         gc.freeze()  # so that collections in the forks do not copy the shared pages
         while sys.stdin not in select.select([sys.stdin, listener], [], [])[0]:

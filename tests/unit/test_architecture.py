@@ -46,7 +46,7 @@ BUDGETS = {
     "__main__.py": (60, 40),
     "analyses": (1_500, 1_000),
     "cli": (1_400, 740),
-    "core": (2_390, 1_340),
+    "core": (2_410, 1_350),
     "datasets": (2_820, 1_700),
     "input": (1_030, 620),
     "losses": (3_900, 2_260),
@@ -57,9 +57,9 @@ BUDGETS = {
     "runs": (1_000, 640),
     "stats": (2_560, 1_470),
     "study": (2_080, 1_280),
-    "training": (1_830, 1_170),
+    "training": (1_840, 1_170),
 }
-WHOLE = (30_840, 18_400)
+WHOLE = (30_870, 18_410)
 FILES, ALONE = 160, 25  # files of the package; those whose only importer lies beside them
 # One idea in two packages: a study on own images, and its verbs.
 SAME = {"own.py"}

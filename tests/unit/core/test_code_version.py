@@ -3,6 +3,7 @@ training."""
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -12,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from benchmark.core import code_version as module
-from benchmark.core.code_version import DECISIVE, code_version, meaning
+from benchmark.core.code_version import DECISIVE, code_version, meaning, mixed
 from benchmark.core.errors import ConfigError
 
+ROOT = Path(__file__).resolve().parents[3]
 LOSS = '''
 """A loss."""
 from dataclasses import dataclass
@@ -43,7 +45,6 @@ def package(tmp_path, monkeypatch) -> Path:
     shutil.copytree(module.PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(module, "PACKAGE", copy)
     monkeypatch.setattr(module, "meaning", kept_meaning)
-    monkeypatch.delenv("BENCHMARK_PLUGINS", raising=False)
     return copy
 
 
@@ -170,21 +171,44 @@ def test_a_change_of_the_report_does_not_make_finished_runs_look_old(package):
     assert version() == before
 
 
-def test_plugins_in_use_are_part_of_it_by_what_they_do(package, tmp_path, monkeypatch):
-    before = version()
-    plugins = tmp_path / "plugins"
-    plugins.mkdir()
-    (plugins / "toy.py").write_text("x = 1\n")
-    monkeypatch.setenv("BENCHMARK_PLUGINS", str(plugins))
-    with_plugin = version()
-    (plugins / "toy.py").write_text('"""Words."""\nx = 1  # one\n')
-    assert version() == with_plugin != before
-    (plugins / "toy.py").write_text("x = 2\n")
-    assert version() not in (before, with_plugin)
+def versions_of_runs(folder: Path, *losses: str) -> list[str]:
+    """Returns the versions of runs on a plugin folder, from a process of its own."""
+    code = """
+import sys
+import torch
+from tiny_runs import tiny_spec
+from benchmark.training.components import build_components
+made = [build_components(tiny_spec(loss), torch.device("cpu")) for loss in sys.argv[1:]]
+print(*[each.identity()["code_version"] for each in made])
+"""
+    paths = os.pathsep.join(map(str, (ROOT, ROOT / "tests/helpers")))
+    environment = {**os.environ, "PYTHONPATH": paths, "BENCHMARK_PLUGINS": str(folder)}
+    command = [sys.executable, "-c", code, *losses]
+    return subprocess.check_output(command, env=environment, text=True).split()
 
 
-def test_a_plugin_that_is_no_python_is_named(tmp_path, monkeypatch):
-    (tmp_path / "toy.py").write_text("def (")
-    monkeypatch.setenv("BENCHMARK_PLUGINS", str(tmp_path))
-    with pytest.raises(ConfigError, match=r"toy\.py"):
-        version()
+def test_a_plugin_is_part_of_the_versions_of_the_runs_that_use_it(tmp_path):
+    code = """
+from benchmark.losses import LOSSES
+from benchmark.losses.rank_losses import SmoothAP
+
+@LOSSES.register("{0}")
+class Mine(SmoothAP):
+    pass
+"""
+    for name in ("mine", "other"):
+        (tmp_path / f"{name}.py").write_text(code.format(name))
+    smooth_ap, mine, other = versions_of_runs(tmp_path, "smooth_ap", "mine", "other")
+    assert smooth_ap == code_version()
+    assert re.fullmatch(re.escape(smooth_ap) + r"\+mine-[0-9a-f]{12}", mine) and mine != other
+    (tmp_path / "mine.py").write_text("# words" + code.format("mine"))
+    (tmp_path / "other.py").write_text(code.format("other") + "x = 1\n")
+    same, changed = versions_of_runs(tmp_path, "mine", "other")
+    assert same == mine and changed.rpartition("-")[0] == other.rpartition("-")[0]
+    assert changed != other
+    assert not mixed([smooth_ap, mine, other]) and mixed([mine, other, changed])
+
+
+def test_what_is_no_python_is_named(tmp_path):
+    with pytest.raises(ConfigError, match=r"file\.py"):
+        meaning_of("def (", tmp_path)

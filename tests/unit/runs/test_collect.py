@@ -188,6 +188,15 @@ def test_provenance_flags_mixed_code_and_two_contents_of_one_dataset(runs, finis
     assert record["runs"]["missing"] == 1 and record["total_seconds"] == 36.0
 
 
+def test_runs_with_a_plugin_beside_others_are_no_mixed_versions(runs, finish, provenance):
+    one, two, three, _ = runs.values()
+    finish(one)
+    finish(two, code_version="0.1.0+aaa+mine-1")
+    assert len(provenance()["code_versions"]) == 2 and provenance()["warnings"] == []
+    finish(three, code_version="0.1.0+aaa+mine-2")
+    assert "code versions: 0.1.0+aaa" in provenance()["warnings"][0]
+
+
 def test_provenance_says_which_settings_began_with_which_weights(runs, finish, provenance):
     small, large = (Weights("r", "from scratch", "c" * 16, size) for size in (10, 20))
     for run, weights in zip(runs.values(), (small, large, large, large), strict=True):

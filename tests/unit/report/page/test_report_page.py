@@ -149,6 +149,8 @@ def test_mixed_code_versions_and_recorded_errors_are_flagged(clean):
     assert any(
         "different code versions: 0.9+older, 1.0+abc1234" in notice for notice in notices(mixed)
     )
+    runs["code_version"] = ["1.0+abc" + "+mine-1" * (loss == "sup_ap") for loss in runs["loss"]]
+    assert notices(dataclasses.replace(clean, runs=runs, provenance={})) == []
     record = {**collected_provenance(), "errors": ["dataset 'x' had different contents"]}
     assert "Dataset 'x' had different contents." in notices(
         dataclasses.replace(mixed, provenance=record)

@@ -147,6 +147,8 @@ def test_machines_are_told_with_the_vector_instructions_in_use(tmp_path):
 def test_versions_that_differ_are_counted(tmp_path):
     told = provenance(tmp_path, code_versions={"1.0+abc": 3, "0.9": 1})
     assert "0.9 (1 run); 1.0+abc (3 runs); mixed: compare numbers across them with care" in told
+    told_of_plugin = provenance(tmp_path, code_versions={"1.0+abc": 3, "1.0+abc+mine-1": 1})
+    assert "1.0+abc (3 runs); 1.0+abc+mine-1 (1 run) Platform" in told_of_plugin
     assert "numpy 2.3.0 (7 runs); 2.4.6 (70 runs)" in told and "torch 2.13.0" in told
 
 
