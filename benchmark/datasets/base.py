@@ -170,6 +170,7 @@ class DatasetLoader(ABC):
     other_archives  files of its second layout, where it is distributed in two
     expected        published counts; each is a part of ``Dataset.counts``
     trains          False for datasets that are for evaluation only
+    largest_side    no image as published has a longer shorter side, pixels; None: not known
     """
 
     Config: ClassVar[type]
@@ -178,6 +179,7 @@ class DatasetLoader(ABC):
     other_archives: ClassVar[tuple[Archive, ...]] = ()
     expected: ClassVar[Counts] = {}
     trains: ClassVar[bool] = True
+    largest_side: ClassVar[int | None] = None
 
     def __init__(self, config: Any):
         self.config = config

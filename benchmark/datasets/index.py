@@ -135,6 +135,8 @@ class IndexedLoader(DatasetLoader):
             findings = Findings(self.name, self.packed.folder)
             missing = self.packed.missing(table["path"].unique().tolist())
             findings.add_all("images not packed", missing, "pack them again")
+            if self.largest_side and self.config.packed >= self.largest_side:
+                self.packed.check_whole(findings)
             findings.stop()
         train = table["role"] == "train"
         dataset = Dataset(

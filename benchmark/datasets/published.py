@@ -49,6 +49,7 @@ class Cub(IndexedLoader):
     """
 
     name = "cub"
+    largest_side = 500
     images, labels, classes = "images.txt", "image_class_labels.txt", "classes.txt"
     provided = ("images/", images, labels, classes)
     archives = (Archive("CUB_200_2011.tgz", provided, "97eceeb196236b17998738112f37df78"),)
@@ -186,6 +187,7 @@ class INaturalist(IndexedLoader):
     """
 
     name = "inaturalist"
+    largest_side = 800
     lists: ClassVar = {
         "train": "Inat_dataset_splits/Inaturalist_train_set1.txt",
         "test": "Inat_dataset_splits/Inaturalist_test_set1.txt",

@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from functools import partial, reduce
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -324,6 +325,7 @@ class Checker:
             more = {k: v for k, v in given.get(loss.name, {}).items() if k not in loss.own}
             completed.append(replace(loss, params={**loss.params, **more}, recipe=more))
         sizes = self.sizes(key, entry, datasets)
+        self.check_packed(key, entry, recipe, datasets)
         self.check_recipe(key, entry, recipe, completed)
         self.check_metrics(entry, recipe, datasets)
         square, words = entry.noise_square, "has seeds of its own, the numbers of its runs; "
@@ -393,6 +395,21 @@ class Checker:
             )
             for problem in check_dataset_params(each.name, each.params):
                 self.add(f"{place}.params", f"{problem.key}  {problem.message}".strip())
+
+    def check_packed(
+        self, key: str, entry: BlockFile, recipe: Recipe, datasets: Sequence[DatasetChoice]
+    ) -> None:
+        """Check that no packed copy changes what training crops are taken from."""
+        for each in datasets if recipe.input.train_resize == "none" else ():
+            side, largest = each.params.get("packed"), DATASETS[each.name].target.largest_side
+            give = f"at least {largest}, or null" if largest else "null"
+            self.add(
+                f"{key}.datasets.{entry.choices.index(each)}.params.packed",
+                side is not None
+                and side < (largest or inf)
+                and f"{side} would change the crops of the recipe, which takes them from the "
+                f"original images (input.train_resize: none); give {give}",
+            )
 
     def check_recipe(
         self, key: str, entry: BlockFile, recipe: Recipe, losses: Sequence[Variant]

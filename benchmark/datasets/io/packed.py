@@ -6,8 +6,8 @@ index.csv         columns path, shard, offset, size: bytes [offset, offset + siz
                   ``shard`` are one JPEG, PNG, PPM or PGM file, the image that the dataset names
                   ``path``
 shard-00000.bin   such files one after the other, in shards numbered from 0
-complete.json     written last: {"images": rows of the index, "side": side, "digest": sha256 of
-                  index.csv}
+complete.json     written last: {"images": rows of the index, "side": side, "largest": longest
+                  shorter side of the original images, "digest": sha256 of index.csv}
 
 A folder without complete.json was left half-written and is never read. Shards grow in
 ``root/.packing-<side>``, whose index.csv lists the images of the complete ones: a run that was
@@ -19,6 +19,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
+import json
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -33,7 +34,7 @@ from PIL import Image
 
 from benchmark.core.errors import DataError
 from benchmark.core.files import write_json, write_text
-from benchmark.datasets.base import fingerprint_of, listed
+from benchmark.datasets.base import Findings, fingerprint_of, listed
 from benchmark.datasets.io.images import (
     UPRIGHT,
     Divisor,
@@ -66,7 +67,7 @@ class PackedImages:
 
     def __init__(self, root: Path, side: int):
         """Raise DataError when the folder is absent or half-written."""
-        self.folder = root / f"packed-{side}"
+        self.folder, self.side = root / f"packed-{side}", side
         if not (self.folder / COMPLETE).is_file():
             advice = f"write it again with 'data prepare', or leave out packed: {side}"
             raise DataError(f"no complete packed images in {self.folder}; {advice}")
@@ -77,6 +78,15 @@ class PackedImages:
         """Return those of the paths that were not packed."""
         packed = set(self._index.index)
         return [path for path in paths if path not in packed]
+
+    def check_whole(self, findings: Findings) -> None:
+        """Add a problem unless all images kept their size."""
+        largest = json.loads((self.folder / COMPLETE).read_text()).get("largest")
+        if largest is None or largest > self.side:
+            findings.problems.append(
+                f"the longest shorter side of the images is {largest or 'not known'}, so crops may "
+                f"be others than of the files; remove {self.folder} and pack to a larger side"
+            )
 
     def opener(self, paths: Sequence[str]) -> PackedOpener:
         """Return the opener of these images, in this order."""
@@ -152,11 +162,18 @@ def pack(
     (work / shard_name(number)).unlink()  # an empty one
     (work / PLAN).unlink()
     digest = hashlib.sha256((work / INDEX).read_bytes()).hexdigest()
-    write_json(work / COMPLETE, {"images": len(paths), "side": side, "digest": digest})
+    largest = max(ordered_map(lambda path: _shorter_side(root / path), paths, workers), default=0)
+    content = {"images": len(paths), "side": side, "largest": largest, "digest": digest}
+    write_json(work / COMPLETE, content)
     (folder / COMPLETE).unlink(missing_ok=True)  # of an older copy, the mark goes first
     shutil.rmtree(folder, ignore_errors=True)
     work.rename(folder)
     return folder
+
+
+def _shorter_side(file: Path) -> int:
+    with Image.open(file) as image:
+        return min(image.size)
 
 
 def _write_shard(

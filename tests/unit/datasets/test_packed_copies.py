@@ -18,7 +18,7 @@ import pytest
 from PIL import Image
 
 from benchmark.core.errors import DataError
-from benchmark.datasets import load_dataset
+from benchmark.datasets import DATASETS, load_dataset
 from benchmark.datasets.io import packed as packing
 from benchmark.datasets.io.images import open_image
 from benchmark.datasets.io.packed import PackedImages, encode, pack, shard_name
@@ -268,3 +268,19 @@ def test_a_broken_packed_image_is_named_with_its_shard(cub):
     words = r"cannot decode images/101.White_Pelican/.*shard-00000.bin"
     with pytest.raises(DataError, match=words):
         load(cub, packed=BYTES_KEPT).protocols["test"].query.image(0)
+
+
+def test_a_copy_that_is_to_leave_crops_as_they_are_may_have_shrunk_no_image(cub, monkeypatch):
+    load(cub, packed=BYTES_KEPT)  # shrinks nothing
+    files = load(cub)
+    pack(cub, SIDE, [*files.train.names, *files.protocols["test"].query.names], workers=1)
+    load(cub, packed=SIDE)  # smaller than the largest side that CUB states: crops may change
+    monkeypatch.setattr(DATASETS["cub"].target, "largest_side", SIDE)
+    with pytest.raises(DataError, match=f"shorter side of the images is {BYTES_KEPT}, so"):
+        load(cub, packed=SIDE)
+    monkeypatch.setattr(DATASETS["cub"].target, "largest_side", BYTES_KEPT)
+    load(cub, packed=BYTES_KEPT)
+    complete = cub / f"packed-{BYTES_KEPT}" / "complete.json"
+    complete.write_text(json.dumps({"images": 12}))  # of an older version
+    with pytest.raises(DataError, match="is not known, so"):
+        load(cub, packed=BYTES_KEPT)

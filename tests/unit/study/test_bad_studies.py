@@ -27,6 +27,20 @@ WRONG = {
         {"blocks.0.datasets": ["roxford5k"], "metrics": ["map"]},
         "^blocks.0.datasets.0 .*'roxford5k' has no training images.*sfm120k",
     ),
+    "packed copy under crops of the original images": (
+        {
+            "blocks.0.datasets": [{"name": "cub", "params": {"root": "cub", "packed": 256}}],
+            "recipe.input": {"augmentation": "crop_flip", "train_resize": "none"},
+        },
+        "^blocks.0.datasets.0.params.packed .*256 would change the crops.*at least 500, or null",
+    ),
+    "packed copy of a dataset that states no size": (
+        {
+            "blocks.0.datasets": [{"name": "sop", "params": {"root": "sop", "packed": 4096}}],
+            "recipe.input": {"augmentation": "crop_flip", "train_resize": "none"},
+        },
+        "^blocks.0.datasets.0.params.packed .*would change the crops.*give null",
+    ),
     "parameter of a dataset": (
         {"blocks.0.datasets": [{"name": "glyphs_tiny", "params": {"colour": "red"}}]},
         "^blocks.0.datasets.0.params .*'colour'",
@@ -199,6 +213,13 @@ def test_one_problem_is_one_message_with_its_place(case, change, problems_of):
     changes, pattern = WRONG[case]
     (problem,) = problems_of(change(changes))
     assert re.search(pattern, problem, re.DOTALL), problem
+
+
+@pytest.mark.parametrize(("side", "resize"), [(500, "none"), (256, "short_side")])
+def test_a_packed_copy_that_changes_no_crop_is_allowed(side, resize, change, write_study):
+    data = {"name": "cub", "params": {"root": "cub", "packed": side}}
+    given = {"augmentation": "crop_flip", "train_resize": resize}
+    load_study(write_study(change({"blocks.0.datasets": [data], "recipe.input": given})))
 
 
 def test_a_wrong_sampler_parameter_is_named(change, problems_of):
