@@ -16,7 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from benchmark.core.errors import ConfigError
 from benchmark.metrics.metric import display_name
 from benchmark.papers.laboratories import known_of_laboratories
-from benchmark.papers.verdicts import DRIFTED, EPOCHS, FROZEN, VERDICTS, Verdict
+from benchmark.papers.verdicts import DRIFTED, EPOCHS, FROZEN, VERDICTS, Verdict, by_source
 from benchmark.runs.run_table import RunTable
 from benchmark.stats.reproduction import (
     ALPHA,
@@ -86,11 +86,10 @@ def summary_text(verdicts: pd.DataFrame) -> str:
     """Return the counts per table, every drifted number and the rule, as text for a terminal."""
     if verdicts.empty:
         return "no references: name published tables or frozen runs in the study's 'references'"
-    lines = [f"{len(verdicts)} reference numbers"]
-    lines += [
-        f"  {(verdicts['verdict'] == word).sum():4d} {word}: {meaning}"
-        for word, meaning in VERDICTS.items()
-    ]
+    lines = []
+    for heading, words, meanings in by_source(verdicts):
+        lines.append(heading)
+        lines += [f"  {(words == word).sum():4d} {word}: {meanings[word]}" for word in meanings]
     counts = pd.crosstab([verdicts["source"], verdicts["table"]], verdicts["verdict"])
     lines += ["", counts.reindex(columns=list(VERDICTS), fill_value=0).to_string()]
     lines += ["", f"rule: {rule(verdicts['level'].min())}"]

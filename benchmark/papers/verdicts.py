@@ -79,6 +79,12 @@ VERDICTS: dict[str, str] = {
     INCONCLUSIVE: "the runs at hand decide neither way",
     NOT_RUN: "no run of a study belongs to this reference",
 }
+# The words for our own frozen runs: nobody shall take them for numbers of papers.
+IDENTICAL = "identical"
+OF_FROZEN = dict(zip(VERDICTS, ("agree", "differ", "undecided", NOT_RUN), strict=True))
+FROZEN_VERDICTS = {IDENTICAL: "the scores are the same under every common seed"} | {
+    OF_FROZEN[word]: meaning for word, meaning in VERDICTS.items()
+}
 CLAIM_VERDICTS: dict[str, str] = {
     SUPPORTED: "the test that stands for the sentence agrees with it",
     CONTRADICTED: "the test that stands for the sentence shows the opposite",
@@ -216,6 +222,17 @@ def table_of(verdicts: Iterable[Verdict]) -> pd.DataFrame:
     """Return verdicts as the table of ``verdicts.csv``."""
     row = attrgetter(*(_PATHS.get(name, name) for name in COLUMNS))
     return pd.DataFrame(map(row, verdicts), columns=COLUMNS)
+
+
+def by_source(verdicts: pd.DataFrame) -> list[tuple[str, pd.Series, Mapping[str, str]]]:
+    """Return (heading, words, meanings) of the papers' numbers and of our own frozen runs."""
+    ours, word = verdicts["source"] == FROZEN, verdicts["verdict"]
+    numbers = word[~ours]
+    # only identical runs have no standard error
+    frozen = word[ours].map(OF_FROZEN).mask(verdicts["se"].eq(0) & word.eq(REPRODUCED), IDENTICAL)
+    heading = f"Numbers of papers: {numbers.ne(NOT_RUN).sum()} of {len(numbers)} run"
+    found = [(heading, numbers, VERDICTS), ("Our own frozen runs", frozen, FROZEN_VERDICTS)]
+    return [each for each in found if len(each[1])]
 
 
 def judge_study(study: Study, table: RunTable, selection: str = PAPERS) -> list[Verdict]:

@@ -14,7 +14,7 @@ import pandas as pd
 from benchmark.core.code_version import mixed
 from benchmark.papers.paper import THIS_SUITE
 from benchmark.papers.printed import SweptValue
-from benchmark.papers.verdicts import CLAIM_VERDICTS, NOT_ASKED, NOT_RUN, VERDICTS
+from benchmark.papers.verdicts import CLAIM_VERDICTS, NOT_ASKED, NOT_RUN, VERDICTS, by_source
 from benchmark.report.inputs import CONDITION, DIVERGENCE_CELL, WHERE, Inputs, records, rows_of
 from benchmark.report.labels import (
     DASH,
@@ -367,20 +367,22 @@ def counts(inputs: Inputs) -> list[tuple[str, str, list[Count]]]:
     ]
     shown, claims = [("Runs", "Runs by status", runs)], inputs.claims
     if not inputs.verdicts.empty:
-        numbers = _counts(inputs.verdicts, VERDICTS)
-        shown.append(("Published and frozen numbers", "Verdicts on reference numbers", numbers))
+        shown += [
+            (heading, heading, _counts(words, meanings))
+            for heading, words, meanings in by_source(inputs.verdicts)
+        ]
     if judged(claims):
         reading, suite = claims_reading(claims), claims["paper"].str.startswith(THIS_SUITE).any()
         here = "under their own conditions" if reading == "published" else ""
         whose = f"Claims of the papers{' and of this study' if suite else ''}"
         heading = f"{whose}, {here or 'tested on what was run here'}"
-        rows = claims[claims["reading"] == reading]
+        rows = claims.loc[claims["reading"] == reading, "verdict"]
         shown.append((heading, heading, _counts(rows, CLAIM_VERDICTS)))
     return shown
 
 
-def _counts(table: pd.DataFrame, meanings: Mapping[str, str]) -> list[Count]:
-    found = table["verdict"].value_counts()
+def _counts(words: pd.Series, meanings: Mapping[str, str]) -> list[Count]:
+    found = words.value_counts()
     return [
         Count(words_of(word), int(found.get(word, 0)), TONES[word], meaning)
         for word, meaning in meanings.items()

@@ -10,9 +10,9 @@ from typing import Any
 from benchmark.report.labels import finite
 
 TONES = {
-    **dict.fromkeys(("reproduced", "supported", "ok"), "good"),
-    **dict.fromkeys(("drifted", "contradicted", "diverged", "failed"), "bad"),
-    **dict.fromkeys(("inconclusive", "stale"), "unsure"),
+    **dict.fromkeys(("reproduced", "supported", "ok", "identical", "agree"), "good"),
+    **dict.fromkeys(("drifted", "contradicted", "diverged", "failed", "differ"), "bad"),
+    **dict.fromkeys(("inconclusive", "stale", "undecided"), "unsure"),
     **dict.fromkeys(("not_run", "not_asked", "missing"), "muted"),
 }
 

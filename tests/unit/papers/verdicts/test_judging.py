@@ -13,6 +13,7 @@ from benchmark.papers.explain import drifted_messages, explain, fails, summary_t
 from benchmark.papers.paper import asked_numbers, load_papers
 from benchmark.papers.verdicts import (
     COLUMNS,
+    by_source,
     freeze,
     judge_frozen,
     judge_numbers,
@@ -289,9 +290,19 @@ def test_a_drift_message_names_cell_values_counts_and_rule():
 
 def test_the_summary_counts_verdicts_and_states_the_rule():
     text = summary_text(judged(cub({"fast_ap": 0.55})))
-    assert "60 reference numbers" in text and "59 not_run" in text and "1 drifted" in text
+    assert "Numbers of papers: 1 of 60 run" in text and "59 not_run" in text
+    assert "1 drifted" in text and "frozen runs" not in text
     assert "rule: reproduced: 90% interval" in text and "drifted: cub/" in text
     assert "no references" in summary_text(pd.DataFrame(columns=list(COLUMNS)))
+
+
+def test_our_own_frozen_runs_have_words_and_counts_of_their_own(frozen_of):
+    runs = long_table({"smooth_ap": 0.5, "sup_ap": 0.6}, sd=0.02, metrics=("recall_at_1",))
+    moved = runs["value"].mask(runs["loss"] == "sup_ap", runs["value"] + 1e-4 * runs["seed"])
+    table = judged(runs.assign(value=moved), frozen=frozen_of(runs))
+    (papers, published, _), (ours, frozen, _) = by_source(table)
+    assert (papers, ours) == ("Numbers of papers: 0 of 60 run", "Our own frozen runs")
+    assert set(published) == {"not_run"} and sorted(frozen) == ["agree", "identical"]
 
 
 def two_seeds(values, loss="smooth_ap"):

@@ -84,6 +84,7 @@ def test_page_has_every_part_of_a_report(page):
     for anchor in anchors.split():
         assert f'<section id="{anchor}"' in page
     assert page.count('role="img" aria-label=') == 6
+    assert page.index("Read this first") < page.index('class="answer"')
     for text in (
         "SmoothAP",
         "loss was nan at step 17",
@@ -123,14 +124,15 @@ def test_answer_claims_no_difference_that_its_test_does_not_show():
 
 
 def test_counts_add_up_to_all_runs_and_all_references(inputs):
-    (_, _, runs), (_, _, verdicts) = counts(inputs)
+    (_, _, runs), (papers, _, numbers), (ours, _, frozen) = counts(inputs)
+    assert papers.startswith("Numbers of papers: ") and ours == "Our own frozen runs"
     assert {count.name: count.number for count in runs} == {
         "finished runs": 77,
         "diverged run": 1,
         "failed run": 1,
         "missing run": 1,
     }
-    assert sum(count.number for count in verdicts) == len(inputs.verdicts)
+    assert sum(count.number for count in [*numbers, *frozen]) == len(inputs.verdicts)
 
 
 def test_notices_name_partial_diverged_and_stand_in_results(inputs):
