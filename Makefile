@@ -60,7 +60,7 @@ test-scale: $(STAMP) ## 500 runs through the workflow, then planning and reporti
 test-stress: $(STAMP) ## the tutorial word for word, runs killed anywhere, Ctrl-C at any moment, full disks, failing runs, runs side by side (STRESS_KILLS=20 for more kills)
 	OMP_NUM_THREADS=1 $(PY) -m pytest -m stress $(PYTEST_ARGS) tests/stress tests/scale tests/docs
 
-error-rates: $(STAMP) ## simulate how often verdicts are wrong: docs/background/error_rates.md (about five minutes)
+error-rates: $(STAMP) ## simulate how often verdicts are wrong: docs/background/error_rates.md (about six minutes on two cores)
 	PYTHONPATH=tests OMP_NUM_THREADS=1 $(PY) tests/error_rates/page.py
 
 evidence: $(STAMP) ## whether every study filled with made-up runs still gives the same files (EVIDENCE_ARGS=--update writes digests anew)
