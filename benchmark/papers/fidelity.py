@@ -19,7 +19,12 @@ from benchmark.study import Study
 from benchmark.study.data_files import FIDELITY, PACKAGE
 from benchmark.study.recipes import overlay, read_recipe
 
-OTHER_ITEMS = ("dataset",)  # what a fact may be about besides the values of a recipe
+# What a fact may be about besides the values of a recipe, maybe of one option or loss.
+OTHER_ITEMS = (
+    *("dataset", "category", "interpolation", "second_compression", "packed_copies"),
+    *("number_type_of_scores", "number_type_of_test_embeddings", "epoch_of_the_numbers"),
+    *("length_of_training", "rate_and_decay_of_proxies"),
+)
 WHOLE = ("evaluation.query_expansion",)  # a value, though it is a mapping
 COLUMNS = ("item", "paper", "code", "ours", "equal", "effect")  # of the printed table
 
@@ -68,13 +73,14 @@ def ledger(recipe: str, values: Mapping[str, Any], facts: Iterable[Fact]) -> lis
             "the paper and its authors' code say, or that they do not"
         )
     rows = []
-    others = [(each.item, each) for each in own if each.item in OTHER_ITEMS]
-    for item, fact in (*last.items(), *others):
+    others = {each.item: each for each in own if each.item.rpartition(".")[2] in OTHER_ITEMS}
+    for item, fact in {**last, **others}.items():
         value, stated = values.get(item), fact.code or fact.paper
         equal: Literal["yes", "no", "not stated"] = "not stated"
         if stated:
-            equal = "yes" if parse_yaml(stated)[0] == value else "no"
-        ours = "" if item in OTHER_ITEMS else yaml.safe_dump(value, default_flow_style=True)
+            same = fact.effect == "none" if item in others else parse_yaml(stated)[0] == value
+            equal = "yes" if same else "no"
+        ours = "" if item in others else yaml.safe_dump(value, default_flow_style=True)
         ours = ours.removesuffix("...\n").strip()
         papers = (fact.paper, fact.stated_in, fact.code, fact.code_at)
         rows.append(Row(recipe, item, *papers, ours, equal, fact.effect, fact.reason))
@@ -87,6 +93,24 @@ def study_ledger(study: Study) -> list[Row]:
     facts = [*read_facts(PACKAGE, []), *(fact for paper in papers for fact in paper.facts)]
     names = dict.fromkeys(block.recipe_name for block in study.blocks if block.recipe_name)
     return [row for name in names for row in ledger(name, _recipe_values(study, name), facts)]
+
+
+def assumed(
+    rows: Iterable[Row], recipe: str, loss: str, options: Collection[str]
+) -> tuple[str, ...]:
+    """Return what may move a score of such runs by more than 0.3 points: "dataset (above 1)".
+
+    ``loss`` is a registered name. What an option says goes before what the recipe says.
+    """
+    found: dict[str, Row] = {}
+    for row in sorted(rows, key=lambda row: row.item.startswith("options.")):
+        option, item = "", row.item
+        if item.startswith("options."):
+            _, option, item = item.split(".", 2)
+        other = item.startswith("losses.") and not item.startswith(f"losses.{loss}.")
+        if row.recipe == recipe and option in ("", *options) and not other:
+            found[item] = row
+    return tuple(f"{item} ({row.effect})" for item, row in found.items() if row.large)
 
 
 def _recipe_values(study: Study, recipe: str) -> dict[str, Any]:
@@ -131,8 +155,11 @@ def as_text(rows: Collection[Row], shown: Collection[Row]) -> str:
         lines.append("")
     equal = sum(row.equal == "yes" for row in rows)
     stated = sum(row.equal != "not stated" for row in rows)
+    unstated = [row for row in rows if row.equal == "not stated"]
+    idle = sum(row.effect == "no effect" for row in unstated)
     return "\n".join(lines) + (
         f"{len(rows)} values of {len({row.recipe for row in rows})} recipes: {equal} of {stated} "
-        f"that are stated are equal; {sum(row.deviates for row in rows)} may move a score, "
+        f"that paper or code state are equal; {idle} of {len(unstated)} that they do not have no "
+        f"effect; {sum(row.deviates for row in rows)} may move a score, "
         f"{sum(row.large for row in rows)} of these by more than 0.3 points or by an unknown amount"
     )

@@ -2,17 +2,63 @@
 
 from __future__ import annotations
 
+import csv
+import re
 from dataclasses import replace
+from fnmatch import fnmatch
 
 import pytest
 from paper_folders import refused_by, write_paper
 
 from benchmark.core.errors import ReferenceDataError
-from benchmark.papers.fidelity import Row, as_text, ledger, study_ledger
-from benchmark.papers.paper import Fact, read_facts
+from benchmark.papers.fidelity import Row, as_text, assumed, ledger, study_ledger
+from benchmark.papers.paper import Fact, load_papers, read_facts
 from benchmark.study import load_study
+from benchmark.study.data_files import PACKAGE
 
 PAPER_STUDIES = ("fast_ap", "listwise", "roadmap", "smooth_ap")
+CROPS = "train_augmentation train_crop"
+# What the values of recipes are called in hyperparameters.csv; * for any row of the section.
+CALLED = {
+    "dataset model.backbone": "*",
+    "model.pretrained model.checkpoint": "pretraining",
+    "model.freeze_backbone": "trained_layers",
+    "model.pooling": "pooling",
+    "model.layer_norm": "layer_normalisation",
+    "model.embedding_dim": "embedding_dim",
+    "input.image_size": f"image_size crop_size test_crop train_crop_resized_to {CROPS}",
+    "input.resize input.train_resize input.keep_aspect": "image_resize test_resize image_size",
+    "input.native_size input.max_side": "test_image_size",
+    "input.crop_aspect": "train_crop_aspect_ratio",
+    "input.flip": f"horizontal_flip_probability {CROPS}",
+    "input.augmentation input.crop input.crop_area input.rotation": CROPS,
+    "input.brightness input.contrast input.saturation input.hue": CROPS,
+    "optimizer.name": "optimizer",
+    "optimizer.lr optimizer.layer_decay": "learning_rate",
+    "optimizer.weight_decay": "weight_decay",
+    "optimizer.head_lr_multiplier": "last_layer_lr_multiplier",
+    "schedule.*": "lr_schedule",
+    "sampler.name": "*sampling hard_negative_mining triplet_hard_negative_mining",
+    "sampler.params.samples_per_class": "*samples_per_class",
+    "sampler.params.batches_per_pair": "minibatches_per_category_pair",
+    "sampler.params.nb_categories": "categories_per_minibatch sampling",
+    "training.epochs epoch_of_the_numbers": "epochs n_iterations triplet_updates",
+    "training.precision loss_precision.*": "mixed_precision",
+    "memory.size": "xbm_memory_size",
+    "losses.*.delta": "delta_formula",
+    "losses.*.weights losses.*.lambda_": "lambda",
+    "losses.*.tau": "tau",
+    "losses.*.rho": "rho",
+    "losses.*.alpha": "alpha",
+    "losses.*.beta": "beta",
+    "losses.*.bins": "bins fastap_bins",
+    "losses.blackbox_ap.lambda_val": "blackbox_lambda",
+    "losses.blackbox_ap.margin": "blackbox_margin",
+    "losses.*.query_weights": "class_weighting",
+    "evaluation.query_expansion": "aqe_alpha aqe_k",
+    "evaluation.whitening*": "whitening",
+    "evaluation.scales": "test_scales",
+}
 
 
 def fact(item, code="", effect="none", recipe="made_up", paper="", reason=""):
@@ -35,6 +81,69 @@ def test_every_value_of_a_papers_recipes_has_a_row_that_agrees_with_its_effect(n
     assert rows
     assert contradictions(rows) == []
     assert all(row.reason for row in rows if row.deviates)
+
+
+@pytest.mark.parametrize("name", PAPER_STUDIES)
+def test_what_nobody_states_may_act_unless_it_has_no_effect(name):
+    rows = study_ledger(load_study(name))
+    unstated = [row for row in rows if row.equal == "not stated"]
+    assert [f"{row.recipe} {row.item}" for row in unstated if row.effect == "none"] == []
+    assert [row.item for row in rows if row.effect == "no effect" and row not in unstated] == []
+
+
+def untied(fact: Fact, printed: list[dict[str, str]]) -> list[str]:
+    """Return the items of a fact whose section states no such hyperparameter of its datasets."""
+    section, found = fact.stated_in.replace(" ", ""), []
+    rows = [
+        row for row in printed if section in row["source"].replace(" ", "").split("(")[0].split(";")
+    ]
+    for item in fact.item.split():
+        plain = re.sub(r"^options\.\w+\.", "", item)
+        names = " ".join(
+            name for items, name in CALLED.items() if any(fnmatch(plain, i) for i in items.split())
+        )
+        scopes = {r["scope"] for r in rows if any(fnmatch(r["name"], n) for n in names.split())}
+        # an option is of one dataset; SoftBinAP names others than it is trained on
+        anywhere = item != plain or fact.recipe.startswith("listwise")
+        of = [] if anywhere else fact.recipe.split()
+        if not scopes or not all(any(s in (*r.split("_"), "all") for s in scopes) for r in of):
+            found.append(f"line {fact.line}: {fact.recipe} {item}, section {fact.stated_in}")
+    return found
+
+
+@pytest.mark.parametrize("paper", load_papers().values(), ids=load_papers())
+def test_what_a_ledger_says_of_a_paper_is_among_its_hyperparameters(paper):
+    with open(paper.folder / "hyperparameters.csv", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    printed = [row for row in rows if row.get("version", "") in ("", paper.source[-2:])]
+    stated = [fact for fact in paper.facts if fact.paper]
+    assert [line for fact in stated for line in untied(fact, printed)] == []
+    moved = [replace(fact, stated_in="9.9") for fact in stated]
+    assert all(untied(fact, printed) for fact in moved)
+
+
+def test_what_a_ledger_says_of_code_names_file_and_line():
+    facts = [*read_facts(PACKAGE, []), *(f for p in load_papers().values() for f in p.facts)]
+    for fact in facts:
+        places = fact.code_at.split()
+        assert bool(places) == bool(fact.code), fact
+        assert all(re.fullmatch(r"[\w/+.-]+:\d+(-\d+)?", place) for place in places), fact
+
+
+def test_runs_rest_on_what_is_of_their_recipe_loss_and_options():
+    facts = [
+        *(fact(item, effect="above 1", reason="why") for item in ("a.b", "a.c", "dataset")),
+        *(fact(f"losses.{name}.x", effect="unknown", reason="why") for name in ("one", "two")),
+        fact("options.big.a.b", "1", "none"),
+        fact("options.small.a.c", effect="0.3 to 1", reason="why"),
+    ]
+    values = {"a.b": 2, "a.c": 3, "losses.one.x": 4, "losses.two.x": 5}
+    rows = ledger("made_up", {**values, "options.big.a.b": 1, "options.small.a.c": 1}, facts)
+    every = ("a.b (above 1)", "a.c (above 1)", "losses.one.x (unknown)", "dataset (above 1)")
+    assert assumed(rows, "made_up", "one", ()) == every
+    assert assumed(rows, "made_up", "one", ("big",)) == every[1:]
+    assert "a.c (0.3 to 1)" in assumed(rows, "made_up", "one", ("small",))
+    assert assumed(rows, "other", "one", ()) == ()
 
 
 def test_a_value_without_a_row_is_an_error_that_names_it():
