@@ -149,6 +149,7 @@ def train(
         None, help="folder of the result; default: beside the spec", callback=folder_to_write
     ),
     started: float | None = Option(None, hidden=True),
+    attempt: int = Option(1, hidden=True),
 ) -> None:
     """Train and evaluate one run, or continue it.
 
@@ -178,7 +179,7 @@ def train(
 
         take_gpus(1)
         try:
-            train_run(spec, out, started=started)
+            train_run(spec, out, started=started, attempt=attempt)
             status = 0
         except Interrupted as event:
             echo(event)

@@ -45,6 +45,7 @@ class Resources:
     gpus: int = option(0, at_least=0, at_most=1, help="GPUs")
     mem_mb: int = option(2000, at_least=1, at_most=10**9, help="memory, MB")
     minutes: int = option(60, at_least=1, at_most=10**7, help="longest run time, minutes")
+    gpu_mem_mb: int = option(0, at_least=0, at_most=10**9, help="GPU memory, MB; 0: not counted")
 
 
 def _partial(values: dict[str, int]) -> dict[str, int]:

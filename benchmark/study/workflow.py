@@ -3,6 +3,7 @@
 import hashlib
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -13,7 +14,7 @@ from typing import Any, TypeVar
 
 from benchmark.core.documents import read_document
 from benchmark.core.environment import STUDY
-from benchmark.core.errors import BenchmarkError, ConfigError, print_error
+from benchmark.core.errors import BenchmarkError, ConfigError, RunError, print_error
 from benchmark.core.records import RESULT, RESULTS
 from benchmark.study import Study, load_study
 from benchmark.study.data_files import data_files, named_papers
@@ -246,6 +247,15 @@ def _misread(config: Mapping[str, Any]) -> list[str]:
         elif key == "results" and Path(value).is_file():
             problems.append(f"results={value} is a file; choose another place")
     return problems
+
+
+def check_executor(name: str) -> None:
+    """Raise RunError where jobs cannot be handed to this executor of Snakemake's."""
+    if name == "slurm" and shutil.which("sbatch") is None:
+        raise RunError(
+            "no Slurm here (sbatch not found): load its module, or use --profile "
+            "workflow/profiles/local"
+        )
 
 
 def or_end(load: Callable[[], T]) -> T:

@@ -99,11 +99,9 @@ def build_components(
     # torch's annotations of ``to`` leave the memory format out
     place: dict[str, Any] = {"device": device, "memory_format": torch.channels_last}
     model = create_model(recipe.model, spec.seed_of("weights")).to(**place)
-    size, norms = recipe.training.micro_batch, 0
-    if size is not None and size < spec.batch_size:
-        # they would normalise with other statistics: the gradient of another network
-        norms = sum(isinstance(each, _BatchNorm) and each.training for each in model.modules())
-    if norms:
+    size = recipe.training.micro_batch
+    # they would normalise with other statistics: the gradient of another network
+    if size is not None and size < spec.batch_size and (norms := training_norms(model)):
         problem = (
             f"micro_batch  {size} splits batches of {spec.batch_size}, and {norms} batch norms "
             "of this network use the statistics of what they are given; set "
@@ -137,3 +135,8 @@ def build_components(
         loss=loss,
         evaluator=Evaluator(dataset, make_input, recipe.evaluation, model.embedding_dim),
     )
+
+
+def training_norms(model: torch.nn.Module) -> int:
+    """Return how many batch norms use the statistics of what they are given."""
+    return sum(isinstance(each, _BatchNorm) and each.training for each in model.modules())

@@ -15,7 +15,7 @@ import torch
 
 from benchmark.core import provenance
 from benchmark.core.errors import RunError
-from benchmark.core.files import replacing
+from benchmark.core.files import replacing, write_text
 from benchmark.core.interrupts import Interrupted, StopRequest
 from benchmark.core.recipe import EvaluationConfig
 from benchmark.core.records import (
@@ -25,6 +25,7 @@ from benchmark.core.records import (
     QUERIES,
     RESULT,
     SPEC_DIGEST,
+    STATE,
     RunSpec,
 )
 from benchmark.core.results import (
@@ -43,7 +44,7 @@ from benchmark.core.results import (
 )
 from benchmark.core.seeding import derive
 from benchmark.datasets.base import ImageSet
-from benchmark.training.components import build_components
+from benchmark.training.components import Components, build_components, training_norms
 from benchmark.training.evaluate import EmbeddedProtocol, Evaluation
 from benchmark.training.loop import Trainer
 from benchmark.training.numerics import prepare_numerics
@@ -52,13 +53,17 @@ from benchmark.training.state import remove_checkpoint
 from benchmark.training.step import DivergedError
 
 THUMBNAIL = 64  # pixels
+NO_ROOM = f"{STATE}/gpu_memory.txt"  # why the run does not fit its GPU
 
 
-def train(spec_path: Path, out: Path | None = None, *, started: float | None = None) -> Result:
+def train(
+    spec_path: Path, out: Path | None = None, *, started: float | None = None, attempt: int = 1
+) -> Result:
     """Return the result of the run described by ``spec_path``, after writing it into ``out``.
 
     out         folder of the results; by default the folder of the specification
     started     time.monotonic() at the start of the process, for the start-up time on record
+    attempt     of the same workflow: a run that did not fit its GPU at one does not begin another
 
     A finished result of the same specification is returned as it is. A checkpoint of the same
     specification, code version, data and platform is continued. A run whose loss or embeddings
@@ -81,6 +86,10 @@ def train(spec_path: Path, out: Path | None = None, *, started: float | None = N
             f"{path} was made from another specification (digest {finished.spec_digest}, now "
             f"{spec.digest}); move it away, or give another folder with --out"
         )
+    no_room = folder / NO_ROOM
+    if attempt > 1 and no_room.is_file():
+        raise RunError(no_room.read_text("utf-8"))
+    no_room.unlink(missing_ok=True)
     with StopRequest() as stop:
 
         def report(text: str) -> None:
@@ -99,11 +108,29 @@ def train(spec_path: Path, out: Path | None = None, *, started: float | None = N
             except DivergedError as error:
                 reason = str(error)
                 progress.say(f"diverged: {reason}")
+            except torch.cuda.OutOfMemoryError as error:
+                write_text(no_room, reason := why_no_room(components, error))
+                raise RunError(reason) from error
             finally:
                 progress.close()
             result = write_outcome(trainer, last, startup, reason)
         remove_checkpoint(folder)
     return result
+
+
+def why_no_room(components: Components, error: Exception) -> str:
+    """Return why a run does not fit its GPU, and the option that makes it smaller."""
+    training, batch = components.recipe.training, components.spec.batch_size
+    if not training_norms(components.model):
+        size = min(training.micro_batch or batch, batch)
+        change = f"training.micro_batch below {size}, which leaves the gradient as it is"
+    else:
+        half = "training.precision: bfloat16, or " * (training.precision == "float32")
+        change = f"{half}a smaller input.image_size (batch norms that train need the whole batch)"
+    return (
+        f"the memory of the GPU is full; set {change}, or take a larger GPU; further attempts "
+        f"of this call end here, a new call trains again ({str(error).splitlines()[0]})"
+    )
 
 
 def write_outcome(trainer: Trainer, last: Evaluation | None, startup: float, reason: str) -> Result:

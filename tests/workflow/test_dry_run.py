@@ -70,6 +70,31 @@ def test_a_run_on_a_gpu_is_one_job_on_one_node(fresh: Workplace, dry_run):
     assert "ntasks" not in call
 
 
+def test_the_profile_maps_what_a_run_needs_to_limits_and_constraints(fresh: Workplace, dry_run):
+    profile = (ROOT / "slurm" / "config.yaml").read_text()
+    kept = {}
+    for minutes, mem in ((10, 3000), (4320, 60000)):
+        study = small_study("small", ["smooth_ap"]) | {"seeds": [0]}
+        resources = {"gpus": 1, "minutes": minutes, "gpu_mem_mb": mem}
+        fresh.write({**study, "resources": resources})
+        for name, text in {
+            "as it is": profile,
+            "edited": re.sub("# (runtime|constr)", r"\1", profile),
+        }.items():
+            (fresh.folder / "config.yaml").write_text(text)
+            place = ("--snakefile", str(ROOT / "Snakefile"), "--profile", str(fresh.folder))
+            place += ("--configfile", "small.yaml", "--cores", "8")
+            done = dry_run(*place, folder=fresh.folder, quiet="progress")
+            (words,) = re.findall(r"resources: (.*gpu_mem_mb=.*)", done.stdout)
+            kept[minutes, name] = dict(word.split("=", 1) for word in words.split(", "))
+    short, long = kept[10, "as it is"], kept[4320, "as it is"]
+    assert short["slurm_extra"].startswith("--signal=TERM@60 ")
+    assert long["slurm_extra"].startswith("--signal=TERM@600 ")
+    assert long["runtime"] == "4320" and "constraint" not in long
+    assert [kept[4320, "edited"][key] for key in ("runtime", "constraint")] == ["1440", "gpu80"]
+    assert [kept[10, "edited"][key] for key in ("runtime", "constraint")] == ["10", "gpu40"]
+
+
 class Needs(dict):
     """Resources of a job as Snakemake's plugin reads them."""
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from workplace import Workplace, jobs, small_study
+import shutil
+
+import pytest
+from workplace import ROOT, Workplace, jobs, small_study
 
 from benchmark.runs.tracking import connected
 
@@ -68,6 +71,27 @@ def test_a_bad_study_and_a_misspelt_setting_are_one_message_and_start_nothing(
     assert done.stderr.count("did you mean 'smooth_ap'?") == 1 and "3 problems" in done.stderr
     assert "Traceback" not in done.stderr
     assert not fresh.runs.exists()
+
+
+def test_a_run_knows_which_attempt_of_the_call_it_is(fresh: Workplace):
+    fresh.write(small_study("small", ["smooth_ap"]) | {"seeds": [0]})
+    fresh.environment["QUICK_TRAINING_FAILS"] = "/"
+    assert fresh.snakemake("small", "--retries", "1", target="runs").returncode != 0
+    (log,) = fresh.runs.glob("*/*/*/*/*/train.log")
+    assert "broke on purpose at attempt 2" in log.read_text()
+
+
+@pytest.mark.skipif(shutil.which("sbatch") is not None, reason="there is a Slurm here")
+def test_without_slurm_its_profile_is_refused_in_one_line(fresh: Workplace):
+    fresh.write(small_study("small", ["smooth_ap"]))
+    words = ["--profile", str(ROOT / "workflow" / "profiles" / "slurm"), "--config"]
+    done = fresh.snakemake("small", *words, "study=small.yaml", hooks=True, target="all")
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == (
+        "error: no Slurm here (sbatch not found): load its module, or use --profile "
+        "workflow/profiles/local"
+    )
+    assert not (fresh.folder / "results").exists()
 
 
 def test_no_shell_reads_the_names_of_folders(tmp_path):

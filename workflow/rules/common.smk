@@ -1,4 +1,5 @@
 # What all rules share: the study, its paths, its software, and the functions that rules and hooks call.
+import builtins
 import os
 import shlex
 import sys
@@ -10,7 +11,7 @@ from benchmark.core.environment import visible_gpus
 from benchmark.papers.fidelity import study_ledger
 from benchmark.runs.folders import settle, write_spec
 from benchmark.core.interrupts import Interrupt, handle_in_a_thread
-from benchmark.study.workflow import load_flow, or_end
+from benchmark.study.workflow import check_executor, load_flow, or_end
 from snakemake_logger_plugin_runs import StudyFacts
 
 FLOW = or_end(lambda: load_flow(config, workflow.overwrite_configfiles))
@@ -19,8 +20,10 @@ RESULTS = FLOW.results
 OUT = FLOW.folder
 LOGS = f"{OUT}/logs"
 RUN = f"{RESULTS}/runs/{{run}}"
-# Of the study's file: another makes the steps behind the runs again.
-DIGEST = FLOW.study.digest
+DIGEST = FLOW.study.digest  # of the study's file: another makes the steps behind the runs again
+
+# For the profile, whose expressions see the wildcards of a job and not its resources.
+builtins.needs = lambda wildcards: FLOW.run(wildcards.run).resources
 
 # Snakemake asks for none of them once the final runs are known, so that a trial that is missing would stay so.
 TRIALS = FLOW.paths(RUNS, "result.json") if FLOW.study.trials else []
@@ -33,8 +36,7 @@ if "gpu" in workflow.global_resources and len(visible_gpus()) > 1:
 PATH = [str(Path(sys.executable).parent), os.environ.get("PATH", "")]
 os.environ.update(PATH=os.pathsep.join(PATH))
 ENVIRONMENT = f"../../envs/{'gpu' if FLOW.study.resources.gpus else 'cpu'}.yaml"
-# Not on a disk that all machines share.
-STORED = workflow.storage_settings.default_storage_provider
+STORED = workflow.storage_settings.default_storage_provider  # not on a disk that all machines share
 DEPLOYED = bool(workflow.deployment_settings.deployment_method)
 if DEPLOYED:  # neither the environment nor the image holds the project itself
     shell.prefix(
@@ -70,6 +72,5 @@ def of_all_runs(name):
     return files
 
 
-# What every finished run leaves.
-RECORDS = ("result.json", "metrics.jsonl", "provenance.json")
+RECORDS = ("result.json", "metrics.jsonl", "provenance.json")  # of every finished run
 FINISHED = [of_all_runs(name) for name in RECORDS]

@@ -1,5 +1,4 @@
-# One specification and one training per run.
-# snakemake ... runs: trains everything, and stops before the report.
+# One specification and one training per run. 'snakemake ... runs' trains everything, and stops before the report.
 rule runs:
     input:
         TRIALS,
@@ -58,12 +57,14 @@ rule train:
         ENVIRONMENT
     threads: lambda wildcards: FLOW.run(wildcards.run).spec.recipe.training.threads
     resources:
-        mem_mb=lambda wildcards: FLOW.run(wildcards.run).resources.mem_mb,
-        runtime=lambda wildcards: FLOW.run(wildcards.run).resources.minutes,
-        gpu=lambda wildcards: FLOW.run(wildcards.run).resources.gpus,
+        mem_mb=lambda wildcards: needs(wildcards).mem_mb,
+        runtime=lambda wildcards: needs(wildcards).minutes,
+        gpu=lambda wildcards: needs(wildcards).gpus,
+        gpu_mem_mb=lambda wildcards: needs(wildcards).gpu_mem_mb,
+        attempt=lambda wildcards, attempt: attempt,
     # Without 'exec' a SIGTERM to the job would end the shell, and with it the job, before the run has saved its state.
     shell:
-        "exec python -m benchmark train --spec {input.spec:q} > {log:q} 2>&1"
+        "exec python -m benchmark train --spec {input.spec:q} --attempt {resources.attempt} > {log:q} 2>&1"
 
 
 rule import_runs:

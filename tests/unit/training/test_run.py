@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from tiny_runs import curve, held, stop_after, tiny_spec, write_spec_in
 from workplace import STUCK
 
@@ -18,7 +19,7 @@ from benchmark.core.interrupts import EXIT_INTERRUPTED, Interrupted
 from benchmark.core.records import NEIGHBOURS, PROVENANCE, QUERIES, RESULT
 from benchmark.core.results import Result, read_query_scores
 from benchmark.losses import LOSSES
-from benchmark.training.run import train
+from benchmark.training.run import NO_ROOM, train
 from benchmark.training.state import CHECKPOINT
 
 STATELESS = ("smooth_ap", "sup_ap", "roadmap", "sup_ndcg", "contrastive", "pml")
@@ -171,3 +172,32 @@ def test_killed_process_continues_to_the_same_bits(kind, status, long, tmp_path)
     train(killed / "spec.json")
     assert (killed / RESULT).read_bytes() == (long / RESULT).read_bytes()
     assert curve(killed) == curve(long)
+
+
+@pytest.mark.parametrize(
+    ("model", "training", "advice"),
+    [
+        ({"freeze_batch_norm": True}, {}, "training.micro_batch below 32,"),
+        ({"freeze_batch_norm": True}, {"micro_batch": 8}, "training.micro_batch below 8,"),
+        ({}, {}, "training.precision: bfloat16, or a smaller input.image_size (batch norms"),
+        ({}, {"precision": "bfloat16"}, "full; set a smaller input.image_size (batch norms"),
+    ],
+)
+def test_a_run_that_does_not_fit_its_gpu_says_what_helps_and_waits_for_a_new_call(
+    model, training, advice, tmp_path, monkeypatch
+):
+    path = write_spec_in(tmp_path, tiny_spec(model=model, training=training))
+
+    def full(*_, **__):
+        raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.\nmore")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LOSSES["smooth_ap"].target, "forward", full)
+        with pytest.raises(RunError) as first:
+            train(path)
+        assert advice in str(first.value) and "allocate 2.00 GiB.)" in str(first.value)
+    with pytest.raises(RunError) as again:
+        train(path, attempt=2)
+    assert str(again.value) == str(first.value)
+    assert train(path).status == "ok"
+    assert not (tmp_path / NO_ROOM).exists()

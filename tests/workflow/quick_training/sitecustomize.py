@@ -28,7 +28,7 @@ class _QuickTraining(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         module.train = _train
 
 
-def _train(spec_path, out=None, *, started=None):
+def _train(spec_path, out=None, *, started=None, attempt=1):
     from made_up_records import made_up_provenance, made_up_result
 
     from benchmark.core.errors import RunError
@@ -41,7 +41,7 @@ def _train(spec_path, out=None, *, started=None):
     chance = int(hashlib.sha256(spec.run_id.encode()).hexdigest()[:8], 16) / 2**32
     unlucky = chance < float(os.environ.get("QUICK_TRAINING_FAILING_SHARE", "0"))
     if unlucky or (failing and failing in spec.run_id):
-        raise RunError("the training broke on purpose")
+        raise RunError(f"the training broke on purpose at attempt {attempt}")
     value = int(spec.digest[:4], 16) / 65536
     scores = {"test": {"recall_at_1": value, "map_at_r": value / 2, "map": value / 2}}
     result = made_up_result(
