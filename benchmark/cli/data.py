@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 from typer import Argument, BadParameter, Exit, Option, Typer
 
-from benchmark.cli import MAX_PROCESSES, app, echo, folder_to_write, parse_pairs
+from benchmark.cli import MAX_PROCESSES, StudyName, app, echo, folder_to_write, load, parse_pairs
 from benchmark.core.environment import available_cores
 from benchmark.core.errors import DataError
 from benchmark.core.files import alone, write_json
@@ -30,6 +30,29 @@ Digests = Annotated[list[str] | None, Option(metavar="[FILE=]HEX", help=DIGEST_H
 AllowCounts = Annotated[bool, Option("--allow-counts", help="accept any other counts")]
 Workers = Annotated[int | None, Option(help="threads; default: all", min=1, max=MAX_PROCESSES)]
 RECORD = "prepared.json"
+
+
+@app.command()
+def weights(
+    study: StudyName, listed: bool = Option(False, "--list", help="say it alone, fetch nothing")
+) -> None:
+    """Fetch the pretrained weights of a study.
+
+    Into the caches of HF_HOME and TORCH_HOME, for machines without a network.
+
+    Example: python -m benchmark weights roadmap
+    """
+    from benchmark.runs.needs import weights_of
+
+    models = [block.recipe.model for block in load(study).blocks]
+    found = {name: (model, there) for model in models for name, there in weights_of(model).items()}
+    for name, (model, there) in found.items():
+        fetched = not (there or listed or model.checkpoint)
+        if fetched:
+            from benchmark.models.backbone import create_backbone
+
+            create_backbone(model)
+        echo(f"{'fetched' if fetched else 'there' if there else 'missing'}: {name}")
 
 
 @group.command("list")

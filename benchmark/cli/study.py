@@ -62,15 +62,19 @@ def plan(
 ) -> None:
     """Show the runs of a study, done and left.
 
-    Also the drifts from published numbers that its seeds will call.
+    Also the files that they wait for, and the drifts from published numbers that its seeds call.
 
     Example: python -m benchmark plan roadmap --sources
     """
     from benchmark.papers.forecast import as_text as forecast_text
+    from benchmark.papers.forecast import undecidable
     from benchmark.runs.plan import plan_text, sources_text
 
     loaded = load(study, results)
-    echo(plan_text(loaded, results))
+    numbers = undecidable(loaded)
+    listed = ", ".join(dict.fromkeys(numbers))
+    said = f"no number of seeds decides {len(numbers)} printed numbers: {listed}" if numbers else ""
+    echo(plan_text(loaded, results, said))
     if expected := forecast_text(loaded):
         echo(f"\n{expected}")
     if sources:

@@ -19,13 +19,15 @@ from benchmark.study.grid import expand
 DRIFTS = (1.0, 2.0, LARGE := 3.0)
 CHOICES = (5, 10)  # numbers of seeds beside those of a study
 UNKNOWN_SPREAD = 0.5  # points: the largest that a paper prints for R@1
+RARELY = 0.1
 NOTE = """
 confirmed: how often an equal number will be called reproduced. drift: the smallest, in points, \
 that so many seeds call in {power:.0%} of cases at this family size, by a one-sided test at \
 {level:g}% after Holm. to stand: seeds that call a drift of so many points under all marks, too.
 spread: the largest that a paper prints for the dataset and metric; ? where none does. none: one \
 printed value is too uncertain, or the drift is inside the margin. h: GPU-hours of the row's \
-cells, which other rows may share."""
+cells, which other rows may share. no number of seeds decides: {most} seeds still confirm an equal \
+number in under {rarely:.0%} of cases, and do not call a drift of {large:g} points."""
 
 
 def designs(study: Study) -> dict[tuple[str, str, str, str], tuple[planning.Design, list[Cell]]]:
@@ -56,6 +58,18 @@ def designs(study: Study) -> dict[tuple[str, str, str, str], tuple[planning.Desi
             alpha=planning.level_of(study),
         )
         found[key] = (design, cells)
+    return found
+
+
+def undecidable(study: Study) -> list[str]:
+    """Return table, dataset and metric of each number that no number of seeds decides (NOTE)."""
+    found = []
+    for (_, table, dataset, metric), (design, cells) in designs(study).items():
+        spread = UNKNOWN_SPREAD if math.isnan(design.spread) else design.spread
+        most = replace(design, spread=spread, seeds=planning.MOST_SEEDS)
+        drift_is_called = planning.power(most, LARGE) >= planning.POWER
+        if not drift_is_called and planning.chance_to_confirm(most) < RARELY:
+            found += [f"{table} {dataset} {display_name(metric)}"] * len(cells)
     return found
 
 
@@ -109,7 +123,8 @@ def as_text(study: Study) -> str:
         return ""
     table = pd.DataFrame(rows).T.reset_index().T.astype(str)
     lines = ["  ".join(map(str.ljust, row, table.map(len).max())).rstrip() for row in table.values]
-    lines.append(NOTE.format(power=planning.POWER, level=100 * planning.level_of(study)))
+    said = {"power": planning.POWER, "most": planning.MOST_SEEDS, "rarely": RARELY, "large": LARGE}
+    lines.append(NOTE.format(level=100 * planning.level_of(study), **said))
     if any(whole.values()):
         words = ", ".join(f"{n} seeds {price:,.0f}" for n, price in whole.items())
         lines.append(f"GPU-hours of the whole study, at most: {words}.")

@@ -1,7 +1,7 @@
 """The plan of a study: how many runs there are, what is done, and how long the rest should take."""
 
-from collections import defaultdict
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import fmean
@@ -10,6 +10,7 @@ from benchmark.core.errors import RunError
 from benchmark.core.files import write_json
 from benchmark.core.records import STATUSES
 from benchmark.runs.folders import RunStatus, count, states_of
+from benchmark.runs.needs import needs_of
 from benchmark.study import Study
 from benchmark.study.grid import LOOKS, Run, at_look, look_state
 
@@ -17,10 +18,11 @@ TROUBLES = ("failed", "stale", "diverged")
 States = list[tuple[Run, RunStatus]]
 
 
-def plan_text(study: Study, results: Path, shown: int = 10) -> str:
+def plan_text(study: Study, results: Path, foreseen: str = "", shown: int = 10) -> str:
     """Return the plan of ``study`` for a terminal, with at most ``shown`` runs of each trouble.
 
-    It has a row for each dataset, setting and batch size.
+    It has a row for each block, and for each dataset, setting and batch size, below the lines
+    ``foreseen``.
     """
     states = states_of(study, results)
     rows: dict[tuple[str, str, int], States] = defaultdict(list)
@@ -40,12 +42,8 @@ def plan_text(study: Study, results: Path, shown: int = 10) -> str:
     ceiling = _gpu_hours(study, states)
     ceiling += " by the resources they ask for" if ceiling else ""
     to_do = f"{len(states)} runs, {len(runs_to_do(states))} to do{then}{ceiling}"
-    text = [f"study {study.name}: {to_do}", ""]
-    widths = [max(len(str(value)) for value in column) for column in zip(*lines, strict=True)]
-    for line in lines:
-        cells = [f"{value:<{width}}" for value, width in zip(line[:2], widths[:2], strict=True)]
-        cells += [f"{value:>{width}}" for value, width in zip(line[2:], widths[2:], strict=True)]
-        text.append("  ".join(cells).rstrip())
+    text = [f"study {study.name}: {to_do}", *_files(states), *filter(None, [foreseen])]
+    text += [*_blocks(study, states), "", *_aligned(lines, 2)]
     text += [
         "",
         "time left: of one run after the other, from finished runs of the same row; ? means none "
@@ -60,6 +58,46 @@ def plan_text(study: Study, results: Path, shown: int = 10) -> str:
         if len(runs) > shown:
             text.append(f"  and {len(runs) - shown} more")
     return "\n".join(text)
+
+
+def _aligned(lines: Sequence[Sequence[object]], names: int) -> list[str]:
+    """Return the lines of a table whose first columns are ``names`` and the others numbers."""
+    widths = [max(len(str(value)) for value in column) for column in zip(*lines, strict=True)]
+    shapes = [f"{{!s:{'<' if n < names else '>'}{width}}}" for n, width in enumerate(widths)]
+    return ["  ".join(shapes).format(*line).rstrip() for line in lines]
+
+
+def _files(states: States) -> list[str]:
+    """Return which datasets and weights are there, and how many runs the others hold back."""
+    held: Counter[str] = Counter()
+    needs: dict[str, dict[str, bool]] = {}
+    ready = 0
+    for run in runs_to_do(states):
+        key = repr((run.spec.dataset, run.spec.recipe.model))
+        needs[key] = needs.get(key) or needs_of(run.spec)
+        held.update(list(needs[key]))
+        ready += all(needs[key].values())
+    there = {name: is_there for each in needs.values() for name, is_there in each.items()}
+    lines = [f"  {n} runs wait for {name}" for name, n in held.items() if not there[name]]
+    lines += [f"  there: {name}" for name in held if there[name]]
+    return [f"files: {sum(there.values())} of {len(there)} there, {ready} runs can start", *lines]
+
+
+def _blocks(study: Study, states: States) -> list[str]:
+    """Return a table of the GPU-hours and GPU memory of each block; nothing without GPUs."""
+    rows: list[tuple[object, ...]] = []
+    for name in dict.fromkeys(block.name for block in study.blocks):
+        own = [(run, state) for run, state in states if name in run.blocks]
+        asked = [run.resources for run, _ in own]
+        hours = sum(each.gpus * each.minutes / 60 for each in asked)
+        peaks = [state.provenance.memory.peak_gpu_mb for _, state in own if state.provenance]
+        memory = (max(each.gpu_mem_mb for each in asked), peaks[0] if peaks else 0)
+        row = (name, len(own), len(runs_to_do(own)), f"{hours:,.0f}")
+        rows.append((*row, *(f"{size / 1000:.1f}" if size else "?" for size in memory)))
+    if not any(run.resources.gpus for run, _ in states):
+        return []
+    head = ("block", "runs", "to do", "GPU-hours", "GPU memory, GB", "measured")
+    return ["", *_aligned([head, *rows], 1)]
 
 
 def runs_to_do(states: Iterable[tuple[Run, RunStatus]]) -> list[Run]:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections import Counter
 
 import pytest
 
+from benchmark.metrics.metric import display_name
 from benchmark.papers import forecast
-from benchmark.papers.forecast import as_text, designs, gpu_hours
+from benchmark.papers.forecast import as_text, designs, gpu_hours, undecidable
 from benchmark.papers.paper import asked_numbers
-from benchmark.stats.planning import pocock, smallest_drift
+from benchmark.stats.planning import chance_to_confirm, pocock, seeds_needed, smallest_drift
 from benchmark.stats.reproduction import ALPHA
 from benchmark.study import load_study
+from benchmark.study.model import ROOT
 
 STUDY = load_study("roadmap")
 
@@ -57,6 +60,26 @@ def test_the_papers_studies_plan_looks_up_to_all_their_seeds(name):
     study = load_study(name)
     assert study.looks[-1] == len(study.planned_seeds) == 10
     assert len(study.seeds) == study.looks[0] >= 3
+
+
+@pytest.mark.parametrize("name", ["roadmap", "smooth_ap", "fast_ap", "listwise"])
+def test_the_page_lists_the_numbers_that_no_number_of_seeds_decides(name):
+    """Neither does an equal number come out as one, nor is a drift of 3 points called."""
+    study = load_study(name)
+    found = Counter(undecidable(study))
+    for (_, table, dataset, metric), (design, cells) in designs(study).items():
+        known = (
+            design if design.spread == design.spread else dataclasses.replace(design, spread=0.5)
+        )
+        many = dataclasses.replace(known, seeds=100)
+        hopeless = seeds_needed(known, 3.0) is None and chance_to_confirm(many) < 0.1
+        listed = found.pop(f"{table} {dataset} {display_name(metric)}", 0)
+        assert listed == (len(cells) if hopeless else 0)
+    assert not found
+    page = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
+    (row,) = re.findall(rf"^\| `{name}` \| ([^|]*) \| ([^|]*) \|$", page, re.MULTILINE)
+    numbers = undecidable(study)
+    assert row == (str(len(numbers)), ", ".join(dict.fromkeys(numbers)) or "none")
 
 
 def test_nothing_is_forecast_without_published_tables():

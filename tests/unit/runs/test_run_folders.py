@@ -5,14 +5,19 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from dataclasses import replace
 
 import pytest
+from huggingface_hub import constants
 from made_up_records import TIMING
 from typer.testing import CliRunner
 
 from benchmark.__main__ import app
 from benchmark.core.records import RunSpec
+from benchmark.core.results import MemoryUse
+from benchmark.datasets import loader_of
+from benchmark.models import backbone
 from benchmark.report.summary import closing_words
 from benchmark.runs.folders import settle, states_of, status_in, write_spec, write_specs
 from benchmark.runs.plan import duration, plan_text, seconds_left, sources_text
@@ -45,6 +50,66 @@ def test_plan_says_the_gpu_hours_that_the_runs_to_do_ask_for(study, results, run
     assert "4 to do, at most 8 GPU-hours" in plan_text(asked, results)
     finish(next(iter(runs.values())))
     assert "3 to do, at most 6 GPU-hours" in plan_text(asked, results)
+
+
+def test_plan_says_which_files_are_there_and_how_many_runs_wait_for_the_others(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setenv("BENCHMARK_DATA", str(tmp_path))
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path / "torch"))
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hf" / "hub"))
+    study = load_study("fast_ap")
+    text = plan_text(study, tmp_path)
+    assert "files: 0 of 6 there, 0 runs can start" in text
+    assert f"  15 runs wait for weights googlenet.tv_in1k (TORCH_HOME={tmp_path}/torch)\n" in text
+    assert f"weights resnet18.tv_in1k (HF_HOME={tmp_path}/hf)" in text
+    for path in (path for archive in loader_of("sop").archives for path in archive.provides):
+        place = tmp_path / "sop" / path
+        (place if path.endswith("/") else place.parent).mkdir(parents=True, exist_ok=True)
+        path.endswith("/") or place.touch()
+    weights = tmp_path / "torch" / "hub" / "checkpoints" / "googlenet-1378be20.pth"
+    weights.parent.mkdir(parents=True)
+    weights.touch()
+    hub = tmp_path / "hf" / "hub" / "models--timm--resnet18.tv_in1k"
+    (hub / "refs").mkdir(parents=True)
+    (hub / "refs" / "main").write_text("abc")
+    (hub / "snapshots" / "abc").mkdir(parents=True)
+    (hub / "snapshots" / "abc" / "model.safetensors").touch()
+    text = plan_text(study, tmp_path)
+    ready = [
+        run.spec for run, _ in states_of(study, tmp_path)
+        if run.spec.dataset.name == "sop" and "resnet50" not in run.spec.recipe.model.backbone
+    ]  # fmt: skip
+    assert f"files: 3 of 6 there, {len(ready)} runs can start" in text and ready
+    assert f"  there: dataset sop ({tmp_path}/sop)" in text
+
+
+def test_plan_shows_the_memory_of_each_block_beside_the_first_measured_peak(
+    study, results, runs, finish
+):
+    asked = replace(study, resources=Resources(gpus=1, minutes=120, gpu_mem_mb=30500))
+    (name,) = {block.name for block in study.blocks}
+    assert re.search(rf"^{name} +4 +4 +8 +30\.5 +\?$", plan_text(asked, results), re.MULTILINE)
+    finish(next(iter(runs.values())), provenance={"memory": MemoryUse(1.0, 28210.0)})
+    assert re.search(rf"^{name} +4 +3 +8 +30\.5 +28\.2$", plan_text(asked, results), re.MULTILINE)
+
+
+def test_weights_of_a_study_are_fetched_once_and_listed_without_fetching(tmp_path, monkeypatch):
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    fetched = []
+    monkeypatch.setattr(backbone, "create_backbone", lambda model: fetched.append(model.backbone))
+    said = CliRunner().invoke(app, ["weights", "fast_ap", "--list"]).output
+    assert said.count("missing: weights") == 3 and fetched == []
+    said = CliRunner().invoke(app, ["weights", "fast_ap"]).output
+    assert said.count("fetched: weights") == 3
+    assert fetched == ["resnet18.tv_in1k", "resnet50.tv_in1k", "googlenet.tv_in1k"]
+    weights = tmp_path / "hub" / "checkpoints" / "googlenet-1378be20.pth"
+    weights.parent.mkdir(parents=True)
+    weights.touch()
+    said = CliRunner().invoke(app, ["weights", "fast_ap"]).output
+    assert f"there: weights googlenet.tv_in1k (TORCH_HOME={tmp_path})" in said
+    assert fetched[3:] == ["resnet18.tv_in1k", "resnet50.tv_in1k"]
 
 
 def test_sources_of_each_recipe_are_listed_once():
