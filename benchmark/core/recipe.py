@@ -158,6 +158,8 @@ class TrainingConfig:
     epochs              epochs; 0 evaluates the network as it starts
     micro_batch         images per pass of multi-stage backpropagation; null means the whole batch
                         at once
+    staged              micro_batch: the first pass is as in a test; in the second, each part has
+                        batch-norm statistics and an update of its own, as in FastAP's code
     precision           autocast type on CUDA
     threads             CPU threads of torch
     deterministic       demand deterministic algorithms
@@ -166,6 +168,7 @@ class TrainingConfig:
 
     epochs: int = option(1, at_least=0, at_most=10**7)
     micro_batch: int | None = option(None, at_least=1)
+    staged: bool = option(False, added=True)
     precision: Precision = "float32"
     threads: int = option(1, at_least=1, at_most=10_000)
     deterministic: bool = True
@@ -309,6 +312,11 @@ def check_recipe(recipe: Recipe) -> list[Problem]:
             milestones != sorted({each for each in milestones if each >= 0}),
             "schedule.milestones",
             f"{milestones} do not rise from 0; give each epoch once, in order",
+        ),
+        (
+            recipe.training.staged and recipe.training.micro_batch is None,
+            "training.staged",
+            "true has no meaning without training.micro_batch; give that, or false",
         ),
         (
             memory.size == 0,

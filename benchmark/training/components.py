@@ -100,8 +100,9 @@ def build_components(
     place: dict[str, Any] = {"device": device, "memory_format": torch.channels_last}
     model = create_model(recipe.model, spec.seed_of("weights")).to(**place)
     size = recipe.training.micro_batch
+    split = size is not None and size < spec.batch_size and not recipe.training.staged
     # they would normalise with other statistics: the gradient of another network
-    if size is not None and size < spec.batch_size and (norms := training_norms(model)):
+    if split and (norms := training_norms(model)):
         problem = (
             f"micro_batch  {size} splits batches of {spec.batch_size}, and {norms} batch norms "
             "of this network use the statistics of what they are given; set "

@@ -77,9 +77,12 @@ class Stepper:
             embeddings, backward = self._forward(images, seed)
             loss, gradient = self._differentiate(embeddings, labels, remembered, reads)
             backward(gradient)
+        self._update()
+        self._pending.append(loss)
+
+    def _update(self) -> None:
         self.scaler.step(self.optimizer)
         self.scaler.update()
-        self._pending.append(loss)
 
     def _embed(self, images: torch.Tensor) -> torch.Tensor:
         images = images.to(self.device, non_blocking=True)
@@ -91,9 +94,10 @@ class Stepper:
     ) -> tuple[torch.Tensor, Callable[[torch.Tensor], None]]:
         """Return embeddings (B, D), and what sends their gradient into the network.
 
-        Micro-batches give the embeddings without a graph, and go forward again to go backward.
+        Micro-batches give the embeddings without a graph, and go forward again to go backward. In
+        stages, they give them as in a test, and each of them updates the network.
         """
-        size = self.config.micro_batch
+        size, staged = self.config.micro_batch, self.config.staged
         if size is not None and self.passes(len(images)) > 1:
             parts = [slice(start, start + size) for start in range(0, len(images), size)]
 
@@ -104,10 +108,16 @@ class Stepper:
 
             def backward(gradient: torch.Tensor) -> None:
                 for part in parts:
+                    if staged and part.start:
+                        self._update()
+                        self.optimizer.zero_grad(set_to_none=True)
                     embed(part).backward(gradient[part])
 
+            self.model.train(not staged)
             with torch.no_grad():
-                return torch.cat([embed(part) for part in parts]), backward
+                embeddings = torch.cat([embed(part) for part in parts])
+            self.model.train()
+            return embeddings, backward
         embeddings = self._embed(images)
         return embeddings, embeddings.backward
 
@@ -154,7 +164,8 @@ class Stepper:
         0 where the loss knows no groups, or the batch goes through in one piece.
         """
         size, group = self.config.micro_batch, getattr(self.loss, "group", None)
-        if not group or size is None or size >= images or self.memory is not None:
+        at_once = self.config.staged or self.memory is not None
+        if at_once or not group or size is None or size >= images:
             return 0
         return max(size // group, 1) * group
 

@@ -46,7 +46,7 @@ BUDGETS = {
     "__main__.py": (60, 40),
     "analyses": (1_500, 1_000),
     "cli": (1_430, 760),
-    "core": (2_410, 1_350),
+    "core": (2_420, 1_360),
     "datasets": (2_840, 1_720),
     "input": (1_030, 620),
     "losses": (3_900, 2_260),
@@ -57,9 +57,9 @@ BUDGETS = {
     "runs": (1_090, 710),
     "stats": (2_560, 1_470),
     "study": (2_110, 1_290),
-    "training": (1_870, 1_190),
+    "training": (1_880, 1_200),
 }
-WHOLE = (31_130, 18_590)
+WHOLE = (31_150, 18_610)
 FILES, ALONE = 160, 25  # files of the package; those whose only importer lies beside them
 # One idea in two packages: a study on own images, and its verbs.
 SAME = {"own.py"}

@@ -22,7 +22,7 @@ CROPS = "train_augmentation train_crop"
 CALLED = {
     "dataset model.backbone": "*",
     "model.pretrained model.checkpoint": "pretraining",
-    "model.freeze_backbone": "trained_layers",
+    "model.freeze_backbone training.staged": "trained_layers",
     "model.pooling": "pooling",
     "model.layer_norm": "layer_normalisation",
     "model.embedding_dim": "embedding_dim",

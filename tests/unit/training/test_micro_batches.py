@@ -100,6 +100,33 @@ def test_micro_batch_that_holds_the_batch_is_the_plain_step_to_the_bit(micro_bat
     assert all(torch.equal(found[0][name], found[1][name]) for name in found[0])
 
 
+def test_stages_are_those_of_fastap():
+    """Embeddings in test mode; then parts with statistics and an update of their own."""
+    expected, trained, whole = network(freeze=False), network(freeze=False), network(freeze=False)
+    optimizer = torch.optim.SGD(expected.parameters(), lr=0.1)
+    expected.eval()
+    with torch.no_grad():
+        rows = expected(images())
+    rows.requires_grad_()
+    create_loss("fast_ap", embedding_dim=8, num_classes=4, seed=5)(rows, LABELS).backward()
+    expected.train()
+    for part in (slice(0, 5), slice(5, 10), slice(10, 12)):
+        optimizer.zero_grad()
+        expected(images()[part]).backward(rows.grad[part])
+        optimizer.step()
+    for model, config in (
+        (trained, TrainingConfig(micro_batch=5, staged=True)),
+        (whole, TrainingConfig(micro_batch=SIZE, staged=True)),
+    ):
+        step = stepper(model, 5, "fast_ap")
+        step.config, step.optimizer = config, torch.optim.SGD(model.parameters(), lr=0.1)
+        step(images(), LABELS, 0)
+    found, other = trained.state_dict(), whole.state_dict()
+    for name, value in expected.state_dict().items():
+        torch.testing.assert_close(found[name], value, rtol=1e-9, atol=1e-12)
+    assert not torch.allclose(other["head.weight"], found["head.weight"], rtol=1e-3)
+
+
 class Noisy(nn.Module):
     """A layer of dropout before a head; keeps every output it gives."""
 

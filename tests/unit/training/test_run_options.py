@@ -109,6 +109,14 @@ def test_micro_batches_of_trained_batch_norms_are_refused_before_training(tmp_pa
     assert not (tmp_path / RESULT).exists()
 
 
+def test_stages_train_batch_norms_and_need_micro_batches(tmp_path):
+    one = {"epochs": 1, "staged": True}
+    spec = tiny_spec("fast_ap", training={**one, "micro_batch": 12})
+    assert train(write_spec_in(tmp_path, spec)).status == "ok"
+    with pytest.raises(ConfigError, match=r"training\.staged  .*give that, or false"):
+        train(write_spec_in(tmp_path / "none", tiny_spec("fast_ap", training=one)))
+
+
 @pytest.mark.parametrize(("loss", "columns"), [("sup_ndcg", (2,)), ("sup_recall", ())])
 def test_losses_with_levels_get_the_category_of_each_class(loss, columns):
     built = components.build_components(tiny_spec(loss), torch.device("cpu"))
