@@ -12,8 +12,8 @@ import pytest
 from benchmark.core.options import schema_of
 from benchmark.input.samplers import SAMPLERS, check, create_sampler
 
-LABELS = np.random.default_rng(0).permutation(np.repeat(np.arange(48), [4, 5, 6, 7, 8, 9] * 8))
-CATEGORIES = LABELS // 12
+LABELS = np.random.default_rng(0).permutation(np.repeat(np.arange(8), range(35, 43)))
+CATEGORIES = LABELS // 4
 SIZES = (16, 32)
 # a batch of mined triplets has three images for each one asked for, some of them twice
 PURE = [each.name for each in SAMPLERS if not each.target.pooled]
@@ -87,10 +87,10 @@ def test_making_batches_does_not_import_torch():
     code = """
 import sys, numpy as np
 from benchmark.input.samplers import SAMPLERS, create_sampler
-labels = np.repeat(np.arange(48), 8)
+labels = np.repeat(np.arange(8), 48)
 for name in SAMPLERS.names():
     if not SAMPLERS[name].target.pooled:
-        data = {"labels": labels, "categories": labels // 12}
+        data = {"labels": labels, "categories": labels // 4}
         create_sampler(name, {}, **data, batch_size=16, seed=0).epoch(0)
 sys.exit("torch" in sys.modules)
 """

@@ -61,6 +61,7 @@ SAMPLER_PARAMS = {
     "m_per_class": {"samples_per_class": 4},
     "category_pairs": {"samples_per_class": 8, "batches_per_pair": 2},
     "random": {},
+    "all_classes": {"samples_per_class": 1},
     "class_windows": {},
     "category_windows": {},
     "category_and_rest": {},

@@ -102,6 +102,44 @@ class MPerClassSampler(Sampler):
         return shuffled(made, generator) if walk else made
 
 
+@SAMPLERS.register("all_classes", display="all classes")
+class AllClassesSampler(Sampler):
+    """Draw images of every class, and fill the batch with any of the others.
+
+    Each batch is drawn anew, and an epoch has as many as ``random`` makes. Source: Revaud et al.,
+    ICCV 2019, section 4.2.
+    """
+
+    @dataclass(frozen=True, kw_only=True)
+    class Config:
+        """Options of the sampler."""
+
+        samples_per_class: int = option(
+            2, at_least=1, help="images of each class in a batch at least, or all that it has"
+        )
+
+    def prepare(self) -> None:
+        """Check that a batch holds all classes."""
+        wanted, sizes = self.config.samples_per_class, np.unique(self.labels, return_counts=True)[1]
+        # of images class by class: whether each is one of the first of its class
+        self._first = np.concatenate([np.arange(size) < wanted for size in [0, *sizes]])
+        if (least := self._first.sum()) > self.batch_size:
+            raise DataError(
+                f"a batch of {self.batch_size} does not hold samples_per_class {wanted} of all "
+                f"{len(sizes)} classes; choose a batch size of {least} or more"
+            )
+
+    def batches(self, generator: np.random.Generator) -> list[np.ndarray]:
+        """Return the batches of one epoch."""
+        made, left = [], self.batch_size - self._first.sum()
+        for _ in range(len(self.labels) // self.batch_size):
+            order = generator.permutation(len(self.labels))
+            order = order[np.argsort(self.labels[order], kind="stable")]
+            others = generator.permutation(order[~self._first])[:left]
+            made.append(generator.permutation(np.concatenate([order[self._first], others])))
+        return made
+
+
 @SAMPLERS.register("mined_triplets", display="hard triplets of each epoch")
 class MinedTripletsSampler(Sampler):
     """Mine the triplets of an epoch from images that the network embeds when the epoch begins.

@@ -155,6 +155,23 @@ def test_random_batches_hold_no_image_twice_in_an_epoch():
     assert len(row) == len(set(row.tolist())) == len(LABELS) // 16 * 16
 
 
+def test_all_classes_are_in_each_batch():
+    labels = np.repeat(np.arange(9), [1, *[5] * 7, 64])
+    epoch = make("all_classes", batch_size=24, labels=labels, categories=None).epoch(0)
+    counts = np.array([np.bincount(labels[batch], minlength=9) for batch in epoch])
+    assert counts.shape == (100 // 24, 9)
+    assert (counts.sum(axis=1) == 24).all() and len({*epoch[0]}) == 24
+    assert (counts[:, 0] == 1).all() and (counts[:, 1:] >= 2).all()
+    # the seven others are of the 83 that are left, 62 of them of the last class
+    assert counts[:, -1].mean() > 5 and not np.array_equal(*np.sort(epoch[:2]))
+
+
+def test_a_batch_that_does_not_hold_all_classes_is_refused():
+    with pytest.raises(DataError, match=r"a batch of 79 .* all 40 classes; .* 80 or more"):
+        make("all_classes", batch_size=79)
+    assert make("all_classes", batch_size=79, samples_per_class=1)
+
+
 @pytest.mark.parametrize("name", ["category_pairs", "category_windows", "category_and_rest"])
 def test_categories_that_are_missing_are_asked_for(name):
     with pytest.raises(DataError, match="m_per_class"):
