@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 import yaml
 
 from benchmark.losses.catalogue import load_catalogue
+from benchmark.papers.matching import reached_numbers
 from benchmark.study import load_study, study_names
 from benchmark.study.grid import expand
 from benchmark.study.model import ROOT, schema_files
@@ -103,6 +106,29 @@ def test_paper_and_code_differ_where_the_recipes_say_so():
     assert (code.loss.params["offset"], code.loss.params["start"]) == (1.0, 0.0)
     assert (paper.loss.params["offset"], paper.loss.params["start"]) == (None, 0.5)
     assert code.recipe.input.crop_area[0] > paper.recipe.input.crop_area[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "whole", "table"),
+    [
+        ("roadmap_table1", "roadmap", "table1"),
+        ("smooth_ap_table2", "smooth_ap", "table2"),
+        ("fast_ap_table1", "fast_ap", "table1"),
+        ("listwise_table2", "listwise", "table2"),
+    ],
+)
+def test_the_study_of_one_table_has_its_numbers_and_no_run_besides(name, whole, table):
+    own, others = load_study(name), load_study(whole)
+    asked = [(number, cell) for number, cell in reached_numbers(others) if number.table == table]
+    assert reached_numbers(own) == asked and own.looks == others.looks
+    planned = {run_id: run.digest for run_id, run in expand(others).items()}
+    runs = expand(own)
+    assert {run_id: run.digest for run_id, run in runs.items()}.items() <= planned.items()
+    assert {run.spec.cell for run in runs.values()} == {cell for _, cell in asked}
+    needs = {run.resources for run in runs.values()}
+    assert needs == {expand(others)[run_id].resources for run_id in runs}
+    page = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
+    assert re.search(rf"`{name}` .* \| {len(runs)} \| {len(asked)} \|", page)
 
 
 @pytest.mark.parametrize("path", schema_files(), ids=lambda path: path.name)
