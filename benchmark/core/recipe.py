@@ -118,12 +118,14 @@ class InputConfig:
 class OptimizerConfig:
     """Optimiser and its step size.
 
-    name                optimiser
-    lr                  learning rate of the backbone
-    head_lr_multiplier  head and loss parameters learn this much faster
-    layer_decay         each group of layers of the backbone learns this much slower than the one
-                        behind it
-    weight_decay        weight decay
+    name                 optimiser
+    lr                   learning rate of the backbone
+    head_lr_multiplier   head and loss parameters learn this much faster
+    layer_decay          each group of layers of the backbone learns this much slower than the one
+                         behind it
+    weight_decay         weight decay
+    proxy_lr_multiplier  loss parameters (proxies) learn this much faster; null: as the head
+    proxy_weight_decay   weight decay of loss parameters; null: as of the others
     """
 
     name: Literal["adam", "adamw"] = "adam"
@@ -131,6 +133,8 @@ class OptimizerConfig:
     head_lr_multiplier: float = option(1.0, above=0.0, search={"log": [1.0, 100.0]})
     layer_decay: float = option(1.0, above=0.0, at_most=1.0, added=True)
     weight_decay: float = option(0.0, at_least=0.0, search={"log": [1e-6, 1e-2]})
+    proxy_lr_multiplier: float | None = option(None, above=0.0, added=True)
+    proxy_weight_decay: float | None = option(None, at_least=0.0, added=True)
 
 
 @options

@@ -23,7 +23,7 @@ from benchmark.study.recipes import overlay, read_recipe
 OTHER_ITEMS = (
     *("dataset", "category", "interpolation", "second_compression", "packed_copies"),
     *("number_type_of_scores", "number_type_of_test_embeddings", "epoch_of_the_numbers"),
-    *("length_of_training", "rate_and_decay_of_proxies"),
+    *("length_of_training", "code_of_training"),
 )
 WHOLE = ("evaluation.query_expansion",)  # a value, though it is a mapping
 COLUMNS = ("item", "paper", "code", "ours", "equal", "effect")  # of the printed table

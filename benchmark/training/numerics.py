@@ -56,11 +56,14 @@ def grad_scaler(config: TrainingConfig, device: torch.device) -> torch.amp.GradS
 def create_optimizer(
     config: OptimizerConfig, model: EmbeddingModel, loss: nn.Module
 ) -> torch.optim.Optimizer:
-    """Return Adam or AdamW; parameters of the loss (proxies) learn at the head's rate."""
+    """Return Adam or AdamW; parameters of the loss (proxies) may have their own rate and decay."""
     groups = list(model.parameter_groups(config.head_lr_multiplier, config.layer_decay))
     proxies = [parameter for parameter in loss.parameters() if parameter.requires_grad]
     if proxies:
-        groups.append({"params": proxies, "lr_multiplier": config.head_lr_multiplier})
+        multiplier, decay = config.proxy_lr_multiplier, config.proxy_weight_decay
+        own: dict[str, Any] = {"lr_multiplier": multiplier or config.head_lr_multiplier}
+        own |= {} if decay is None else {"weight_decay": decay}
+        groups.append({"params": proxies, **own})
     groups = groups or [{"params": []}]  # of a network without head that is only evaluated
     return OPTIMIZERS[config.name](
         groups, lr=config.lr, weight_decay=config.weight_decay, fused=True

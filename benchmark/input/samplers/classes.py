@@ -60,7 +60,8 @@ class MPerClassSampler(Sampler):
     class meets many others; where classes differ in size, the last batches are of the largest.
     ``walk``, the algorithm of the Smooth-AP and ROADMAP code: each batch takes the first classes of
     one random order that have m images left; the batches are shuffled, and the images of each.
-    Neither uses a class of fewer than m images.
+    Neither uses a class of fewer than m images. ``drawn``, as the code of Roth and Brattoli: any
+    classes, and any m images of each, which may repeat.
     """
 
     @dataclass(frozen=True, kw_only=True)
@@ -70,8 +71,10 @@ class MPerClassSampler(Sampler):
         samples_per_class: int = option(
             4, at_least=2, help="images of each class in a batch", search={"among": [2, 4, 8]}
         )
-        classes: Literal["uniform", "walk"] = option(
-            "uniform", help="uniform: any classes; walk: the first of one order (the papers' code)"
+        classes: Literal["uniform", "walk", "drawn"] = option(
+            "uniform",
+            help="uniform: any classes; walk: the first of one order (the papers' code); drawn: "
+            "any classes and images, with replacement",
         )
 
     @classmethod
@@ -84,7 +87,12 @@ class MPerClassSampler(Sampler):
         size, walk = self.config.samples_per_class, self.config.classes == "walk"
         order = generator.permutation(len(self.labels))
         order = order[np.argsort(self.labels[order], kind="stable")]
-        unique, starts = np.unique(self.labels[order], return_index=True)
+        unique, starts, sizes = np.unique(self.labels[order], return_index=True, return_counts=True)
+        if self.config.classes == "drawn":
+            shape = len(self.labels) // self.batch_size, self.batch_size // size
+            drawn = generator.integers(len(unique), size=shape)[..., None]
+            places = starts[drawn] + (sizes[drawn] * generator.random((*shape, size))).astype(int)
+            return list(order[places].reshape(-1, self.batch_size))
         chunks = {  # of each class, without a remainder
             label: list(images[: len(images) // size * size].reshape(-1, size))
             for label, images in zip(unique.tolist(), np.split(order, starts[1:]), strict=True)

@@ -55,6 +55,17 @@ def test_m_per_class_walks_over_one_order_so_that_the_same_classes_meet_again():
     assert len(met("uniform")) > 6
 
 
+def test_m_per_class_draws_any_classes_and_images_again():
+    epoch = make("m_per_class", classes="drawn").epoch(0)
+    assert len(epoch) == len(LABELS) // 16
+    groups = np.concatenate(epoch).reshape(-1, 4)
+    assert (np.ptp(LABELS[groups], axis=1) == 0).all()
+    drawn = LABELS[groups[:, 0]]
+    assert set(drawn[SIZES[drawn] == 3])  # small classes take part, too
+    assert any(len(set(group)) < 4 for group in groups.tolist())
+    assert any(len(set(row)) < 4 for row in drawn.reshape(-1, 4).tolist())
+
+
 def test_category_pairs_shares_each_batch_and_shuffles_the_epoch():
     batches = make("category_pairs", batches_per_pair=8).epoch(0)
     pairs = []

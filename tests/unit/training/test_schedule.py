@@ -1,11 +1,13 @@
-"""Learning-rate schedules at their turning points."""
+"""Learning-rate schedules at their turning points, and the rates of single parameters."""
 
 from __future__ import annotations
 
 import pytest
 
-from benchmark.core.recipe import ScheduleConfig
-from benchmark.training.numerics import learning_rate_factor
+from benchmark.core.recipe import ModelConfig, OptimizerConfig, ScheduleConfig
+from benchmark.losses import create_loss
+from benchmark.models import create_model
+from benchmark.training.numerics import create_optimizer, learning_rate_factor
 
 
 def factor(done: float, epochs: int = 10, **config) -> float:
@@ -38,3 +40,17 @@ def test_one_cycle_peaks_where_it_says_and_ends_low():
 def test_warmup_rises_linearly_from_zero():
     warm = {"name": "constant", "warmup_epochs": 2.0}
     assert [factor(at, **warm) for at in (0, 1, 2, 3)] == pytest.approx([0, 0.5, 1, 1])
+
+
+def test_proxies_may_have_a_rate_and_a_decay_of_their_own():
+    model = create_model(ModelConfig(backbone="test_resnet", channels=1, embedding_dim=8), seed=0)
+    loss = create_loss("proxy_nca", embedding_dim=8, num_classes=4, seed=0)
+    found = []
+    for own in ({}, {"proxy_lr_multiplier": 1.0, "proxy_weight_decay": 0.0}):
+        config = OptimizerConfig(head_lr_multiplier=2.0, weight_decay=4e-4, **own)
+        groups = create_optimizer(config, model, loss).param_groups
+        found.append([(group["lr_multiplier"], group["weight_decay"]) for group in groups])
+    assert found == [
+        [(1.0, 4e-4), (2.0, 4e-4), (2.0, 4e-4)],
+        [(1.0, 4e-4), (2.0, 4e-4), (1.0, 0.0)],
+    ]
