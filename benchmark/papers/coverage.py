@@ -25,7 +25,7 @@ from benchmark.study.grid import expand
 STATES = FINISHED, PLANNED, OUTSIDE, MISSING = "finished", "planned", "outside", "missing"
 COLUMNS = (
     *("paper", "table", "row_label", "dataset", "protocol", "metric", "value", "line"),
-    *("state", "study", "run", "reason"),
+    *("state", "study", "run", "reason", "assumed"),
 )
 
 
@@ -38,15 +38,16 @@ def coverage(studies: Iterable[Study], results: Path) -> pd.DataFrame:
     rows = []
     for each in countable_numbers():
         printed = (each.source, each.table, each.row_label, each.dataset, each.protocol)
-        state = (OUTSIDE, "", "", each.outside) if each.outside else _state(each, grids, results)
+        outside = (OUTSIDE, "", "", each.outside, "")
+        state = outside if each.outside else _state(each, grids, results)
         rows.append([*printed, each.metric, float(each.value), each.line, *state])
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
 def _state(
     number: PublishedNumber, grids: Iterable[tuple[Study, list[Candidate]]], results: Path
-) -> tuple[str, str, str, str]:
-    """Return state, study, run and reason."""
+) -> tuple[str, str, str, str, str]:
+    """Return state, study, run, reason and what the run assumes."""
     reasons = []
     for study, grid in grids:
         if not {number.source, f"{number.source}/{number.table}"} & set(study.references.published):
@@ -62,9 +63,9 @@ def _state(
         else:
             specs = (run.spec for run in expand(study).values() if run.spec.cell == cell)
             done = any(status_in(results / each.folder, each).status == "ok" for each in specs)
-        return FINISHED if done else PLANNED, study.name, cell.label, words
+        return FINISHED if done else PLANNED, study.name, cell.label, words, candidate.assumed
     # the study of the paper's own datasets knows best what is missing: its reason is the longest
-    return MISSING, "", "", max(reasons or ["there is no study"], key=len)
+    return MISSING, "", "", max(reasons or ["there is no study"], key=len), ""
 
 
 def _candidate(number: PublishedNumber, grid: list[Candidate]) -> tuple[Candidate | None, str]:
@@ -103,7 +104,14 @@ def as_text(table: pd.DataFrame) -> str:
     shown = counts(table)
     shown.loc[len(shown)] = {**shown.sum(numeric_only=True), "paper": "all", "table": ""}
     shown.insert(3, "in a study", shown[FINISHED] + shown[PLANNED])
-    text = [shown.drop(columns=PLANNED).to_string(index=False)]
+    text = [shown.drop(columns=PLANNED).to_string(index=False), ""]
+    covered, rests = table["state"].isin([FINISHED, PLANNED]), table["assumed"] != ""
+    beside = [each.judged for each in countable_numbers(beside=True)]
+    text += [
+        f"{(covered & ~rests).sum()} numbers are faithful, {(covered & rests).sum()} rest on a "
+        f"stated assumption, {(table['state'] == OUTSIDE).sum()} are outside; of the "
+        f"{len(beside)} printed in figures and text {sum(beside)} are judged"
+    ]
     for state, head in ((OUTSIDE, "outside of the studies"), (MISSING, "missing")):
         part = table[table["state"] == state]
         if len(part):

@@ -95,10 +95,8 @@ def study_ledger(study: Study) -> list[Row]:
     return [row for name in names for row in ledger(name, _recipe_values(study, name), facts)]
 
 
-def assumed(
-    rows: Iterable[Row], recipe: str, loss: str, options: Collection[str]
-) -> tuple[str, ...]:
-    """Return what may move a score of such runs by more than 0.3 points: "dataset (above 1)".
+def assumed(rows: Iterable[Row], recipe: str, loss: str, options: Collection[str]) -> str:
+    """Return what may move a score by more than 0.3 points: "assumed: dataset (above 1)", or "".
 
     ``loss`` is a registered name. What an option says goes before what the recipe says.
     """
@@ -110,7 +108,8 @@ def assumed(
         other = item.startswith("losses.") and not item.startswith(f"losses.{loss}.")
         if row.recipe == recipe and option in ("", *options) and not other:
             found[item] = row
-    return tuple(f"{item} ({row.effect})" for item, row in found.items() if row.large)
+    words = [f"{item} ({row.effect})" for item, row in found.items() if row.large]
+    return f"assumed: {', '.join(words)}" if words else ""
 
 
 def _recipe_values(study: Study, recipe: str) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from typing import Any
 from benchmark.core.options import defaults_of
 from benchmark.core.records import Cell, RunSpec, settings_of
 from benchmark.datasets import DATASETS
+from benchmark.papers.fidelity import assumed, study_ledger
 from benchmark.papers.numbers import BATCH_SIZE, PublishedNumber
 from benchmark.papers.paper import asked_numbers, vocabulary_of
 from benchmark.papers.vocabulary import EMBEDDING_DIM, OPTIONS, SPLIT, Requirement, load_vocabulary
@@ -42,6 +43,7 @@ class Candidate:
     backbone      in the papers' words
     evaluated_on  the datasets that its scores are measured on
     recall_at     the K that are measured
+    assumed       what may move its scores by more than 0.3 points: "assumed: dataset (above 1)"
     """
 
     cell: Cell
@@ -51,6 +53,7 @@ class Candidate:
     backbone: str
     evaluated_on: tuple[str, ...]
     recall_at: tuple[int, ...]
+    assumed: str = ""
 
     @property
     def changed(self) -> frozenset[str]:
@@ -75,12 +78,15 @@ Candidates = Mapping[Cell, Candidate]
 def candidates(study: Study) -> Candidates:
     """Return the candidates of a study by their cells, in the order of the study."""
     found: dict[Cell, Candidate] = {}
+    rows = study_ledger(study)
     for block in study.blocks:
         own = {loss.label: frozenset(f"loss.{name}" for name in loss.own) for loss in block.losses}
         for spec in block.specs():
             if spec.cell not in found:
                 columns = _overridden(block.overrides, spec.loss.name)
-                found[spec.cell] = _candidate(spec, columns, own[spec.loss.label])
+                runs = (block.recipe_name, spec.loss.name, block.setting.options)
+                candidate = _candidate(spec, columns, own[spec.loss.label])
+                found[spec.cell] = replace(candidate, assumed=assumed(rows, *runs))
     return found
 
 

@@ -18,6 +18,7 @@ from benchmark.stats.judgement import NUMBER
 # Factor from the printed unit to percentage points; other units are no scores.
 SCORE_UNITS = {"percent": 1.0, "fraction": 100.0}
 REPRODUCIBLE = ("own", "retrained")  # the others were not trained by the paper that prints them
+GAIN = "_relative_increase"  # of a metric, over the same loss without its calibration
 BATCH_SIZE = "batch_size"  # an x that no hyperparameter sets
 
 
@@ -120,6 +121,11 @@ class PublishedNumber:
     def countable(self) -> bool:
         """Whether studies are to cover it: of a printed table, and reproducible."""
         return self.reproducible and self.table.startswith("table")
+
+    @property
+    def judged(self) -> bool:
+        """Whether a verdict judges it, be it of a table, a figure or running text."""
+        return self.reproducible and (self.is_score or self.metric.endswith(GAIN))
 
     @property
     def points(self) -> float:

@@ -266,8 +266,8 @@ def paper_of(source: str) -> Paper | None:
 def asked_numbers(names: Iterable[str]) -> list[PublishedNumber]:
     """Return the reproducible numbers of the tables in ``names`` ("paper" or "paper/table").
 
-    Figures and running text repeat the tables and are left out. Raise ReferenceDataError for an
-    unknown name.
+    A paper's name asks for what its figures and text print, too, where a verdict can judge it.
+    Raise ReferenceDataError for an unknown name.
     """
     asked, known = list(names), published_names()
     for name in asked:
@@ -278,17 +278,21 @@ def asked_numbers(names: Iterable[str]) -> list[PublishedNumber]:
         number
         for paper in load_papers().values()
         for number in paper.numbers
-        if number.countable and {number.source, f"{number.source}/{number.table}"} & {*asked}
+        if number.countable or number.judged
+        if {number.source, f"{number.source}/{number.table}"} & {*asked}
     ]
 
 
-def countable_numbers() -> list[PublishedNumber]:
-    """Return the numbers that studies are to cover: of the version of each paper that counts."""
+def countable_numbers(*, beside: bool = False) -> list[PublishedNumber]:
+    """Return the numbers that studies are to cover: of the version of each paper that counts.
+
+    ``beside``: those that figures and running text print, instead of those of tables.
+    """
     return [
         number
         for paper in load_papers().values()
         for number in paper.numbers
-        if number.countable and number.source == paper.source
+        if number.reproducible and number.source == paper.source and number.countable != beside
     ]
 
 

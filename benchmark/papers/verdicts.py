@@ -27,8 +27,9 @@ from benchmark.core.errors import ConfigError, ReferenceDataError, unknown_name
 from benchmark.core.files import write_text
 from benchmark.core.records import CELL_COLUMNS, Cell, Setting
 from benchmark.papers.matching import Candidates, Match, candidates, match, stated_by
-from benchmark.papers.numbers import PublishedNumber
+from benchmark.papers.numbers import GAIN, PublishedNumber
 from benchmark.papers.paper import asked_numbers, paper_of
+from benchmark.papers.quantities import PLAIN
 from benchmark.papers.vocabulary import margin_of
 from benchmark.runs.run_table import ONE_BEST, RunTable
 from benchmark.stats.intervals import Floats, diverges, p_more_divergence, spread
@@ -294,6 +295,9 @@ def judge_numbers(
             found = match(stated_by(number), collected, samples.splits)
             reference = {"reference_mean": number.points, "rounding": number.rounding}
             reference |= {"reference_sd": number.sd_points, "reference_n": number.n_runs}
+        elif number.metric.endswith(GAIN):
+            found = match(stated_by(number), collected, samples.splits)
+            reference = {"reference_mean": float(number.value), "rounding": number.rounding}
         cell = found.candidate.cell if found.candidate else None
         side: dict[str, Any] = {
             "loss": number.loss,
@@ -302,6 +306,10 @@ def judge_numbers(
         }
         if cell:
             side = _our_side(samples, cell, found.split, number.metric)
+        margin = margin_of(number.metric, reference["reference_mean"])
+        if cell and number.metric.endswith(GAIN):
+            side["ours"], margin = _gain(samples, (cell, found.split, number.metric))
+            side["planned"] = True
         row = Verdict(
             **{name: getattr(number, name) for name in _OF_NUMBER},
             **{name: value for name, value in reference.items() if value is not None},
@@ -310,12 +318,23 @@ def judge_numbers(
             published_value=number.value,
             published_unit=number.unit,
             selection=samples.selection,
-            margin=margin_of(number.metric, reference["reference_mean"]) or nan,
+            margin=margin or nan,
             reference_spread=spreads.get(at, UNKNOWN_SPREAD),
             note=found.reason,
+            remark=found.candidate.assumed if found.candidate else "",
         )
         rows.append(row)
     return _decided(rows, level)
+
+
+def _gain(samples: Samples, of: Score) -> tuple[Sample, float]:
+    """Return by how many percent a loss is above SupAP by seed, and the margin of its metric so."""
+    cell, split, metric = of[0], of[1], of[2].removesuffix(GAIN)
+    plain = samples.sample(replace(cell, loss=PLAIN, base_loss=PLAIN), split, metric)
+    gaps = differences_by_seed(samples.sample(cell, split, metric), plain)
+    gains = {seed: 100 * gap / plain.by_seed[seed] for seed, gap in gaps.items()}
+    margin = 100 * (margin_of(metric, plain.mean) or nan) / plain.mean
+    return with_spreads({of: Sample(gains, {})})[of], margin
 
 
 def judge_frozen(frozen: FrozenRuns, samples: Samples, level: float = ALPHA) -> list[Verdict]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections import Counter
 
 import pytest
 
@@ -81,7 +82,13 @@ def test_values_keep_the_digits_of_the_print():
 
 
 def test_the_printed_tables_hold_528_numbers_that_can_be_reproduced():
-    assert len(asked_numbers(SOURCES)) == len(countable_numbers()) == 528
+    assert len(countable_numbers()) == 528
+    asked = asked_numbers(SOURCES)
+    assert len([each for each in asked if each.countable]) == 528
+    others = Counter((each.source, each.table) for each in asked if not each.countable)
+    bars = dict.fromkeys([("roadmap2021v2", f"fig5{panel}") for panel in "abc"], 5)
+    texts = {("roadmap2021v2", "text_4.1"): 1, ("smoothap2020", "text_6.2"): 1}
+    assert others == {**bars, **texts}
     assert {each.table for each in asked_numbers(["roadmap2021v2/table3"])} == {"table3"}
 
 
@@ -112,7 +119,7 @@ def test_the_papers_own_statements_are_there():
         for name in rows:
             with open(paper.folder / name, newline="", encoding="utf-8") as stream:
                 rows[name] += len(list(csv.DictReader(stream)))
-    assert rows == {"datasets.csv": 54, "hyperparameters.csv": 320}
+    assert rows == {"datasets.csv": 54, "hyperparameters.csv": 322}
 
 
 def test_every_judged_published_metric_has_a_margin(numbers):

@@ -132,7 +132,7 @@ def test_answer_of_a_study_of_many_places_counts_conditions_and_verdicts(paper):
     sentences = answer(paper)
     numbers = paper.verdicts["verdict"].value_counts()
     assert (
-        sentences[0].startswith("Of 286 published numbers:")
+        sentences[0].startswith("Of 302 published numbers:")
         and f"{numbers['not_run']} not run" in sentences[0]
     )
     assert sentences[0].endswith("; of 2 claims: 1 supported, 1 not run.")

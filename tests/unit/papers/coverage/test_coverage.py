@@ -214,3 +214,13 @@ def test_the_verb_prints_the_table_and_the_reasons(tmp_path):
         "outside",
         "missing",
     ]
+
+
+def test_numbers_on_assumptions_are_told_from_faithful_ones(table):
+    faces = table[table["dataset"].isin(["vggface2", "ijbc"])]
+    assert len(faces) == 30 and (faces["assumed"] != "").all()
+    assert (table[table["table"] == "table6"].query("paper == 'roadmap2021v2'").assumed == "").all()
+    rests, outside = (table["assumed"] != "").sum(), (table["state"] == OUTSIDE).sum()
+    words = f"{len(table) - rests - outside} numbers are faithful, {rests} rest on a stated"
+    assert words in as_text(table)
+    assert "8 are outside; of the 37 printed in figures and text 17 are judged" in as_text(table)

@@ -3,6 +3,8 @@ epochs of papers, and several looks."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -529,3 +531,26 @@ def test_an_inconclusive_verdict_has_no_standing():
 def test_the_ratio_of_spreads_begins_at_the_printed_one():
     found = row(judged(cub({"fast_ap": 0.55}, sd=0.001)))
     assert found["tip_ratio"] > found["reference_sd"] / found["ours_spread"] > 1
+
+
+def test_a_printed_gain_is_judged_by_the_gains_under_each_seed():
+    runs = cub({"roadmap": 0.26, "sup_ap": 0.25}, metrics=("map_at_r",), sd=1e-4)
+    table = judged(runs, ["roadmap2021v2"]).query("table == 'fig5a' and batch_size == 128")
+    values = runs[runs["selection"] == "last"].pivot(index="seed", columns="loss", values="value")
+    gains = 100 * (values["roadmap"] / values["sup_ap"] - 1)
+    (row,) = table.itertuples()
+    assert row.reference_mean == 2.4 and row.ours_mean == pytest.approx(gains.mean())
+    assert row.margin == pytest.approx(margin_of("map_at_r", 25.0) / values["sup_ap"].mean())
+    assert (row.ours_n, row.verdict) == (5, "reproduced")
+
+
+def test_a_verdict_says_on_what_assumptions_it_rests():
+    runs = cub({"fast_ap": 0.6128})
+    found = {
+        cell: replace(each, assumed="assumed: dataset (above 1)")
+        for cell, each in candidates_of(runs).items()
+    }
+    verdicts = judge_numbers(asked_numbers([TABLE]), Samples(run_table(runs)), found)
+    row = next(each for each in verdicts if each.loss == "fast_ap" and each.cell)
+    assert row.reason.endswith("assumed: dataset (above 1)")
+    assert "assumed" not in judged(runs)["reason"].str.cat()
