@@ -86,17 +86,16 @@ def _files(states: States) -> list[str]:
 def _blocks(study: Study, states: States) -> list[str]:
     """Return a table of the GPU-hours and GPU memory of each block; nothing without GPUs."""
     rows: list[tuple[object, ...]] = []
-    for name in dict.fromkeys(block.name for block in study.blocks):
+    asked = {each.name: (each.resources or study.resources).gpu_mem_mb for each in study.blocks}
+    for name, memory in asked.items():
         own = [(run, state) for run, state in states if name in run.blocks]
-        asked = [run.resources for run, _ in own]
-        hours = sum(each.gpus * each.minutes / 60 for each in asked)
+        hours = sum(run.resources.gpus * run.resources.minutes / 60 for run, _ in own)
         peaks = [state.provenance.memory.peak_gpu_mb for _, state in own if state.provenance]
-        memory = (max(each.gpu_mem_mb for each in asked), peaks[0] if peaks else 0)
-        row = (name, len(own), len(runs_to_do(own)), f"{hours:,.0f}")
-        rows.append((*row, *(f"{size / 1000:.1f}" if size else "?" for size in memory)))
+        sizes = [f"{size / 1024:.1f}" if size else "?" for size in (memory, next(iter(peaks), 0))]
+        rows.append((name, len(own), len(runs_to_do(own)), f"{hours:,.0f}", *sizes))
     if not any(run.resources.gpus for run, _ in states):
         return []
-    head = ("block", "runs", "to do", "GPU-hours", "GPU memory, GB", "measured")
+    head = ("block", "runs", "to do", "GPU-hours", "GPU memory, GiB", "measured")
     return ["", *_aligned([head, *rows], 1)]
 
 

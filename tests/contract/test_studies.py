@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 import pytest
 import yaml
+from gpu_memory import counted, training_mb
 
+from benchmark.core.recipe import ModelConfig
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.papers.matching import reached_numbers
 from benchmark.study import load_study, study_names
@@ -129,6 +132,23 @@ def test_the_study_of_one_table_has_its_numbers_and_no_run_besides(name, whole, 
     assert needs == {expand(others)[run_id].resources for run_id in runs}
     page = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
     assert re.search(rf"`{name}` .* \| {len(runs)} \| {len(asked)} \|", page)
+
+
+@pytest.mark.parametrize("name", [name for name in study_names() if name.startswith(PAPER_STUDIES)])
+def test_a_block_asks_for_the_memory_of_a_gpu_that_is_counted_for_its_largest_run(name):
+    study, counted, asked = load_study(name), {}, {}
+    for block in study.blocks:
+        most = max(map(training_mb, block.specs()))
+        counted[block.name] = max(counted.get(block.name, 0), math.ceil(most / 1000) * 1000)
+        asked[block.name] = (block.resources or study.resources).gpu_mem_mb
+    assert asked == counted
+
+
+def test_what_is_kept_of_an_image_is_what_resnet_50_is_known_to_keep():
+    """Two float32 maps a batch norm: what a convolution gives, and what follows the ReLU."""
+    image, weights = counted(ModelConfig(backbone="resnet50", freeze_batch_norm=True), 224)
+    assert image / 2**20 == pytest.approx(82, abs=1)
+    assert weights == pytest.approx(4 * 23.5e6, rel=0.01)
 
 
 @pytest.mark.parametrize("path", schema_files(), ids=lambda path: path.name)

@@ -87,10 +87,10 @@ def test_plan_says_which_files_are_there_and_how_many_runs_wait_for_the_others(
 def test_plan_shows_the_memory_of_each_block_beside_the_first_measured_peak(
     study, results, runs, finish
 ):
-    asked = replace(study, resources=Resources(gpus=1, minutes=120, gpu_mem_mb=30500))
+    asked = replace(study, resources=Resources(gpus=1, minutes=120, gpu_mem_mb=31232))
     (name,) = {block.name for block in study.blocks}
     assert re.search(rf"^{name} +4 +4 +8 +30\.5 +\?$", plan_text(asked, results), re.MULTILINE)
-    finish(next(iter(runs.values())), provenance={"memory": MemoryUse(1.0, 28210.0)})
+    finish(next(iter(runs.values())), provenance={"memory": MemoryUse(1.0, 28877.0)})
     assert re.search(rf"^{name} +4 +3 +8 +30\.5 +28\.2$", plan_text(asked, results), re.MULTILINE)
 
 
