@@ -105,7 +105,7 @@ def check(
     study: StudyName,
     results: Results = RESULTS,
     selection: str = Option(
-        "paper", help="epoch: paper (each paper's own rule), other, last, best or one_best"
+        "paper", help="epoch: paper (its own rule), other, last, best, one_best, best_recall_at_1"
     ),
     every: bool = Option(False, "--any", help="status 1 for drifts that do not stand, too"),
 ) -> None:
@@ -195,7 +195,7 @@ def explain(
     ),
     study: str = Option("embedded", "--study", help="name or path of the study"),
     results: Results = RESULTS,
-    selection: str = Option("paper", help="epoch: paper, other, last, best or one_best"),
+    selection: str = Option("paper", help="epoch, as in 'check'"),
 ) -> None:
     """Print the calculation behind one verdict.
 

@@ -134,10 +134,16 @@ class Measured:
 
 
 class Measurements:
-    """The headline scores and the costs of a study, found by arm and condition."""
+    """The scores at one rule's epochs and the costs of a study, found by arm and condition."""
 
-    def __init__(self, table: RunTable, candidates: Candidates, gaps: Iterable[GapDecrease] = ()):
-        self._samples = Samples(table)
+    def __init__(
+        self,
+        table: RunTable,
+        candidates: Candidates,
+        gaps: Iterable[GapDecrease] = (),
+        rule: tuple[str, str] = ("last", ""),
+    ):
+        self._samples = Samples(table, *rule)
         gap_sizes = relative_gaps(gaps, self._samples.statuses)
         self._costs = {**costs_of(table), **convergence_of(table), **gap_sizes}
         run = [each for cell, each in candidates.items() if cell in self._samples.statuses]

@@ -2,7 +2,8 @@
 
 A claim is tested on runs that can answer it: on a dataset and a backbone of the paper, by arms that
 are the paper's. Of other runs, such as those on other data, the same comparison is shown without
-any verdict: not asked.
+any verdict: not asked. Scores are at the epoch that the paper reports, as for its numbers; for
+claims of no paper at the last one.
 
 A sentence becomes *parts*: one comparison under one condition, reduced to one number per seed (a
 difference of paired runs, a slope over batch sizes, a log ratio). Two one-sided t-tests judge a
@@ -33,10 +34,12 @@ from benchmark.papers.quantities import GapDecrease
 from benchmark.papers.verdicts import (
     CLAIM_VERDICTS,
     CONTRADICTED,
+    EPOCHS,
     INCONCLUSIVE,
     NOT_ASKED,
     NOT_RUN,
     SUPPORTED,
+    rule_of,
 )
 from benchmark.runs.run_table import RunTable
 from benchmark.stats.intervals import discoveries, holm, spread
@@ -63,8 +66,17 @@ PART_COLUMNS = ["claim", "reading", *_TESTED, "note"]
 # or shown; q is adjusted for the false discovery rate over all claims; from "part" on, the columns
 # are those of the part that decides.
 COLUMNS = [
-    *("claim", "paper", "stated_in", "sentence", "kind", "reading", "condition", "verdict"),
-    *("reason", "outside", "parts", "parts_run", "parts_holding", "alpha", "p_contradicted"),
+    *("claim", "paper", "stated_in", "sentence", "kind", "reading", "condition", "selection"),
+    *(
+        "verdict",
+        "reason",
+        "outside",
+        "parts",
+        "parts_run",
+        "parts_holding",
+        "alpha",
+        "p_contradicted",
+    ),
     *("q_contradicted", *_TESTED),
 ]
 
@@ -153,11 +165,15 @@ def judge_claims(
     called contradicted are false at a rate of at most ``FALSE_DISCOVERIES`` (Benjamini and
     Hochberg 1995).
     """
-    source = Measurements(table, candidates, gaps)
     listed = [replace(claim, alpha=spend(claim.alpha)) for claim in claims]
+    gaps, rules = list(gaps), {rule_of(claim.source) for claim in listed}
+    sources = {rule: Measurements(table, candidates, gaps, rule) for rule in rules}
     judged, rates = {}, {}
     for reading in READINGS:
-        judged[reading] = [_judged(claim, source, reading, spend(AGAINST)) for claim in listed]
+        judged[reading] = [
+            _judged(claim, sources[rule_of(claim.source)], reading, spend(AGAINST))
+            for claim in listed
+        ]
         rates[reading] = discoveries([each.p_contradicted for each, _ in judged[reading]])
     rows, parts = [], []
     for (at, claim), reading in itertools.product(enumerate(listed), READINGS):
@@ -168,6 +184,7 @@ def judge_claims(
             each = replace(each, verdict=INCONCLUSIVE, reason=reason)
         row: dict[str, Any] = {"claim": claim.name, "paper": claim.source, "reading": reading}
         row |= {"condition": condition, "q_contradicted": rate}
+        row["selection"] = rule_of(claim.source)[0]
         for names, record in ((_CLAIM, claim), (_DECISION, each), (_TESTED, each.decisive)):
             row |= {name: getattr(record, name, None) for name in names}
         rows.append(row)
@@ -271,7 +288,7 @@ def explain_claim(verdicts: pd.DataFrame, parts: pd.DataFrame) -> str:
         lines += [
             "",
             f"{row['reading']}: {READINGS[row['reading']]}",
-            f"  where: {row['condition'] or 'nowhere'}",
+            f"  where: {row['condition'] or 'nowhere'}, scores {EPOCHS[row['selection']]}",
             *(f"  {_explained(part)}" for part in asked[:SHOWN]),
             *([f"  and {len(asked) - SHOWN} more in claims_parts.csv"] if asked[SHOWN:] else []),
             f"  {row['parts_holding']:.0f} of {row['parts']:.0f} parts hold at p <= "

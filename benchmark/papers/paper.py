@@ -40,10 +40,14 @@ Effect = Literal["no effect", "none", "below 0.3", "0.3 to 1", "above 1", "unkno
 
 @dataclass(frozen=True)
 class EpochRule(Closed):
-    """Which epoch a paper's numbers are of, and where that is known from."""
+    """Which epoch a paper's numbers are of, and where that is known from.
 
-    rule: Literal["last", "one_best"]
+    lead   the split whose epoch is that of all splits of a run; each has its own without it
+    """
+
+    rule: Literal["last", "one_best", "best_recall_at_1"]
     why: Text
+    lead: str = ""
 
 
 @dataclass(frozen=True)
@@ -157,9 +161,10 @@ class Paper:
         return self.key + (list(self.about.versions) or [""])[-1]
 
     @property
-    def selection(self) -> str:
-        """The rule by which our epoch is chosen for its numbers: "last" or "one_best"."""
-        return self.about.epoch.rule if self.about.epoch else "last"
+    def selection(self) -> tuple[str, str]:
+        """The rule by which our epoch is chosen for its numbers, and the split that leads."""
+        epoch = self.about.epoch
+        return (epoch.rule, epoch.lead) if epoch else ("last", "")
 
     @property
     def names(self) -> dict[str, str]:

@@ -47,7 +47,7 @@ class PrintedCell:
 
     line     of the number in the paper's ``results.csv``
     verdict  a word of the vocabulary, or one of the four above
-    rule     by which our epoch was chosen: "last" or "one_best"
+    rule     by which our epoch was chosen: "last", or a rule of one best epoch
     other    mean at the other reading, "last" or "best", with its own verdict in ``other_verdict``
     """
 

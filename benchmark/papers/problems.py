@@ -49,11 +49,16 @@ def paper_problems(paper: Paper, papers: Mapping[str, Paper]) -> list[str]:
     """
     others = {key: other for key, other in papers.items() if key != paper.key}
     words, tables = paper.vocabulary, {each.table for each in paper.numbers}
+    leads = [lead for lead in paper.selection[1:] if lead]
+    splits = {f"{each.dataset}_{each.protocol}" for each in paper.numbers if each.protocol}
     lines: dict[str, Iterable[str]] = {
         PAPER: (
-            f"'{source}' is a version of {key}, too; rename the folder"
-            for key, other in others.items()
-            for source in set(paper.names) & set(other.names)
+            *(
+                f"'{source}' is a version of {key}, too; rename the folder"
+                for key, other in others.items()
+                for source in set(paper.names) & set(other.names)
+            ),
+            *_unknown("epoch.lead  ", "split", leads, splits),
         ),
         "results.csv": _number_problems(paper),
         "implied.yaml": _meaning_problems(paper),

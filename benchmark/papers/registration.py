@@ -21,6 +21,7 @@ from benchmark.core.records import RESULT
 from benchmark.metrics.metric import METRICS
 from benchmark.papers.matching import reached_numbers
 from benchmark.papers.paper import claims_of
+from benchmark.papers.verdicts import rule_of
 from benchmark.stats import samples
 from benchmark.stats.intervals import TOLERATED
 from benchmark.stats.reproduction import ALPHA, MARKS
@@ -114,7 +115,10 @@ def analysis_of(study: Study) -> Parts:
         "claims": {claim.name: _digest(asdict(claim)) for claim in claims_of(study.name)},
         "seeds": {block.name: list(block.planned_seeds) for block in study.blocks},
         "looks": {"seeds at each": list(study.looks)},
-        "selection": {"headline": "last epoch"},
+        "selection": {
+            "headline": "last epoch",
+            **{each.source: " ".join(rule_of(each.source)).strip() for each in numbers},
+        },
         "comparison": {
             "baseline": comparison.baseline,
             "ablation": list(comparison.ablation),

@@ -31,7 +31,7 @@ from benchmark.papers.numbers import GAIN, PublishedNumber
 from benchmark.papers.paper import asked_numbers, paper_of
 from benchmark.papers.quantities import PLAIN
 from benchmark.papers.vocabulary import margin_of
-from benchmark.runs.run_table import ONE_BEST, RunTable
+from benchmark.runs.run_table import RunTable
 from benchmark.stats.intervals import Floats, diverges, p_more_divergence, spread
 from benchmark.stats.planning import level_of, seeds_to_decide
 from benchmark.stats.reproduction import (
@@ -98,9 +98,10 @@ EPOCHS = {
     "last": "at the last epoch",
     "best": "at the best test epoch of each metric",
     "one_best": "at the one test epoch with the best mAP@R",
+    "best_recall_at_1": "at the one test epoch with the best R@1",
 }
 PAPERS, OTHER = "paper", "other"
-RULES = (PAPERS, OTHER, "last", "best", ONE_BEST)
+RULES = (PAPERS, OTHER, *EPOCHS)
 FROZEN_COLUMNS = [*CELL_COLUMNS, "seed", "status", "split", "metric", "value", *VERSIONS]
 _OF_NUMBER = (
     *("source", "table", "row_label", "provenance", "backbone", "embedding_dim", "metric", "line"),
@@ -247,25 +248,27 @@ def judge_study(study: Study, table: RunTable, selection: str = PAPERS) -> list[
     if selection not in RULES:
         raise ConfigError("--selection", [unknown_name("selection rule", selection, RULES)])
     level, found = level_of(study), candidates(study)
-    by_rule: dict[str, list[PublishedNumber]] = {}
+    by_rule: dict[tuple[str, str], list[PublishedNumber]] = {}
     for number in asked_numbers(study.references.published):
-        by_rule.setdefault(rule_of(number, selection), []).append(number)
+        by_rule.setdefault(rule_of(number.source, selection), []).append(number)
     verdicts = []
     for rule, numbers in by_rule.items():
-        verdicts += judge_numbers(numbers, Samples(table, rule), found, level)
+        verdicts += judge_numbers(numbers, Samples(table, *rule), found, level)
     frozen = Path(study.references.frozen or ".")
     if selection in (PAPERS, "last") and frozen.is_file():
         verdicts += judge_frozen(load_frozen(frozen), Samples(table), level)
     return verdicts
 
 
-def rule_of(number: PublishedNumber, selection: str) -> str:
-    """Return the rule by which the epoch of our runs is chosen for a published number."""
-    if selection not in (PAPERS, OTHER):
-        return selection
-    paper = paper_of(number.source)
-    own = paper.selection if paper else "last"
-    return own if selection == PAPERS else "best" if own == "last" else "last"
+def rule_of(source: str, selection: str = PAPERS) -> tuple[str, str]:
+    """Return the rule that chooses the epoch of our runs for a paper, and the split that leads.
+
+    What is of no paper is at the last epoch.
+    """
+    paper = paper_of(source)
+    own, lead = paper.selection if paper else ("last", "")
+    rules = {PAPERS: own, OTHER: "best" if own == "last" else "last"}
+    return rules.get(selection, selection), lead
 
 
 def judge_numbers(

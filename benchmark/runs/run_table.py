@@ -15,7 +15,6 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -64,9 +63,8 @@ RUN_COLUMNS = (
 SCORE_COLUMNS = ("run_id", "split", "selection", "epoch", "metric", "value")
 SETTING_PREFIXES = ("dataset.", "loss.", "recipe.")
 _WHOLE = ("batch_size", "seed")
-# The rule of one best epoch, and the metrics that choose it: the first that is measured.
-ONE_BEST = "one_best"
-LEADING = ("map_at_r", "map")
+# Rules of one epoch for all metrics, and the metrics that choose it: the first that is measured.
+LEADING = {"one_best": ("map_at_r", "map"), "best_recall_at_1": ("recall_at_1",)}
 _NUMBERS = {"epoch": "int64", "value": "float64"}
 
 
@@ -128,15 +126,15 @@ class RunTable:
         return self.runs[[*CELL_COLUMNS, "seed", "status"]]
 
     def test_scores(
-        self, selection: str = "last", metrics: Sequence[str] | None = None
+        self, selection: str = "last", metrics: Sequence[str] | None = None, lead: str = ""
     ) -> pd.DataFrame:
         """Return the finite scores of runs that are ok, on all splits but "train".
 
         Columns: run_id, CELL_COLUMNS, seed, split, epoch, metric, value. ``selection`` is "last",
-        "best", "curve", or "one_best": all metrics of the epoch whose mAP@R (mAP where that is not
-        measured) is the best of a split, the first one on ties, as ROADMAP's code reports them.
+        "best", "curve", or a rule of ``LEADING``: all metrics of the epoch at which the leading one
+        is best on a split, the first on ties. The split ``lead`` chooses for all splits of a run.
         """
-        scores = self._one_best if selection == ONE_BEST else self.scores
+        scores = self._at_one_epoch(selection, lead) if selection in LEADING else self.scores
         rows = (scores["selection"] == selection) & (scores["split"] != "train")
         rows &= np.isfinite(scores["value"])
         if metrics is not None:
@@ -146,22 +144,22 @@ class RunTable:
         found: pd.DataFrame = scores.loc[rows].merge(runs, on="run_id")[columns]
         return found
 
-    @cached_property
-    def _one_best(self) -> pd.DataFrame:
-        """One epoch's scores for each run and split; those of the last one without a curve."""
+    def _at_one_epoch(self, rule: str, lead: str) -> pd.DataFrame:
+        """Return one epoch's scores for each run and split; of the last one without a curve."""
         scores = self.scores
         curve = scores[(scores["selection"] == "curve") & (scores["split"] != "train")]
-        place = ["run_id", "split"]
-        lead = curve[curve["metric"].isin(LEADING)]
-        order = lead["metric"].map(LEADING.index)
-        lead = lead.assign(order=order).sort_values(
+        led = curve["run_id"].isin(curve.loc[curve["split"] == lead, "run_id"])
+        curve = curve.assign(leader=curve["split"].mask(led, lead))
+        place, metrics = ["run_id", "leader"], LEADING[rule]
+        leads = curve[(curve["split"] == curve["leader"]) & curve["metric"].isin(metrics)]
+        leads = leads.assign(order=leads["metric"].map(metrics.index)).sort_values(
             ["order", "value", "epoch"], ascending=[True, False, True], kind="stable"
         )
-        epochs = lead.drop_duplicates(place)[[*place, "epoch"]]
+        epochs = leads.drop_duplicates(place)[[*place, "epoch"]]
         chosen = curve.merge(epochs, on=[*place, "epoch"])
         last = scores[scores["selection"] == "last"]
         without = last[~last["run_id"].isin(set(chosen["run_id"]))]
-        return pd.concat([chosen, without]).assign(selection=ONE_BEST)
+        return pd.concat([chosen, without]).assign(selection=rule)
 
     def costs(self) -> pd.DataFrame:
         """Return one row for each run that is ok: run_id, CELL_COLUMNS, seed, and every cost."""

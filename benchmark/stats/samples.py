@@ -231,13 +231,13 @@ def differences_by_seed(first: Sample, second: Sample) -> dict[int, float]:
 class Samples:
     """All samples of a study under one selection rule, and the statuses of its runs."""
 
-    def __init__(self, table: RunTable, selection: str = "last"):
+    def __init__(self, table: RunTable, selection: str = "last", lead: str = ""):
         self.selection = selection
         self.statuses: Mapping[Cell, Counter[str]] = table.statuses()
         self.splits: dict[Cell, set[str]] = {}
         samples: dict[Score, Sample] = {}
         versions = table.runs[["run_id", *VERSIONS]]
-        scores = table.test_scores(selection).merge(versions, on="run_id")
+        scores = table.test_scores(selection, lead=lead).merge(versions, on="run_id")
         for key, rows in scores.groupby([*CELL_COLUMNS, "split", "metric"]):
             *columns, split, metric = map(str, key)
             cell = Cell.of(columns)

@@ -186,7 +186,7 @@ def _outcome(ours: PrintedCell) -> Iterator[Line]:
 
 
 def _caption(paper: Paper, name: str, entries: list[Entry]) -> str:
-    own = [entry.number for entry in entries if entry.number.reproducible]
+    own, rule = [entry.number for entry in entries if entry.number.reproducible], paper.selection[0]
     ours, metrics = [entry.ours for entry in entries], {number.metric for number in own}
     table, facts = paper.tables[name], []
     for field in _FACTS:
@@ -199,7 +199,7 @@ def _caption(paper: Paper, name: str, entries: list[Entry]) -> str:
     parts = [f"Arranged as in {paper.about.citation}{named}."]
     if any(each.n for each in ours):
         parts.append(
-            f"Each cell: ours {EPOCHS[paper.selection]}, mean ± sd; published; ours − published in "
+            f"Each cell: ours {EPOCHS[rule]}, mean ± sd; published; ours − published in "
             "points with its interval; the verdict."
         )
         why = "" if paper.about.epoch is None else paper.about.epoch.why.rstrip(".")
@@ -209,7 +209,7 @@ def _caption(paper: Paper, name: str, entries: list[Entry]) -> str:
                 "at the best test epoch of each metric, and in brackets the points that this "
                 "choice adds."
             )
-        elif paper.selection == "last":
+        elif rule == "last":
             parts.append(
                 f"That is the paper's rule ({why}). “best”: the best test epoch of each metric."
             )

@@ -239,6 +239,12 @@ def test_a_thing_is_not_compared_with_itself(tmp_path, kind, keys, words):
     assert f"figures.yaml: fig2.panels.0.{words}" in problems(tmp_path, figures=figures)
 
 
+def test_the_split_that_leads_is_one_of_the_papers_numbers(tmp_path):
+    epoch = "epoch: {rule: one_best, why: its code, lead: cub_hard}\n"
+    text = problems(tmp_path, paper=FILES["paper.yaml"] + METHODS + epoch)
+    assert "paper.yaml: epoch.lead  unknown split 'cub_hard'" in text
+
+
 def test_what_stands_twice_or_is_missing_is_named(tmp_path):
     again = FILES[RESULTS] + FILES[RESULTS].splitlines()[1] + "\n"
     text = problems(tmp_path / "rows", results=again)

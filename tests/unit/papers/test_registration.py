@@ -111,6 +111,9 @@ def test_a_registration_of_schema_1_whose_digest_was_of_its_parts_is_read(study,
 
 def test_the_numbers_and_families_of_a_papers_study_are_registered():
     parts = registration.analysis_of(load_study("listwise"))
+    assert parts["selection"] == {"headline": "last epoch", "listwise2019": "last"}
+    smooth_ap = registration.analysis_of(load_study("smooth_ap"))
+    assert smooth_ap["selection"]["smoothap2020"] == "best_recall_at_1"
     assert parts["families"]["listwise2019 table1"] >= 4
     assert len(parts["published numbers"]) == sum(
         count for name, count in parts["families"].items() if name.startswith("listwise")

@@ -9,7 +9,7 @@ from made_up_results import long_table, without_number, write_long
 
 from benchmark.core.errors import RunError
 from benchmark.core.records import CELL_COLUMNS, Cell, Setting
-from benchmark.runs.run_table import ONE_BEST, RunTable
+from benchmark.runs.run_table import RunTable
 
 MEANS = {"smooth_ap": 0.5, "sup_ap": 0.6}
 
@@ -85,6 +85,15 @@ def test_missing_tables_name_the_commands(tmp_path):
         RunTable.read(tmp_path)
 
 
+def chosen(rows, rule, lead=""):
+    """Return the rows that a rule chooses among those of the runs "a" and "b"."""
+    whole = {"batch_size": 32, "seed": 0}
+    runs = [{"run_id": name, "status": "ok", "loss": name, **whole} for name in ("a", "b")]
+    found = RunTable.from_rows(runs, rows).test_scores(rule, lead=lead)
+    values = found[["run_id", "split", "epoch", "metric", "value"]].itertuples(index=False)
+    return sorted(map(tuple, values))
+
+
 def test_one_best_epoch_is_chosen_by_map_at_r_for_all_metrics_of_a_split():
     """The epoch of each run and split; mAP where mAP@R is not measured, the last without curve."""
     rows = [
@@ -100,13 +109,41 @@ def test_one_best_epoch_is_chosen_by_map_at_r_for_all_metrics_of_a_split():
         ("a", "train", "curve", 1, "loss", 0.1),
         ("b", "test", "last", 3, "recall_at_1", 0.5),
     ]
-    whole = {"batch_size": 32, "seed": 0}
-    runs = [{"run_id": name, "status": "ok", "loss": name, **whole} for name in ("a", "b")]
-    found = RunTable.from_rows(runs, rows).test_scores(ONE_BEST)
-    values = found[["run_id", "split", "epoch", "metric", "value"]].itertuples(index=False)
-    assert sorted(map(tuple, values)) == [
+    assert chosen(rows, "one_best") == [
         ("a", "hard", 1, "map", 0.3),
         ("a", "test", 2, "map_at_r", 0.6),
         ("a", "test", 2, "recall_at_1", 0.7),
         ("b", "test", 3, "recall_at_1", 0.5),
+    ]
+
+
+def curve(run, split, metric, *values):
+    return [(run, split, "curve", epoch, metric, value) for epoch, value in enumerate(values, 1)]
+
+
+def test_the_best_recall_at_1_of_each_split_chooses_the_epoch_of_all_its_metrics():
+    rows = [
+        *curve("a", "small", "recall_at_1", 0.9, 0.8),
+        *curve("a", "small", "map_at_r", 0.3, 0.5),
+        *curve("a", "large", "recall_at_1", 0.6, 0.7),
+        *curve("a", "large", "map_at_r", 0.4, 0.2),
+    ]
+    assert chosen(rows, "best_recall_at_1") == [
+        ("a", "large", 2, "map_at_r", 0.2),
+        ("a", "large", 2, "recall_at_1", 0.7),
+        ("a", "small", 1, "map_at_r", 0.3),
+        ("a", "small", 1, "recall_at_1", 0.9),
+    ]
+
+
+def test_a_split_that_leads_chooses_the_epoch_of_all_splits_of_its_runs_alone():
+    rows = [
+        *curve("a", "rparis6k_hard", "map", 0.1, 0.3, 0.2),
+        *curve("a", "roxford5k_hard", "map", 0.3, 0.1, 0.2),
+        *curve("b", "test", "map", 0.5, 0.4),
+    ]
+    assert chosen(rows, "one_best", "rparis6k_hard") == [
+        ("a", "roxford5k_hard", 2, "map", 0.1),
+        ("a", "rparis6k_hard", 2, "map", 0.3),
+        ("b", "test", 1, "map", 0.5),
     ]

@@ -342,3 +342,22 @@ def test_false_contradictions_are_controlled_over_all_claims_of_a_reading():
     controlled = [(table["verdict"] == "contradicted").any() for table in found]
     assert sum(alone) >= 10 and sum(controlled) <= 4  # all sentences are true on their edge
     assert all((table["q_contradicted"] >= table["p_contradicted"]).all() for table in found)
+
+
+def test_a_claim_is_tested_at_the_epoch_of_its_paper_and_an_own_one_at_the_last():
+    """FastAP is printed with 91.9; the last epoch alone would contradict the sentence."""
+    (asked,) = (each for each in claims_of() if each.name == "smooth_ap_beats_fast_ap_on_vehicles")
+    cell = {"dataset": "vehicleid", "setting": "resnet50", "batch_sizes": (384,), "split": "small"}
+    best, last = (
+        long_table({"smooth_ap": value}, **cell).query("selection == 'last'")
+        for value in (0.949, 0.9)
+    )
+    curve = [best.assign(epoch=2), last.assign(epoch=4)]
+    runs = pd.concat([*(rows.assign(selection="curve") for rows in curve), last])
+    own = dataclasses.replace(asked, source="this suite, study s")
+    for each, selection, word in (
+        (asked, "best_recall_at_1", "supported"),
+        (own, "last", "contradicted"),
+    ):
+        row = verdicts(runs, each).loc[asked.name, "published"]
+        assert (row["selection"], row["verdict"]) == (selection, word)

@@ -48,8 +48,8 @@ def finished(study) -> pd.DataFrame:
         labels = (spec.setting.label, spec.loss.label, spec.loss.name)
         head = (name, dataset, *labels, spec.batch_size, spec.seed, "ok")
         splits = SPLITS.get(dataset, ("test",))
-        numbers = [(split, "last", 1, metric) for split in splits for metric in METRICS]
-        numbers += [("test", "curve", epoch, "recall_at_1") for epoch in (1, 2)]
+        epochs = (("curve", 1), ("curve", 2), ("last", 2))
+        numbers = [(split, *at, metric) for split in splits for at in epochs for metric in METRICS]
         numbers += [("train", "cost", np.nan, metric) for metric in COSTS]
         rows += [(*head, *number) for number in numbers]
     columns = [*LONG_COLUMNS[:8], "split", "selection", "epoch", "metric"]

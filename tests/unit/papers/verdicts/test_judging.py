@@ -400,24 +400,25 @@ def test_a_verdict_that_an_assumption_turns_is_marked():
 
 
 RULES = {
-    "roadmap2021v2": ("one_best", "last"),
-    "fastap2019": ("last", "best"),
-    "smoothap2020": ("last", "best"),
-    "listwise2019": ("last", "best"),
+    "roadmap2021v2": ("one_best", "last", "rparis6k_hard"),
+    "fastap2019": ("last", "best", ""),
+    "smoothap2020": ("best_recall_at_1", "last", ""),
+    "listwise2019": ("last", "best", ""),
+    "this suite, study sweeps": ("last", "best", ""),
 }
 
 
 @pytest.mark.parametrize("source", RULES)
 def test_each_paper_has_its_rule_and_another_reading(source):
-    number = asked_numbers([source])[0]
-    assert (rule_of(number, "paper"), rule_of(number, "other")) == RULES[source]
-    assert rule_of(number, "best") == "best"
+    own, other, lead = RULES[source]
+    assert (rule_of(source), rule_of(source, "other")) == ((own, lead), (other, lead))
+    assert rule_of(source, "best") == ("best", lead)
 
 
 def test_a_rule_has_a_source_and_a_paper_without_one_does_not_say():
     stated = {key: paper.about.epoch for key, paper in load_papers().items()}
-    assert stated["roadmap2021"].why and stated["fastap2019"].why
-    assert stated["smoothap2020"] is None and stated["listwise2019"] is None
+    assert stated.pop("listwise2019") is None
+    assert all(rule.why for rule in stated.values())
 
 
 def test_verdicts_of_a_study_are_at_the_epoch_of_its_paper():
@@ -430,6 +431,57 @@ def test_verdicts_of_a_study_are_at_the_epoch_of_its_paper():
     for selection, rule in (("paper", "one_best"), ("other", "last"), ("last", "last")):
         table = table_of(judge_study(study, runs, selection))
         assert set(table["selection"]) == {rule}
+
+
+def by_epoch(curves, loss, **cell):
+    """Return runs with the scores of each epoch by split and metric; the last ones count, too."""
+    parts = []
+    for (split, metric), values in curves.items():
+        for epoch, value in enumerate(values, 1):
+            rows = long_table({loss: value}, sd=1e-4, split=split, metrics=(metric,), **cell)
+            rows = rows[rows["selection"] == "last"].assign(epoch=epoch)
+            parts += [rows.assign(selection="curve")] + [rows] * (epoch == len(values))
+    return pd.concat(parts)
+
+
+def test_each_vehicleid_set_is_judged_at_its_own_best_recall_at_1():
+    curves = {
+        ("small", "recall_at_1"): (0.949, 0.93, 0.92),
+        ("small", "recall_at_5"): (0.976, 0.96, 0.98),
+        ("large", "recall_at_1"): (0.9, 0.919, 0.91),
+        ("large", "recall_at_5"): (0.97, 0.96, 0.95),
+    }
+    cell = {"dataset": "vehicleid", "setting": "resnet50_smooth_ap", "batch_sizes": (384,)}
+    runs = run_table(by_epoch(curves, "smooth_ap", **cell))
+    judged = [each for each in judge_study(load_study("smooth_ap"), runs) if each.ours.n]
+    means = {(each.split, each.metric): each.ours.mean for each in judged}
+    assert means == pytest.approx(
+        {
+            ("small", "recall_at_1"): 94.9,
+            ("small", "recall_at_5"): 97.6,
+            ("large", "recall_at_1"): 91.9,
+            ("large", "recall_at_5"): 96.0,
+        },
+        abs=0.05,
+    )
+    assert {each.selection for each in judged} == {"best_recall_at_1"}
+
+
+def test_the_landmark_sets_of_roadmap_are_judged_at_the_epoch_of_rparis_hard():
+    curves = {
+        ("rparis6k_hard", "map"): (0.40, 0.42, 0.41),
+        ("rparis6k_medium", "map"): (0.69, 0.675, 0.66),
+        ("roxford5k_hard", "map"): (0.25, 0.21, 0.22),
+    }
+    study = load_study("roadmap")
+    (block,) = (each for each in study.blocks if each.name == "table9")
+    spec = next(block.specs())
+    cell = {"dataset": "sfm120k", "setting": spec.setting.label, "batch_sizes": (128,)}
+    runs = run_table(by_epoch(curves, "roadmap", **cell))
+    judged = [each for each in judge_study(study, runs) if each.ours.n]
+    means = {each.split: each.ours.mean for each in judged}
+    expected = {"rparis6k_hard": 42.0, "rparis6k_medium": 67.5, "roxford5k_hard": 21.0}
+    assert means == pytest.approx(expected, abs=0.05)
 
 
 LEVEL = pocock((3, 5, 10))
