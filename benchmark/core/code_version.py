@@ -17,7 +17,6 @@ from typing import Any
 import yaml
 
 from benchmark import __version__
-from benchmark.core.errors import ConfigError
 from benchmark.core.registry import PLUGIN
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -48,16 +47,12 @@ def code_version(*modules: str) -> str:
     It ends in ``+<name>-<12 hex digits>`` for each of ``modules``, the names of imported ones, that
     is a plugin's.
     """
-    if not modules:
-        return f"{__version__}+{_digest(_files(DECISIVE))}"
-    plugins = sorted({each for each in modules if each.partition(".")[0] != PACKAGE.name})
-    return "+".join([code_version(), *map(_plugin, plugins)])
-
-
-@functools.cache
-def _plugin(module: str) -> str:
-    digest = _digest([(module, Path(f"{sys.modules[module].__file__}"))])
-    return f"{module.removeprefix(PLUGIN)}-{digest}"
+    parts = [__version__, version_of(*DECISIVE)]
+    for module in sorted(set(modules)):
+        if module.partition(".")[0] != PACKAGE.name:
+            digest = _digest([(module, Path(f"{sys.modules[module].__file__}"))])
+            parts.append(f"{module.removeprefix(PLUGIN)}-{digest}")
+    return "+".join(parts)
 
 
 def mixed(versions: Iterable[str]) -> bool:
@@ -71,7 +66,12 @@ def mixed(versions: Iterable[str]) -> bool:
 @functools.cache
 def version_of(*parts: str) -> str:
     """Return 12 hex digits: a digest of what some folders and files of the package do."""
-    return _digest(_files(parts))
+    files = []
+    for part in parts:
+        place = PACKAGE / part
+        found = [place] if place.is_file() else [*place.rglob("*.py"), *place.rglob("*.yaml")]
+        files += [(path.relative_to(PACKAGE).as_posix(), path) for path in sorted(found)]
+    return _digest(files)
 
 
 def meaning(path: Path) -> str:
@@ -81,12 +81,8 @@ def meaning(path: Path) -> str:
     """
     if path.suffix == ".yaml":
         return json.dumps(_without_words(yaml.safe_load(path.read_text(encoding="utf-8"))))
-    try:
-        tree = ast.parse(path.read_bytes())
-    except (SyntaxError, ValueError) as error:
-        raise ConfigError(str(path), [f"is not Python source: {error}"]) from error
     parts: list[str] = []
-    _walk(tree, parts)
+    _walk(ast.parse(path.read_bytes()), parts)
     return "".join(parts)
 
 
@@ -131,14 +127,3 @@ def _digest(files: list[tuple[str, Path]]) -> str:
     for name, path in files:
         digest.update(f"{name}\0{meaning(path)}\0".encode())
     return digest.hexdigest()[:12]
-
-
-def _files(parts: Iterable[str]) -> list[tuple[str, Path]]:
-    files = []
-    for part in parts:
-        place = PACKAGE / part
-        paths = (
-            [place] if place.is_file() else sorted([*place.rglob("*.py"), *place.rglob("*.yaml")])
-        )
-        files += [(path.relative_to(PACKAGE).as_posix(), path) for path in paths]
-    return files

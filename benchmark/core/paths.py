@@ -1,7 +1,6 @@
 """Names from outside: can they be a path below a folder, can they be shown?"""
 
 import re
-from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
 
@@ -10,16 +9,8 @@ def leaves_root(name: str) -> bool:
 
     Such names are empty, absolute, climb with ``..`` or hold a NUL.
     """
-    if name and not any(mark in name for mark in ("..", ":", "\0")) and name[0] not in "/\\":
-        return False
-    windows = PureWindowsPath(name)
-    return (
-        not name
-        or "\0" in name
-        or PurePosixPath(name).is_absolute()
-        or bool(windows.anchor)
-        or ".." in windows.parts
-    )
+    parts = re.split(r"[/\\]", name)
+    return not parts[0] or ".." in parts or "\0" in name or bool(re.match("[A-Za-z]:", name))
 
 
 def is_text(name: str) -> bool:
@@ -27,10 +18,7 @@ def is_text(name: str) -> bool:
 
     Bytes that are not UTF-8 arrive as lone surrogates; control characters could steer a terminal.
     """
-    return name.isprintable() or not any(
-        ord(letter) < 32 or 127 <= ord(letter) < 160 or 0xD800 <= ord(letter) < 0xE000
-        for letter in name
-    )
+    return not re.search(r"[\0-\x1f\x7f-\x9f\ud800-\udfff]", name)
 
 
 _PERSONAL = {"host", "hostname", "node", "user", "username", "login", "home", "cwd"}

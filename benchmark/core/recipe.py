@@ -1,7 +1,6 @@
 """The recipe: all that trains one backbone on one dataset, but for the loss and the batch size.
 
-Each section is a dataclass that pydantic validates. This module must not import
-torch.
+Each section is a dataclass that pydantic validates. This module must not import torch.
 """
 
 from dataclasses import dataclass, field, replace

@@ -20,13 +20,7 @@ from benchmark.report.artefacts import AnalysisSummary, Artefact
 from benchmark.report.drawing import inline_svg, size_rules
 from benchmark.report.gallery import GALLERY, REASONS, SIDES, TABLE, Gallery
 from benchmark.report.inputs import Inputs
-from benchmark.report.labels import (
-    DASH,
-    count,
-    dataset_label,
-    duration,
-    metric_label,
-)
+from benchmark.report.labels import DASH, count, dataset_label, duration, metric_label
 from benchmark.report.render import TEMPLATES, to_html
 from benchmark.report.table import TONES, Table, TableCell, filled, words
 from benchmark.study import Study
@@ -44,10 +38,7 @@ OF_PAPERS = ("claims", "verdicts")
 # "table/paper" stands for all tables that papers print, and so on.
 SECTIONS = {
     "claims": ("Claims of the papers", "table:claims"),
-    "verdicts": (
-        "Published numbers and verdicts",
-        "figure:verdicts table:published table:outside",
-    ),
+    "verdicts": ("Published numbers and verdicts", "figure:verdicts table:published table:outside"),
     "papers": ("The papers' tables and figures", "table/paper figure/paper"),
     "sweeps": ("Sweeps", "figure/sweep table/sweep"),
     "budgets": (
@@ -93,7 +84,7 @@ def download(label: str, file: str, content: bytes, name: str = "") -> Download:
 
 
 class AnalysisItem(NamedTuple):
-    """One analysis on the page; the figure is an ``svg`` element, the table a ``figure`` or ""."""
+    """One analysis on the page; the figure is an ``svg`` element, the table a ``figure``."""
 
     name: str
     summary: AnalysisSummary
@@ -106,11 +97,10 @@ class AnalysisItem(NamedTuple):
 def load_analysis(folder: Path) -> AnalysisItem:
     """Return what an analysis has left in a folder of its own."""
     name, summary = folder.name, AnalysisSummary.read(folder)
-    svg, table = (folder / "figure.svg").read_text("utf-8"), folder / "table.html"
+    svg, table = ((folder / file).read_text("utf-8") for file in ("figure.svg", "table.html"))
     downloads = [
         download(label, f"{ANALYSES}/{name}/{file}", (folder / file).read_bytes(), f"{name}_{file}")
         for file, label in FILES.items()
-        if (folder / file).is_file()
     ]
     seeds = ", ".join(map(str, summary.seeds))
     note = f"Networks trained for it: {len(summary.runs)}, with seeds {seeds}"
@@ -120,8 +110,7 @@ def load_analysis(folder: Path) -> AnalysisItem:
     elif not summary.runs:
         note = "Nothing was trained for it."
     element = inline_svg(svg, f"analysis-{name}", summary.alt)
-    html = table.read_text("utf-8") if table.is_file() else ""
-    return AnalysisItem(name, summary, element, html, note, downloads)
+    return AnalysisItem(name, summary, element, table, note, downloads)
 
 
 @dataclass(frozen=True)
@@ -269,12 +258,17 @@ def _downloads(record: Artefact) -> list[Download]:
 
 
 class Section(NamedTuple):
-    """A section of the page; ``reasons``: once each, why there is nothing to show in it."""
+    """A section of the page."""
 
     anchor: str
     title: str
     records: list[Artefact]
-    reasons: list[str]
+
+    @property
+    def reasons(self) -> list[str]:
+        """Return, once each, why there is nothing to show in it; none where something is."""
+        reasons = [each.reason for each in self.records]
+        return list(dict.fromkeys(reasons)) if all(reasons) else []
 
 
 def _sections(inputs: Inputs, built: Built) -> list[Section]:
@@ -292,12 +286,6 @@ def _sections(inputs: Inputs, built: Built) -> list[Section]:
         after = anchors.index("ablation") + 1
         anchors[after:after] = OF_PAPERS
     found = []
-
-    def add(anchor: str, title: str, records: list[Artefact]) -> None:
-        reasons = [each.reason for each in records]
-        why = list(dict.fromkeys(reasons)) if all(reasons) else []
-        found.append(Section(anchor, title, records, why))
-
     for anchor in anchors:
         title, entries = SECTIONS[anchor]
         keys = [key for entry in entries.split() for key in grouped.get(entry, [entry])]
@@ -306,7 +294,7 @@ def _sections(inputs: Inputs, built: Built) -> list[Section]:
             # a study about no paper, maybe without runs that a claim speaks of
             here = [] if (claims["verdict"] == NOT_RUN).all() else here
         if here or anchor == GALLERY or (anchor == ANALYSES and built.analyses):
-            add(anchor, title, here)
+            found.append(Section(anchor, title, here))
     if left:
-        add("more", "More", [*left.values()])
+        found.append(Section("more", "More", [*left.values()]))
     return found

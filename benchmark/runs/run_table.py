@@ -25,14 +25,7 @@ from benchmark.core.code_version import mixed
 from benchmark.core.errors import ReferenceDataError, RunError
 from benchmark.core.files import replacing, write_json
 from benchmark.core.paths import public
-from benchmark.core.records import (
-    CELL_COLUMNS,
-    PROVENANCE,
-    SEPARATOR,
-    Cell,
-    RunSpec,
-    settings_of,
-)
+from benchmark.core.records import CELL_COLUMNS, PROVENANCE, SEPARATOR, Cell, RunSpec, settings_of
 from benchmark.core.results import COSTS, Provenance, Result, Scores
 from benchmark.runs.folders import RunStatus, count, states_of
 from benchmark.study import Study
@@ -62,7 +55,7 @@ RUN_COLUMNS = (
 )
 SCORE_COLUMNS = ("run_id", "split", "selection", "epoch", "metric", "value")
 SETTING_PREFIXES = ("dataset.", "loss.", "recipe.")
-_WHOLE = ("batch_size", "seed")
+_RUN_NUMBERS = dict.fromkeys(("batch_size", "seed"), "int64") | dict.fromkeys(COSTS, "float64")
 # Rules of one epoch for all metrics, and the metrics that choose it: the first that is measured.
 LEADING = {"one_best": ("map_at_r", "map"), "best_recall_at_1": ("recall_at_1",)}
 _NUMBERS = {"epoch": "int64", "value": "float64"}
@@ -89,15 +82,14 @@ class RunTable:
         settings = {name for row in rows for name in row if name.startswith(SETTING_PREFIXES)}
         columns = [*RUN_COLUMNS, *sorted(settings)]
         values = [[row.get(name) for name in columns] for row in rows]
-        kinds = dict.fromkeys(COSTS, float) | dict.fromkeys(_WHOLE, int)
         numbers = pd.DataFrame(list(scores), columns=list(SCORE_COLUMNS)).astype(_NUMBERS)
-        return cls(pd.DataFrame(values, columns=columns, dtype=object).astype(kinds), numbers)
+        typed = pd.DataFrame(values, columns=columns, dtype=object).astype(_RUN_NUMBERS)
+        return cls(typed, numbers)
 
     @classmethod
     def read(cls, folder: Path) -> RunTable:
         """Return the tables in a study's folder; raise RunError naming the one that is missing."""
-        whole, real = dict.fromkeys(_WHOLE, "int64"), dict.fromkeys(COSTS, "float64")
-        runs = _read(Path(folder) / RUNS_TABLE, {**whole, **real})
+        runs = _read(Path(folder) / RUNS_TABLE, _RUN_NUMBERS)
         for name in _settings(runs):
             runs[name] = _mapped(runs[name], _decode)
         runs["options"] = _mapped(

@@ -16,7 +16,7 @@ from benchmark.core.errors import RunError
 from benchmark.core.records import CELL_COLUMNS
 from benchmark.core.seeding import derive
 from benchmark.runs.run_table import RunTable
-from benchmark.stats.intervals import Floats, mean_sd, t_half_widths
+from benchmark.stats.intervals import Floats, mean_sd, t_intervals
 from benchmark.stats.paired import corrected, paired_tests, shared_variances
 from benchmark.study.model import Study
 from benchmark.study.trials import AUTHORS, EQUAL, FOLD, TRIAL, Choice, trial_setting
@@ -89,9 +89,9 @@ def _place_tables(
         parts.append(("curves", pd.DataFrame(columns | {"ci_low": low, "ci_high": high})))
     gaps = []
     for budget, scores in finals.items():
-        rules, n = EQUAL if budget else AUTHORS, np.isfinite(scores).sum(axis=1)
-        mean, sd = mean_sd(scores)
-        half, level = t_half_widths(sd, n, 1 - alpha), np.nan_to_num(mean)
+        rules = EQUAL if budget else AUTHORS
+        n, mean, _, low, high = t_intervals(scores, 1 - alpha)
+        level = np.nan_to_num(mean)
         generator = np.random.default_rng(derive(0, "budgets", "seeds", *where, rules, budget))
         draws = {"seeds": np.nan_to_num(seeds_drawn(scores, DRAWS, generator))}
         if budget:
@@ -109,7 +109,7 @@ def _place_tables(
         rank, sure = by_rank.argsort() + 1, ordered(scores[by_rank], alpha)
         ranks = pd.DataFrame({
             "rules": rules, "trials": budget, "loss": losses, "n": n,
-            "mean": mean, "ci_low": mean - half, "ci_high": mean + half, "rank": rank,
+            "mean": mean, "ci_low": low, "ci_high": high, "rank": rank,
             "rank_low": np.minimum(order["rank_low"], rank - ~sure[rank - 1]),
             "rank_high": np.maximum(order["rank_high"], rank + ~sure[rank]),
         })  # fmt: skip
@@ -248,10 +248,9 @@ def resampled(folds: Floats, draws: int, generator: np.random.Generator) -> Floa
 def explained_share(values: pd.Series, scores: Floats, bins: int = 3) -> dict[str, float]:
     """Return what one option explains of the scores (T,) of trials: share, p and rho.
 
-    A simpler stand-in for functional ANOVA, which 16 trials cannot carry. ``share`` is the part of
-    the variance of the ranks that lies between ``bins`` equally full bins of the option's values,
-    less what chance alone would put there (epsilon squared, at least 0); ``p`` is that of Kruskal
-    and Wallis, ``rho`` Spearman's correlation. Interactions are not seen.
+    ``share`` is the part of the variance of the ranks that lies between ``bins`` equally full bins
+    of the option's values, less what chance alone would put there (epsilon squared, at least 0);
+    ``p`` is that of Kruskal and Wallis, ``rho`` Spearman's correlation.
     """
     distinct = values.nunique()
     if distinct < 2 or len(np.unique(scores)) < 2:

@@ -24,11 +24,18 @@ class MeanInterval(NamedTuple):
 
 def t_interval(values: Iterable[float], confidence: float = 0.95) -> MeanInterval:
     """Return mean, sd and two-sided t interval of the finite ``values``; the others are dropped."""
-    row = np.array(list(values), dtype=float)
-    n = int(np.isfinite(row).sum())
-    mean, sd = (float(each[0]) for each in mean_sd(row[None]))
-    half = float(t_half_widths(np.array(sd), np.array(n), confidence))
-    return MeanInterval(n, mean, sd, mean - half, mean + half)
+    n, *rest = (each[0] for each in t_intervals(np.array([[*values]], dtype=float), confidence))
+    return MeanInterval(int(n), *map(float, rest))
+
+
+def t_intervals(
+    values: Floats, confidence: float = 0.95
+) -> tuple[NDArray[np.int64], Floats, Floats, Floats, Floats]:
+    """Return the parts of ``MeanInterval`` (T,), for each row of (T, S)."""
+    n = np.isfinite(values).sum(axis=1)
+    mean, sd = mean_sd(values)
+    half = stats.t.ppf(0.5 + confidence / 2, np.maximum(n - 1, 1)) * sd / np.sqrt(np.maximum(n, 1))
+    return n, mean, sd, mean - half, mean + half
 
 
 def mean_sd(values: Floats) -> tuple[Floats, Floats]:
@@ -48,12 +55,6 @@ def mean_sd(values: Floats) -> tuple[Floats, Floats]:
     level = np.maximum(1.0, np.abs(filled).max(axis=1, initial=0.0))
     sd = np.where(highest - lowest <= NO_SPREAD * level, 0.0, sd)
     return mean, np.where(n > 1, sd, np.nan)
-
-
-def t_half_widths(sd: Floats, n: NDArray[np.int64], confidence: float = 0.95) -> Floats:
-    """Return half the width of the t interval of each mean of ``n`` values; NaN below two."""
-    quantile = stats.t.ppf(0.5 + confidence / 2, np.maximum(n - 1, 1))
-    return np.where(n > 1, quantile * sd / np.sqrt(np.maximum(n, 1)), np.nan)
 
 
 def spread(values: Iterable[float]) -> float:

@@ -221,7 +221,7 @@ def judge(case: Question) -> dict[str, Any]:
     mean, behind = float(np.mean(case.ours)), case.published_n or 1
     test = element(compare(evidence, planned=case.family), 0)
     verdict, asks = str(test.verdict), applies(evidence.reference_n)
-    tested = verdict != UNTESTED
+    tested, decided = verdict != UNTESTED, verdict in (REPRODUCED, DRIFTED)
     worlds = marks(evidence, planned=case.family) if tested else {}
     sensitivity = {
         name: {
@@ -238,11 +238,7 @@ def judge(case: Question) -> dict[str, Any]:
     numbers = ("se", "df", "low", "high", "p_equivalence", "p_drift")
     return {
         "verdict": verdict,
-        "stands": (
-            all(sensitivity[name]["stands"] for name in STANDING)
-            if verdict in (REPRODUCED, DRIFTED)
-            else None
-        ),
+        "stands": all(sensitivity[name]["stands"] for name in STANDING) if decided else None,
         "tips": {
             name: known(tipping_points(evidence, name, planned=case.family)[0])
             for name in (LABORATORY, SPREAD)

@@ -78,10 +78,8 @@ def compare_ranks(scores: pd.DataFrame, alpha: float = 0.05) -> tuple[pd.DataFra
     """Return the average rank of each loss, best first, and the test of each pair of losses.
 
     ``scores`` has a row per dataset and a column per loss, means over seeds; datasets on which some
-    loss has no score are left out. Ranks start at 1 for the best, ties share their mean.
-    ``p_friedman``: that all losses rank equally, by permutation; NaN below three losses or
-    datasets. ``critical``: the difference that Nemenyi's test calls significant. ``p_holm``: a
-    two-sided z test of two average ranks, after Holm; none is significant against Friedman's test.
+    loss has no score are left out. Ties share their mean rank. No pair is significant against
+    Friedman's test, which needs three losses and datasets.
     """
     scores = scores.dropna()
     datasets, losses = scores.shape

@@ -162,11 +162,9 @@ def compare(
 def blocked_p(scores: Floats) -> Floats:
     """Return the two-sided p (L, L) of each pair of losses of ``scores`` (L, S), the seed as block.
 
-    score = loss + seed + residual, an additive analysis of variance (Fisher 1935): what a seed adds
-    to all losses drops out, and all pairs share one residual variance with (losses - 1) x
-    (seeds - 1) degrees of freedom. It assumes that all losses are equally noisy, so it is shown
-    beside the paired test, which does not, and decides nothing. Only seeds count that all losses
-    with any run share; p is NaN without a run, or where fewer than two seeds are left.
+    This additive analysis of variance (Fisher 1935) assumes that all losses are equally noisy, so
+    it is shown beside the paired test, which does not, and decides nothing. Only seeds count that
+    all losses with any run share; p is NaN without a run, or where fewer than two seeds are left.
     """
     p = np.full((len(scores), len(scores)), np.nan)
     run = np.flatnonzero(np.isfinite(scores).any(axis=1))

@@ -5,11 +5,9 @@ the size of the family, with the degrees of freedom that sister cells of equal s
 Power follows from the noncentral t distribution; ``docs/statistics.md`` compares it with
 simulation.
 
-A study that plans looks after 3, 5 and 10 seeds tests at each of them at the same level (Pocock
-1977), such that the probability of ever rejecting a true hypothesis on its edge is alpha when all
-runs are independent draws. A reference that stays the same at every look makes the looks more
-alike, and the true rate smaller. O'Brien and Fleming (1979) spend nearly all of alpha at the last
-look, so that the first ones could decide nothing: ``make error-rates`` compares the two.
+A study that plans looks tests at each of them at the same level (Pocock 1977), such that a true
+hypothesis on its edge is ever rejected with probability alpha when all runs are independent draws.
+A reference that stays the same at every look makes the looks more alike, and the true rate smaller.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Intervals over queries: had other classes been tested, how different would the score be?
 
 Queries of one class share images and difficulty, so that classes, not queries, are the sample:
-whole classes are drawn with replacement (cluster bootstrap). The interval over seeds answers
-another question, how different another training would be; the two stand side by side. All runs on
-a dataset are given the same draws, so that a difference of two losses has its interval, too.
+whole classes are drawn with replacement (cluster bootstrap). All runs on a dataset are given the
+same draws, so that a difference of two losses has its interval, too.
 """
 
 from __future__ import annotations

@@ -13,18 +13,9 @@ used, which bounds the error for every ratio of the two.
 
 That answers whether our runs and the authors' runs differ in expectation. Is the printed number
 one that the method does not give, whoever trains it? ``marks`` judges the table again in four
-worlds, and ``STANDING`` names those that answer this second question:
-
-| mark | what is assumed instead | how it enters |
-|---|---|---|
-| best_of_3 | the one printed value is the best of three runs | mean and variance of that maximum |
-| laboratory | laboratories differ, with a spread of 0.5 points | 0.25 more variance of D, known |
-| spread | the published spread is twice what was assumed | 4 times the reference's variance |
-| tails | scores have heavy tails | Student's t with at most 4 degrees of freedom |
-
-All but the last are about somebody else's runs: they do not apply to our own frozen runs. The first
-does not apply to a mean of several runs. ``tipping_points`` assumes no number: how far may
-laboratories, or the two spreads, differ until a verdict changes?
+worlds (docs/statistics.md), and ``STANDING`` names those that answer this second question.
+``tipping_points`` assumes no number: how far may laboratories, or the two spreads, differ until a
+verdict changes?
 """
 
 from __future__ import annotations
@@ -158,22 +149,19 @@ def standard_error(evidence: Evidence) -> tuple[Floats, Floats, NDArray[np.int64
     has_v, has_r = np.isfinite(v) & (df > 0), np.isfinite(r) & (r_df > 0)
     paired = (k >= 1) & np.isfinite(w) & (values["paired_df"] > 0)
     conditions = [paired, has_v & has_r, has_v, has_r]
+    dfs = [values["paired_df"], np.minimum(df, r_df), df, r_df]
+    case = np.select(conditions, list(range(len(conditions))), UNKNOWN)
     with np.errstate(divide="ignore", invalid="ignore"):
         both = 1 / n + 1 / m
         squares = [w / k, v / n + r / m, v * both, r * both]
-    dfs = [values["paired_df"], np.minimum(df, r_df), df, r_df]
-    case = np.select(conditions, list(range(len(conditions))), UNKNOWN)
-    square, df = np.select(conditions, squares, np.nan), np.select(conditions, dfs, np.nan)
-    whole = square + values["laboratory"]
-    with np.errstate(divide="ignore", invalid="ignore"):
+        square, df = np.select(conditions, squares, np.nan), np.select(conditions, dfs, np.nan)
+        whole = square + values["laboratory"]
         return np.sqrt(whole), df * (whole / square) ** 2, case
 
 
 def compare(evidence: Evidence, alpha: ArrayLike = ALPHA, planned: int = 0) -> TestResult:
     """Return the test results of each element; ``alpha`` sets the confidence of the interval.
 
-    ``p_drift`` is the tail beyond the observed |D| at the nearer edge of the margin plus that at
-    the farther one: the one-sided test for a wide margin, the two-sided test for a margin of zero.
     Without any spread there is no test, unless the runs are identical. ``planned`` is the number of
     tests in the plan, where fewer could be made.
     """
@@ -192,6 +180,7 @@ def compare(evidence: Evidence, alpha: ArrayLike = ALPHA, planned: int = 0) -> T
     half = _quantile(1 - alpha, df) * se + slack
     room, size = margin - slack, np.abs(difference)
     p_above, p_below = tail(room + difference), tail(room - difference)
+    # one-sided for a wide margin, two-sided for a margin of zero
     p_drift = tail(size - margin - slack) + tail(size + margin + slack)
     same = np.broadcast_to(np.asarray(evidence.identical, bool), difference.shape)
     p_equivalence = np.where(same, 0.0, np.maximum(p_above, p_below))
@@ -225,11 +214,12 @@ def _quantile(probability: Floats, df: Floats) -> Floats:
 def applies(reference_n: ArrayLike, published: ArrayLike = True) -> dict[str, NDArray[np.bool_]]:
     """Return where each of ``MARKS`` makes sense; elsewhere the verdict stands.
 
-    ``published`` is False for references that are our own frozen runs.
+    ``published`` is False for our own frozen runs: what others did does not touch them. Nor is the
+    mean of several runs the best of three.
     """
     foreign, several = np.asarray(published, bool), np.asarray(reference_n, float) >= 2
-    where = {SPREAD: foreign, BEST: foreign & ~several, LABORATORY: foreign}
-    return {name: np.asarray(where.get(name, True)) for name in MARKS}
+    single = np.asarray(foreign & ~several)
+    return {BEST: single, LABORATORY: foreign, SPREAD: foreign, TAILS: np.asarray(True)}
 
 
 def world_of(evidence: Evidence, mark: str, size: Floats | None = None) -> dict[str, Any]:

@@ -1,26 +1,11 @@
 """The scores of each cell as a sample over seeds, and the spread that sister cells share.
 
-Two to five runs say little of their own spread, so each variance s^2 with d degrees of freedom is
-averaged with s0^2, the pooled variance of its sisters (Smyth 2004, equation 6), the losses and
-batch sizes of one dataset, setting, split and metric:
-
-    v = (d0 s0^2 + d s^2) / (d0 + d)    with d0 + d degrees of freedom.
-
-d0 says how far to trust the sisters. With few runs it cannot be estimated well, and too large a
-value causes false drifts wherever cells really differ. So d0 is the smallest of four numbers,
-chosen by simulation (``docs/statistics.md``):
-
-- ``LIMIT``;
-- ``TIMES`` the cell's own degrees of freedom (those of two runs for a single one): two runs cannot
-  show that their cell is unlike its sisters;
-- ``SHARE`` of the sisters' degrees of freedom: few sisters cannot show that they differ;
-- 2 / CV^2, where CV is the coefficient of variation of the true variances, estimated by moments:
-  sisters that visibly differ teach little.
-
-Sometimes a few cells have a much larger spread and all the others agree, as when one loss is
-unstable. Cells that Cochran's outlier test (ISO 5725-2, in 't Lam's leave-one-out form of 2010)
-separates are then judged on their own spread and teach their sisters nothing; if the others still
-differ, no cell is set aside.
+Two to five runs say little of their own spread, so each variance is averaged with the pooled one of
+its sisters (Smyth 2004, equation 6), the losses and batch sizes of one dataset, setting, split and
+metric. docs/background/statistics.md has the formula, and why sisters are trusted no further than
+``LIMIT`` degrees of freedom, ``TIMES`` the cell's own, ``SHARE`` of theirs, and 2 / CV^2 of the
+variances. Cells that Cochran's outlier test (ISO 5725-2, in 't Lam's leave-one-out form of 2010)
+separates are left out where the others agree: they keep their own spread and teach nobody.
 """
 
 from __future__ import annotations

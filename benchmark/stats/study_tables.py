@@ -1,8 +1,6 @@
 """All statistics of a study, from its collected runs to the CSV files of ``results/<study>/stats``.
 
-Scores are in [0, 1], as in the tables of runs; gains are in percent. Intervals have confidence 1 -
-alpha (95% unless the study says otherwise). Every file starts with its group: dataset, setting,
-batch_size, split, metric. docs/background/statistics.md has the files and columns.
+docs/background/statistics.md has the files, their columns and units.
 """
 
 from collections.abc import Sequence
@@ -14,7 +12,7 @@ from scipy.stats import binomtest
 
 from benchmark.core.records import CELL_COLUMNS
 from benchmark.runs.run_table import RunTable
-from benchmark.stats.intervals import Floats, diverges, mean_sd, percentile_interval, t_half_widths
+from benchmark.stats.intervals import Floats, diverges, percentile_interval, t_intervals
 from benchmark.stats.over_datasets import analyse_datasets
 from benchmark.stats.paired import GROUP, TEST, by_seed, compare, corrected
 from benchmark.stats.queries import Draws, with_query_intervals
@@ -119,17 +117,14 @@ def summarise(table: RunTable, metrics: Sequence[str], alpha: float = 0.05) -> p
         shared = scores.loc[scores["run_id"].isin(square), "setting"].unique()
         index = [*CELL, "split", "metric"]
         by_seed = scores.pivot(index=index, columns="seed", values="value").sort_index()
-        values = by_seed.to_numpy(float)
-        n = np.isfinite(values).sum(axis=1)
-        mean, sd = mean_sd(values)
-        half = t_half_widths(sd, n, 1 - alpha)
+        n, mean, sd, low, high = t_intervals(by_seed.to_numpy(float), 1 - alpha)
         rows = by_seed.index.to_frame(index=False).assign(
             selection=selection,
             n=n,
             mean=mean,
             sd=sd,
-            ci_low=mean - half,
-            ci_high=mean + half,
+            ci_low=low,
+            ci_high=high,
             minimum=by_seed.min(axis=1).to_numpy(),
             maximum=by_seed.max(axis=1).to_numpy(),
         )
@@ -153,12 +148,10 @@ def relative_gain(
     b = b.loc[a.index]
     usable = np.isfinite(a) & (b > 0)
     a, b = a.where(usable), b.where(usable)
-    gains, n = (100 * (a - b) / b).to_numpy(float), usable.sum(axis=1).to_numpy()
-    mean, sd = mean_sd(gains)
-    half = t_half_widths(sd, n, 1 - alpha)
+    n, mean, sd, low, high = t_intervals((100 * (a - b) / b).to_numpy(float), 1 - alpha)
     of_means = 100 * (a.mean(axis=1) - b.mean(axis=1)) / b.mean(axis=1)
     found = a.index.to_frame(index=False).assign(loss=loss, against=against, n=n, gain=mean, sd=sd)
-    found = found.assign(ci_low=mean - half, ci_high=mean + half, gain_of_means=of_means.to_numpy())
+    found = found.assign(ci_low=low, ci_high=high, gain_of_means=of_means.to_numpy())
     return found.reindex(columns=GAIN_COLUMNS)
 
 
@@ -265,17 +258,9 @@ def noise_shares(table: RunTable, metrics: Sequence[str], alpha: float = 0.05) -
 def shares(scores: Floats, confidence: float = 0.95) -> pd.DataFrame:
     """Return source, sd, share, low and high: of ``SOURCES`` and ``INTERACTION`` in one run.
 
-    Each source has its own seed with k values, and the k^2 runs form a Latin square: run (i, j) has
-    initial weights i, batch order j and augmentation (i + j) mod k (``study.model.square_seeds``).
-    Every value of a source meets every value of each other source once, so that all three variances
-    are estimated from the same runs with k - 1 degrees of freedom each. What is left is the
-    sources' interaction: how much the effect of one seed depends on the others.
-
-        E(mean square of a source) = interaction + k * variance of the source
-
-    ``scores`` (k, k) are those of the square, k at least 3. A variance that comes out negative is
-    zero. The interval is the generalised one of Weerahandi (1993): each sum of squares over a draw
-    of its chi-square distribution.
+    ``scores`` (k, k) are those of a Latin square, k at least 3: run (i, j) has initial weights i,
+    batch order j and augmentation (i + j) mod k (``study.model.square_seeds``). The mean square of
+    a source is expected to be interaction + k * its variance (docs/background/noise.md).
     """
     size = len(scores)
     centred = scores - scores.mean()

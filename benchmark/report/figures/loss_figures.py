@@ -379,10 +379,8 @@ def noise_sources(inputs: Inputs) -> Drawing:
 def critical_difference(inputs: Inputs) -> Drawing:
     """Return one panel per setting, batch size and metric; bars join losses that do not differ."""
     data = inputs.some("ranks")
-    metrics, size = (
-        inputs.metrics(data["metric"]),
-        (DOUBLE, 0.9 + 0.17 * (data["losses"].max() + 2)),
-    )
+    metrics = inputs.metrics(data["metric"])
+    size = (DOUBLE, 0.9 + 0.17 * (data["losses"].max() + 2))
     figure, panels, keys, rest = panel_grid(inputs, data, OVER, min(len(metrics), 3), size, 0.1)
     for axes, key, here in panels:
         setting, size, metric = key

@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import pandas as pd
@@ -110,6 +111,7 @@ def comparison(inputs: Inputs) -> Table:
     columns = [(*place, metric) for place in places for metric in metrics]
     most = int(means["n"].max()) if len(means) else 0
     options_order, lost = [(), *dict.fromkeys(runs["options"])], inputs.diverging
+    divergence_cell = attrgetter(*DIVERGENCE_CELL)
     sections = []
     for size in sorted(runs["batch_size"].unique()):
         labels = {cell[3:] for cell in states if cell[2] == size}
@@ -120,15 +122,11 @@ def comparison(inputs: Inputs) -> Table:
             cells = [(dataset, setting, size, *row) for row in rows]
             found = [scores.get((cell, split, metric)) for cell in cells]
             # Marks follow the printed digits: what looks equal is marked equal.
-            marked = marks(
-                [
-                    None
-                    if row is None or tuple(getattr(row, name) for name in DIVERGENCE_CELL) in lost
-                    else round(row.mean, 4)
-                    for row in found
-                ]
-            )
-            for line, row, mark, cell in zip(lines, found, marked, cells, strict=True):
+            printed = [
+                None if row is None or divergence_cell(row) in lost else round(row.mean, 4)
+                for row in found
+            ]
+            for line, row, mark, cell in zip(lines, found, marks(printed), cells, strict=True):
                 line.append(_score(row, mark, states.get(cell), most))
         sections.append(Section(f"Batch size {size}", lines))
     caption = (

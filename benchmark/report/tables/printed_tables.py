@@ -17,15 +17,7 @@ from benchmark.papers.quantities import BACKBONE_TIME, COUNTS, GAP, TIMES
 from benchmark.papers.verdicts import DRIFTED, EPOCHS
 from benchmark.report.artefacts import Part
 from benchmark.report.inputs import Inputs, records
-from benchmark.report.labels import (
-    DASH,
-    count,
-    interval,
-    mean_sd,
-    metric_label,
-    signed,
-    words_of,
-)
+from benchmark.report.labels import DASH, count, interval, mean_sd, metric_label, signed, words_of
 from benchmark.report.table import (
     TONES,
     Column,
