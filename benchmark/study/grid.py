@@ -1,8 +1,8 @@
 """The grid: a study expands to the runs of its present look, each with a complete specification.
 
 ``seeds`` of a study file are all that are planned and ``looks`` says after how many of them its
-verdicts are read, as 3, 5 and 10. ``add-seeds`` goes on to the next look. A block with fewer seeds
-than a look asks for keeps those it has.
+verdicts are read, as 3, 5 and 10. ``add-seeds`` goes on to the next look. A block that names seeds
+of its own has all of them at every look.
 """
 
 from __future__ import annotations
@@ -114,7 +114,9 @@ def at_look(study: Study, look: int) -> Study:
     if look > 1:
         digest = hashlib.sha256(f"{digest} look {look}".encode()).hexdigest()[:16]
     blocks = tuple(
-        replace(block, seeds=block.planned_seeds[:count], all_seeds=block.planned_seeds)
+        replace(block, seeds=planned[:count], all_seeds=planned)
+        if block.planned_seeds == planned
+        else block
         for block in study.blocks
     )
     return replace(
