@@ -138,7 +138,7 @@ def specification(case: Case, steps: int, width: int) -> RunSpec:
     recipe = overlay(file, merge(without_losses(option), made_smaller))
     params = merge(file.losses, option.get("losses", {})).get(case.loss, {})
     return RunSpec(
-        DatasetChoice("made_up", "made_up", {}),
+        DatasetChoice("made_up", "glyphs_tiny", {}),
         Setting("resnet18", (case.option,) if case.option else ()),
         LossChoice(case.loss, case.loss, params),
         CHOSEN * EACH,
