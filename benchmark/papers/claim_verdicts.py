@@ -67,17 +67,8 @@ PART_COLUMNS = ["claim", "reading", *_TESTED, "note"]
 # are those of the part that decides.
 COLUMNS = [
     *("claim", "paper", "stated_in", "sentence", "kind", "reading", "condition", "selection"),
-    *(
-        "verdict",
-        "reason",
-        "outside",
-        "parts",
-        "parts_run",
-        "parts_holding",
-        "alpha",
-        "p_contradicted",
-    ),
-    *("q_contradicted", *_TESTED),
+    *("verdict", "reason", "outside", "parts", "parts_run", "parts_holding", "alpha"),
+    *("p_contradicted", "q_contradicted", *_TESTED),
 ]
 
 

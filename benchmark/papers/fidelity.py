@@ -158,7 +158,7 @@ def as_text(rows: Collection[Row], shown: Collection[Row]) -> str:
     idle = sum(row.effect == "no effect" for row in unstated)
     return "\n".join(lines) + (
         f"{len(rows)} values of {len({row.recipe for row in rows})} recipes: {equal} of {stated} "
-        f"that paper or code state are equal; {idle} of {len(unstated)} that they do not have no "
-        f"effect; {sum(row.deviates for row in rows)} may move a score, "
+        f"that paper or code state are equal; {idle} of {len(unstated)} that neither states have "
+        f"no effect; {sum(row.deviates for row in rows)} may move a score, "
         f"{sum(row.large for row in rows)} of these by more than 0.3 points or by an unknown amount"
     )
