@@ -20,7 +20,7 @@ RESULTS = FLOW.results
 OUT = FLOW.folder
 LOGS = f"{OUT}/logs"
 RUN = f"{RESULTS}/runs/{{run}}"
-DIGEST = FLOW.study.digest  # of the study's file: another makes the steps behind the runs again
+DIGEST = FLOW.study.digest  # another one makes the steps behind the runs again
 
 # For the profile, whose expressions see the wildcards of a job and not its resources.
 builtins.needs = lambda wildcards: FLOW.run(wildcards.run).resources
@@ -36,7 +36,7 @@ if "gpu" in workflow.global_resources and len(visible_gpus()) > 1:
 PATH = [str(Path(sys.executable).parent), os.environ.get("PATH", "")]
 os.environ.update(PATH=os.pathsep.join(PATH))
 ENVIRONMENT = f"../../envs/{'gpu' if FLOW.study.resources.gpus else 'cpu'}.yaml"
-STORED = workflow.storage_settings.default_storage_provider  # not on a disk that all machines share
+STORED = workflow.storage_settings.default_storage_provider  # if no shared disk
 DEPLOYED = bool(workflow.deployment_settings.deployment_method)
 if DEPLOYED:  # neither the environment nor the image holds the project itself
     shell.prefix(
