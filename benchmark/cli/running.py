@@ -149,7 +149,7 @@ def train(
         None, help="folder of the result; default: beside the spec", callback=folder_to_write
     ),
     started: float | None = Option(None, hidden=True),
-    attempt: int = Option(1, hidden=True),
+    attempt: int = Option(1, hidden=True, min=1, max=1_000),
 ) -> None:
     """Train and evaluate one run, or continue it.
 

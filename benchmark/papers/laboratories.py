@@ -11,7 +11,7 @@ import numpy as np
 from benchmark.papers.numbers import PublishedNumber
 from benchmark.papers.paper import asked_numbers
 from benchmark.papers.reading import Closed, read_own
-from benchmark.papers.vocabulary import FOLDER
+from benchmark.study.data_files import PACKAGE, REPEATED
 
 Pair = tuple[PublishedNumber, PublishedNumber]
 SAME = ("loss", "dataset", "protocol", "backbone", "batch_size", "metric")
@@ -29,7 +29,7 @@ class Repeated(Closed):
 def repeated_settings() -> Mapping[str, tuple[Pair, ...]]:
     """Return the pairs of numbers of one setting, by entry of ``repeated.yaml``."""
     found = {}
-    for name, each in read_own(FOLDER / "repeated.yaml", dict[str, Repeated]).items():
+    for name, each in read_own(PACKAGE / REPEATED, dict[str, Repeated]).items():
         settings: dict[tuple[str, ...], list[PublishedNumber]] = defaultdict(list)
         for number in asked_numbers(each.tables):
             if number.fits(each.rows):

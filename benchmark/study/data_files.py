@@ -51,7 +51,7 @@ def _names_by_paper() -> dict[str, set[str]]:
 
 
 NUMBERS = (PAPER, "results.csv", "implied.yaml", "outside.yaml")  # a published number, completed
-WORDS, SWEEPS = "vocabulary.yaml", "sweeps.yaml"
+WORDS, SWEEPS, REPEATED = "vocabulary.yaml", "sweeps.yaml", "repeated.yaml"
 FIDELITY, PRETRAINING = "fidelity.csv", "pretraining.csv"
 TABLES, FIGURES, CLAIMS, FOOTNOTES = "tables.yaml", "figures.yaml", "claims.yaml", "footnotes.yaml"
 
@@ -67,7 +67,7 @@ class Reads:
 
 STEPS: Mapping[str, Reads] = {
     "build": Reads(
-        (WORDS, SWEEPS, CLAIMS, FIDELITY, PRETRAINING),
+        (WORDS, SWEEPS, REPEATED, CLAIMS, FIDELITY, PRETRAINING),
         named=(TABLES, FOOTNOTES),
         every=(*NUMBERS, FIGURES, CLAIMS, FIDELITY),
     ),

@@ -20,6 +20,7 @@ NUMBERS = "roadmap2021/results.csv"
 READ = (
     "vocabulary.yaml",
     "sweeps.yaml",
+    "repeated.yaml",
     "claims.yaml",  # of the suite's own studies
     "fidelity.csv",
     "pretraining.csv",
