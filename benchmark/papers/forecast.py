@@ -19,7 +19,7 @@ from benchmark.study.grid import expand
 DRIFTS = (1.0, 2.0, LARGE := 3.0)
 CHOICES = (5, 10)  # numbers of seeds beside those of a study
 UNKNOWN_SPREAD = 0.5  # points: the largest that a paper prints for R@1
-RARELY = 0.1
+RARELY = 0.1  # of the cases: an equal number that is confirmed no more often is not worth a run
 NOTE = """
 confirmed: how often an equal number will be called reproduced. drift: the smallest, in points, \
 that so many seeds call in {power:.0%} of cases at this family size, by a one-sided test at \

@@ -330,10 +330,10 @@ def as_text(found: Mapping[str, Any]) -> str:
             f"{test['p_drift']:.2g} against 'drifted'; {level}",
             "",
         ]
-        answers = {True: "it stands", False: "it does not stand", None: "nothing is decided yet"}
+        answers = {True: "It stands", False: "It does not stand", None: "Nothing is decided yet"}
         lines.append(
             "Standing: does the verdict hold for the method, whoever trains it? "
-            f"{answers[found['stands']].capitalize()}; marks with * decide"
+            f"{answers[found['stands']]}; marks with * decide"
         )
     for name, mark in found["sensitivity"].items():
         state, after = "-      ", "makes no sense for a mean of several runs"
