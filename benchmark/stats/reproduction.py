@@ -262,14 +262,18 @@ def tipping_points(
     size of each number in turn, because of Holm.
     """
     verdict = compare(evidence, alpha, planned).verdict
-    low = np.full(verdict.shape, float(mark == SPREAD))
-    high = np.full(verdict.shape, WIDEST[mark])
-    for _ in range(HALVINGS):
+    decided = np.flatnonzero(np.isin(verdict, (REPRODUCED, DRIFTED)))
+    low = np.full(decided.shape, float(mark == SPREAD))
+    high = np.full(decided.shape, WIDEST[mark])
+    for _ in range(HALVINGS if decided.size else 0):
         middle = (low + high) / 2
         there = replace(evidence, **world_of(evidence, mark, middle[:, None]))
-        stays = np.diagonal(compare(there, alpha, planned).verdict) == verdict
+        own = compare(there, alpha, planned).verdict[range(decided.size), decided]
+        stays = own == verdict[decided]
         low, high = np.where(stays, middle, low), np.where(stays, high, middle)
-    return np.where(np.isin(verdict, (REPRODUCED, DRIFTED)), low, np.nan)
+    points = np.full(verdict.shape, np.nan)
+    points[decided] = low
+    return points
 
 
 class RangeTest(NamedTuple):
