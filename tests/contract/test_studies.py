@@ -138,14 +138,14 @@ def test_the_study_of_one_table_has_its_numbers_and_no_run_besides(name, whole, 
 @pytest.mark.parametrize("name", [name for name in study_names() if name.startswith(PAPER_STUDIES)])
 def test_a_block_asks_for_the_memory_of_a_gpu_that_is_counted_for_its_largest_run(name):
     """Smaller ones may ask for what the study does."""
-    study, counted = load_study(name), {}
+    study, needed = load_study(name), {}
     for block in study.blocks:
         most = math.ceil(max(map(training_mb, block.specs())) / 1000) * 1000
-        counted[block.name] = max(counted.get(block.name, 0), most)
+        needed[block.name] = max(needed.get(block.name, 0), most)
     for block in study.blocks:
         asked = (block.resources or study.resources).gpu_mem_mb
-        right = asked == counted[block.name] or study.resources.gpu_mem_mb == asked
-        assert right and asked >= counted[block.name], (block.name, asked, counted[block.name])
+        right = asked == needed[block.name] or study.resources.gpu_mem_mb == asked
+        assert right and asked >= needed[block.name], (block.name, asked, needed[block.name])
 
 
 def test_what_is_kept_of_an_image_is_what_resnet_50_is_known_to_keep():
