@@ -258,9 +258,15 @@ def check_executor(name: str) -> None:
         )
 
 
-def or_end(load: Callable[[], T]) -> T:
-    """Return ``load()``; end the program with the message alone when something is wrong."""
+def or_end(load: Callable[[], T], say: Callable[[str], object] | None = None) -> T:
+    """Return ``load()``; end the program with the message alone when something is wrong.
+
+    ``say`` is a log that still has lines to print, which come first.
+    """
     try:
         return load()
     except BenchmarkError as error:
-        sys.exit(print_error(error))
+        if say is None:
+            sys.exit(print_error(error))
+        say(f"error: {error}")
+        sys.exit(2)

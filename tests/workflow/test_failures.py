@@ -87,7 +87,7 @@ def test_without_slurm_its_profile_is_refused_in_one_line(fresh: Workplace):
     words = ["--profile", str(ROOT / "workflow" / "profiles" / "slurm"), "--config"]
     done = fresh.snakemake("small", *words, "study=small.yaml", hooks=True, target="all")
     assert done.returncode == 2
-    assert done.stderr.splitlines()[-1] == (
+    assert done.stderr.rstrip().splitlines()[-1] == (
         "error: no Slurm here (sbatch not found): load its module, or use --profile "
         "workflow/profiles/local"
     )

@@ -27,7 +27,7 @@ if workflow.is_main_process:
 
 # What decides the verdicts is written down before any run starts, and never again.
 onstart:
-    or_end(lambda: check_executor(workflow.executor_plugin.name))
+    or_end(lambda: check_executor(workflow.executor_plugin.name), logger.error)
     # Snakemake's limit of 100 jobs a second costs more than it saves, and no option switches it off: each finished job
     # adds a timer that wakes the scheduler every second, so that after a thousand jobs it does little else.
     workflow.scheduler.job_rate_limiter = None
