@@ -17,10 +17,13 @@ from pathlib import Path
 
 import pytest
 
+from benchmark.core.environment import choose_kernels
+
 # Before numpy or torch are imported: tests run side by side, and more threads would only fight for
 # cores.
 for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
+choose_kernels()
 # A test must not talk to somebody's server, nor use somebody's plugins.
 for _variable in ("MLFLOW_TRACKING_URI", "SNAKEMAKE_PROFILE"):
     os.environ.pop(_variable, None)

@@ -17,6 +17,7 @@ from benchmark.cli import (
     load,
     load_runs,
 )
+from benchmark.core.environment import choose_kernels
 from benchmark.core.errors import ConfigError
 from benchmark.core.files import write_text
 from benchmark.core.records import RESULTS
@@ -323,6 +324,7 @@ def analyse(
 
     Example: python -m benchmark analyse decomposability_gap roadmap --dataset sop --seed 0
     """
+    choose_kernels()
     from benchmark.analyses import ANALYSES
 
     if listing:

@@ -27,7 +27,7 @@ from benchmark.cli import (
 )
 from benchmark.cli.report import build
 from benchmark.cli.study import collect
-from benchmark.core.environment import take_gpus
+from benchmark.core.environment import choose_kernels, take_gpus
 from benchmark.core.errors import BenchmarkError, ConfigError, RunError
 from benchmark.core.interrupts import (
     EXIT_INTERRUPTED,
@@ -138,7 +138,6 @@ def select(
         echo(f"wrote {path}")
 
 
-THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 PR_SET_PDEATHSIG = 1  # of prctl
 
 
@@ -168,9 +167,8 @@ def train(
         )
     # before numpy and torch are imported, which read them only once
     with suppress(ValueError, KeyError, TypeError):  # reading it properly reports what is wrong
-        threads = json.loads(spec.read_bytes())["recipe"]["training"]["threads"]
-        for variable in THREAD_VARIABLES:
-            os.environ.setdefault(variable, str(threads))
+        _use_threads(json.loads(spec.read_bytes())["recipe"]["training"]["threads"])
+    choose_kernels()
     from benchmark.training.fork_server import train_forked
 
     status = train_forked(started)
@@ -204,8 +202,8 @@ def fill(
     """
     from benchmark.runs.folders import states_of, write_specs
 
-    for variable in THREAD_VARIABLES:
-        os.environ.setdefault(variable, "1")
+    _use_threads(1)
+    choose_kernels()  # for the workers
     states = states_of(load(study, results), results)
     write_specs([run for run, _ in states], results)
     specs = [results / run.spec.folder / SPEC for run, state in states if not state.result]
@@ -235,6 +233,12 @@ def fill(
             echo("stopped; finished runs are kept, the same command continues", err=True)
             failed = 1
     raise Exit(1 if failed else 0)
+
+
+def _use_threads(count: int) -> None:
+    """Set the threads of products, which move the last bits, and by default those of the rest."""
+    os.environ.update(dict.fromkeys(("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(count)))
+    os.environ.setdefault("OMP_NUM_THREADS", str(count))
 
 
 def _leave_signals_to_the_parent(parent: int) -> None:

@@ -16,6 +16,18 @@ PLUGINS = "BENCHMARK_PLUGINS"
 STUDY = "BENCHMARK_STUDY"
 FORK_SERVER = "BENCHMARK_FORK_SERVER"
 TRACKING_URI = "MLFLOW_TRACKING_URI"
+NUMERICS = "BENCHMARK_NUMERICS"
+NATIVE = "native"
+# Kernels that every x86-64 processor with AVX2 has, and that give the same bits on all of them
+# (docs/robustness.md). The libraries of torch, numpy and faiss read these once, as they load.
+PORTABLE = {
+    "MKL_CBWR": "COMPATIBLE",
+    "ONEDNN_MAX_CPU_ISA": "AVX2",
+    "ATEN_CPU_CAPABILITY": "avx2",
+    "OPENBLAS_CORETYPE": "Haswell",
+    "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR",
+    "FAISS_SIMD_LEVEL": "AVX2",
+}
 
 
 def value_of(variable: str) -> str:
@@ -26,6 +38,15 @@ def value_of(variable: str) -> str:
 def is_server(uri: str) -> bool:
     """Say whether ``uri`` is a tracking server rather than a local store."""
     return uri.startswith(("http://", "https://"))
+
+
+def choose_kernels() -> None:
+    """Ask for portable kernels, unless BENCHMARK_NUMERICS is native or there is a GPU.
+
+    To be called before numpy, torch or faiss is imported.
+    """
+    if value_of(NUMERICS) != NATIVE and not visible_gpus():
+        os.environ.update(PORTABLE)
 
 
 def available_cores() -> int:

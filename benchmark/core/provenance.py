@@ -14,7 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from benchmark.core.environment import available_cores
+from benchmark.core.environment import NATIVE, PORTABLE, available_cores
 from benchmark.core.results import Hardware
 
 PACKAGES = (
@@ -67,14 +67,17 @@ def hardware() -> Hardware:
     return Hardware(cpu, os.cpu_count(), available_cores(), memory, gpus)
 
 
-def instructions() -> str | None:
-    """Return torch's vector instructions (AVX512, AVX2, DEFAULT); None where it is not loaded.
+def kernels() -> str:
+    """Return what chose the kernels, and torch's vector instructions: ``portable AVX2``.
 
-    The processor's model does not tell them: a variable, a hypervisor or another build of torch may
-    choose fewer.
+    Native ones depend on the processor; portable ones do not, where torch reports AVX2. On a GPU it
+    is ``cuda``; without torch there are none.
     """
     torch = sys.modules.get("torch")
-    return None if torch is None else torch.backends.cpu.get_cpu_capability()
+    if torch is None or _cuda():
+        return "" if torch is None else "cuda"
+    chosen = "portable" if os.environ.items() >= PORTABLE.items() else NATIVE
+    return f"{chosen} {torch.backends.cpu.get_cpu_capability()}"
 
 
 def packages() -> dict[str, str]:

@@ -186,6 +186,11 @@ class Hardware:
     memory_gb: float | None
     gpus: list[str]
 
+    @property
+    def processor(self) -> str:
+        """What computes: the GPUs, or the CPU."""
+        return ", ".join(self.gpus) or self.cpu
+
 
 @dataclass(frozen=True)
 class Numerics:
@@ -194,7 +199,7 @@ class Numerics:
     device: str
     precision: str
     threads: int
-    instructions: str | None
+    kernels: str
     deterministic: bool
 
 

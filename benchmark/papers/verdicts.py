@@ -392,12 +392,13 @@ def _our_side(samples: Samples, cell: Cell, split: str, metric: str) -> dict[str
 def _changes(then: Sample, now: Sample) -> str:
     """Return what differs between two samples besides the scores."""
     parts = []
-    for key, name in zip(VERSIONS, ("specification", "code version", "platform"), strict=True):
+    for key, name in zip(VERSIONS, ("specification", *VERSIONS[1:]), strict=True):
         old, new = then.versions.get(key, ()), now.versions.get(key, ())
         if old and new and set(old) != set(new):
             shown = "" if key == "spec_digest" else f" ({', '.join(old)}; now {', '.join(new)})"
-            parts.append(f"{name} differs{shown}")
-    return "; ".join(parts)
+            parts.append(f"{name.replace('_', ' ')} differs{shown}")
+    which = "; any of these may be the cause" if len(parts) > 1 else ""
+    return "; ".join(parts) + which
 
 
 def _decided(rows: Sequence[Verdict], level: float) -> list[Verdict]:

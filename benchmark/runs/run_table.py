@@ -52,6 +52,8 @@ RUN_COLUMNS = (
     "spec_digest",
     "code_version",
     "platform",
+    "kernels",
+    "processor",  # or the GPUs
 )
 SCORE_COLUMNS = ("run_id", "split", "selection", "epoch", "metric", "value")
 SETTING_PREFIXES = ("dataset.", "loss.", "recipe.")
@@ -241,6 +243,8 @@ def _run_row(spec: RunSpec, status: RunStatus) -> dict[str, Any]:
         "spec_digest": spec.digest,
         "code_version": status.code_version,
         "platform": provenance.platform if provenance else "",
+        "kernels": provenance.numerics.kernels if provenance else "",
+        "processor": provenance.hardware.processor if provenance else "",
         **public(settings_of(spec)),
     }
 
@@ -312,11 +316,11 @@ def provenance_of(states: Iterable[tuple[Run, RunStatus]]) -> dict[str, Any]:
     known = [(spec, source) for spec, _, source in done if source]
     codes = Counter(result.code_version for _, result, _ in done)
     platforms = Counter(source.platform for _, source in known)
+    kernels = Counter(source.numerics.kernels for _, source in known)
     packages = _grouped(item for _, source in known for item in source.packages.items())
     hardware: Counter[str] = Counter()
     for _, source in known:
-        used = {"instructions": source.numerics.instructions}
-        machine = dataclasses.asdict(source.hardware) | (used if all(used.values()) else {})
+        machine = {**dataclasses.asdict(source.hardware), "kernels": source.numerics.kernels}
         hardware[json.dumps(machine, sort_keys=True)] += 1
     weights = _grouped(
         (json.dumps(dataclasses.asdict(source.weights), sort_keys=True), spec.setting.label)
@@ -326,6 +330,7 @@ def provenance_of(states: Iterable[tuple[Run, RunStatus]]) -> dict[str, Any]:
     contents = _grouped((label, of.fingerprint) for label, of in data)
     images = {label: of.counts for label, of in reversed(data)}
     versions = {"of different code versions": codes, "of different platforms": platforms}
+    versions |= {"with different kernels": kernels}
     versions |= {f"with different versions of {name}": packages[name] for name in sorted(packages)}
     moved = [spec.run_id for spec, source in known if len(source.machines) > 1]
     updated = [spec.run_id for spec, source in known if len(source.package_digests) > 1]
@@ -343,6 +348,7 @@ def provenance_of(states: Iterable[tuple[Run, RunStatus]]) -> dict[str, Any]:
     return {
         "code_versions": dict(codes),
         "platforms": dict(platforms),
+        "kernels": dict(kernels),
         "packages": {name: dict(versions) for name, versions in packages.items()},
         "hardware": [{**json.loads(text), "runs": n} for text, n in hardware.most_common()],
         "weights": [

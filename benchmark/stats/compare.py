@@ -84,7 +84,7 @@ def _facts(side: Side) -> dict[str, str]:
             facts = {"code version": result.code_version, "data": result.dataset.fingerprint}
             if source := status.provenance:
                 facts |= {"platform": source.platform}
-                facts |= {"vector instructions": str(source.numerics.instructions)}
+                facts |= {"kernels": source.numerics.kernels}
                 facts |= {f"package {name}": version for name, version in source.packages.items()}
             for name, value in facts.items():
                 origin.setdefault(name, set()).add(value)

@@ -30,7 +30,7 @@ TIMES = 2.0
 SHARE = 0.25
 OUTLIER = 0.001  # level of Cochran's test over all cells
 ROUNDING = 1e-10  # points: scores that differ by less are equal
-VERSIONS = ("spec_digest", "code_version", "platform")
+VERSIONS = ("spec_digest", "code_version", "platform", "kernels", "processor")
 Key = TypeVar("Key", bound=Hashable)
 Score = tuple[Cell, str, str]  # cell, split and metric
 

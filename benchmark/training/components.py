@@ -53,6 +53,7 @@ class Components:
             "code_version": version_of_run(self.spec),
             "dataset_fingerprint": self.dataset.fingerprint,
             "platform": provenance.platform_label(),
+            "kernels": provenance.kernels(),
         }
 
 

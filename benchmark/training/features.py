@@ -75,7 +75,7 @@ class FrozenFeatures:
             "code": version_of(*CODE),
             "packages": {name: versions.get(name) for name in PACKAGES},
             "platform": provenance.platform_label(),
-            "machine": [hardware.cpu, *hardware.gpus, provenance.instructions()],
+            "machine": [hardware.cpu, *hardware.gpus, provenance.kernels()],
             "threads": recipe.training.threads,
             "sizes": [PART, BATCH],
         }

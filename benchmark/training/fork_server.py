@@ -22,7 +22,7 @@ import tempfile
 from typing import NoReturn
 
 from benchmark.core.code_version import code_version
-from benchmark.core.environment import FORK_SERVER
+from benchmark.core.environment import FORK_SERVER, choose_kernels
 from benchmark.core.interrupts import handling_stop_signals
 
 VARIABLE, OFF = FORK_SERVER, "off"
@@ -87,6 +87,7 @@ def train_forked(started: float) -> int | None:
 def serve(listener: socket.socket) -> None:
     """Fork for each connection until the standard input ends; early ones wait."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for a fork
+    choose_kernels()
     with listener:
         # what runs import; only the optimiser's first use loads dynamo
         import faiss  # noqa: F401

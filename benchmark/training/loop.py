@@ -187,4 +187,4 @@ def batches_of(components: Components, epoch: int) -> tuple[list[np.ndarray], in
 def machine() -> str:
     """Return the models of processor and GPUs, on which the last bits of a number may depend."""
     hardware = provenance.hardware()
-    return ", ".join([f"{hardware.cpu} ({provenance.instructions()})", *hardware.gpus])
+    return ", ".join([f"{hardware.cpu} ({provenance.kernels()})", *hardware.gpus])

@@ -66,9 +66,9 @@ def train(
     attempt     of the same workflow: a run that did not fit its GPU at one does not begin another
 
     A finished result of the same specification is returned as it is. A checkpoint of the same
-    specification, code version, data and platform is continued. A run whose loss or embeddings
-    become non-finite ends with status ``diverged``. On a signal to stop the state is saved and
-    ``Interrupted`` raised.
+    specification, code version, data, platform and kernels is continued. A run whose loss or
+    embeddings become non-finite ends with status ``diverged``. On a signal to stop the state is
+    saved and ``Interrupted`` raised.
     """
     started = time.monotonic() if started is None else started
     spec = RunSpec.read(spec_path)
@@ -210,7 +210,7 @@ def make_provenance(trainer: Trainer, startup: float) -> Provenance:
             device=components.device.type,
             precision=components.recipe.training.precision if on_gpu else "float32",
             threads=torch.get_num_threads(),
-            instructions=provenance.instructions(),
+            kernels=provenance.kernels(),
             deterministic=torch.are_deterministic_algorithms_enabled(),
         ),
     )

@@ -111,7 +111,7 @@ class RunState:
 
 
 # What decides the numbers of a run: a checkpoint of another identity is not continued.
-Identity = dict[str, str]  # spec_digest, code_version, dataset_fingerprint, platform
+Identity = dict[str, str]  # see Components.identity
 
 
 def save_checkpoint(folder: Path, identity: Identity, state: dict[str, Any]) -> None:

@@ -99,7 +99,7 @@ def made_up_provenance(spec: RunSpec, **changes: Any) -> Provenance:
         packages={"torch": "2.13.0"},
         package_digests=["0123456789ab"],
         weights=Weights(spec.recipe.model.backbone, "from scratch", "c" * 16, 1000),
-        numerics=Numerics("cpu", "float32", 1, None, True),
+        numerics=Numerics("cpu", "float32", 1, "portable AVX2", True),
     )
     return dataclasses.replace(provenance, **changes)
 

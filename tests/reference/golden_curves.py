@@ -15,6 +15,10 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "helpers")]
 
+from benchmark.core.environment import choose_kernels  # noqa: E402
+
+choose_kernels()
+
 from tiny_runs import tiny_spec, write_spec_in  # noqa: E402
 
 from benchmark.core import provenance  # noqa: E402
@@ -54,22 +58,9 @@ def here() -> dict[str, Any]:
     packages = provenance.packages()
     return {
         "platform": provenance.platform_label(),
-        "cpu": provenance.hardware().cpu,
-        "model": processor_model(),
-        "instructions": provenance.instructions(),
+        "kernels": provenance.kernels(),
         "packages": {name: packages[name] for name in ("numpy", "timm", "torch")},
     }
-
-
-def processor_model() -> str:
-    """Return family, model and stepping of the processor: virtual machines share a plain name."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return ""
-    facts = dict(line.split(":", 1) for line in lines if ":" in line)
-    facts = {name.strip(): value.strip() for name, value in facts.items()}
-    return "-".join(facts.get(name, "") for name in ("cpu family", "model", "stepping"))
 
 
 def main() -> None:

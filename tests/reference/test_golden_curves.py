@@ -1,5 +1,5 @@
-"""Tiny runs give the curves on record: the same bits on the machine of the record, close to them
-elsewhere."""
+"""Tiny runs give the curves on record: the same bits with portable kernels, close to them with
+others."""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from benchmark.core import provenance
+from benchmark.core.environment import PORTABLE
 
 
 def test_the_platform_label_names_system_machine_python_torch_and_device():
@@ -33,13 +34,25 @@ def test_hardware_and_packages_are_plain_facts():
 @pytest.mark.skipif(
     platform.machine() != "x86_64", reason="the variable chooses among instructions of x86"
 )
-def test_instructions_are_those_that_torch_was_told_to_use():
-    code = "import torch, benchmark.core.provenance as p; print(p.instructions())"
-    variables = {**os.environ, "ATEN_CPU_CAPABILITY": "default"}
+@pytest.mark.parametrize(
+    "variables, found",
+    [
+        ({}, "portable AVX2"),
+        ({"BENCHMARK_NUMERICS": "native", "ATEN_CPU_CAPABILITY": "default"}, "native DEFAULT"),
+    ],
+)
+def test_kernels_say_who_chose_them_and_what_torch_uses(variables, found):
+    code = "import benchmark.core.environment as e; e.choose_kernels(); "
+    code += "import torch, benchmark.core.provenance as p; print(p.kernels())"
+    clean = {name: value for name, value in os.environ.items() if name not in PORTABLE}
     done = subprocess.run(
-        [sys.executable, "-c", code], env=variables, capture_output=True, text=True, check=True
+        [sys.executable, "-c", code],
+        env=clean | variables,
+        capture_output=True,
+        text=True,
+        check=True,
     )
-    assert done.stdout.strip() == "DEFAULT"
+    assert done.stdout.strip() == found
 
 
 def test_nothing_names_a_person_a_machine_or_a_folder():

@@ -207,11 +207,17 @@ def test_provenance_says_which_settings_began_with_which_weights(runs, finish, p
     ]
 
 
-def test_runs_with_other_vector_instructions_are_counted_apart(runs, finish, provenance):
-    for run, used in zip(runs.values(), ("AVX512", "AVX512", "AVX2", None), strict=True):
+def test_runs_with_other_kernels_are_counted_apart_and_warned_of(runs, finish, provenance):
+    portable, native = "portable AVX2", "native AVX512"
+    for run, used in zip(runs.values(), (portable, native, portable, portable), strict=True):
         finish(run, provenance={"numerics": Numerics("cpu", "float32", 1, used, True)})
-    found = {machine.get("instructions"): machine["runs"] for machine in provenance()["hardware"]}
-    assert found == {"AVX512": 2, "AVX2": 1, None: 1}
+    record = provenance()
+    assert {each["kernels"]: each["runs"] for each in record["hardware"]} == {
+        portable: 3,
+        native: 1,
+    }
+    (warning,) = record["warnings"]
+    assert warning.startswith("runs with different kernels: ")
 
 
 def batches(digest: str, number: int = 50) -> dict[str, Any]:

@@ -21,14 +21,14 @@ from benchmark.study.model import Comparison
 SCORES = {"smooth_ap": (0.50, 0.54, 0.49), "sup_ap": (0.52, 0.55, 0.53)}
 
 
-def made(results, loss: str, seed: int, instructions: str = "AVX2", **changes) -> str:
+def made(results, loss: str, seed: int, kernels: str = "portable AVX2", **changes) -> str:
     """Write one finished run and return its name; ``changes`` replace fields of its result."""
     name = f"glyphs_1k/r10/{loss}/bs32/seed{seed}"
     tiny = tiny_spec(loss, seed=seed)
     dataset = dataclasses.replace(tiny.dataset, label="glyphs_1k")
     spec = dataclasses.replace(tiny, dataset=dataset, setting=Setting("r10"))
     spec.write(results / "runs" / name / SPEC)
-    folder, numerics = results / "runs" / name, Numerics("cpu", "float32", 1, instructions, True)
+    folder, numerics = results / "runs" / name, Numerics("cpu", "float32", 1, kernels, True)
     facts = {
         "code_version": "1",
         "metrics": Metrics({"test": {"map_at_r": SCORES[loss][seed]}}, {}),
@@ -87,13 +87,13 @@ def test_results_that_collecting_leaves_out_are_named_and_left_out(cells):
     assert text.count("stale: ") == 2 and "in 1 of 1 common seeds" in text
 
 
-def test_other_vector_instructions_are_named(cells):
-    for loss, used in (("smooth_ap", "AVX512"), ("sup_ap", "AVX2")):
-        made(cells, loss, 0, instructions=used)
+def test_other_kernels_are_named(cells):
+    for loss, used in (("smooth_ap", "native AVX512"), ("sup_ap", "native AVX2")):
+        made(cells, loss, 0, kernels=used)
     text = compare_text(
         "glyphs_1k/r10/smooth_ap/bs32/seed0", "glyphs_1k/r10/sup_ap/bs32/seed0", cells
     )
-    assert ["vector instructions", "AVX512", "AVX2"] in cells_of(text)
+    assert ["kernels", "native AVX512", "native AVX2"] in cells_of(text)
 
 
 def test_unknown_runs_are_met_with_near_names_both_at_once(cells):

@@ -135,13 +135,14 @@ def test_weights_are_told_by_architecture_and_digest_with_the_settings_of_each_s
     ) in provenance(tmp_path, weights=entries)
 
 
-def test_machines_are_told_with_the_vector_instructions_in_use(tmp_path):
+def test_machines_are_told_with_the_kernels_in_use(tmp_path):
     (machine,) = made_up_inputs(STUDY).provenance["hardware"]
     told = provenance(
-        tmp_path, hardware=[machine | {"instructions": used} for used in ("AVX512", "AVX2")]
+        tmp_path,
+        hardware=[machine | {"kernels": used} for used in ("native AVX512", "portable AVX2")],
     )
-    for used in ("AVX512", "AVX2"):
-        assert f"2 of 4 cores used, {used} instructions, 7.5 GB of memory, no GPU, 77 runs" in told
+    for used in ("native AVX512", "portable AVX2"):
+        assert f"2 of 4 cores used, {used} kernels, 7.5 GB of memory, no GPU, 77 runs" in told
 
 
 def test_versions_that_differ_are_counted(tmp_path):
