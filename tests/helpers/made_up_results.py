@@ -22,7 +22,8 @@ from benchmark.study.model import Comparison, References
 # One row per number of a run, with all that is said of the run.
 LONG_COLUMNS = (
     "run_id", "dataset", "setting", "loss", "base_loss", "batch_size", "seed", "status", "split",
-    "selection", "epoch", "metric", "value", "spec_digest", "code_version", "platform", "reason",
+    "selection", "epoch", "metric", "value", "spec_digest", "code_version", "platform", "kernels",
+    "processor", "reason",
 )  # fmt: skip
 
 
@@ -48,7 +49,8 @@ def long_table(
             "run_id": f"{dataset}/{setting}/{loss}/bs{batch_size}/seed{number}",
             "dataset": dataset, "setting": setting, "loss": loss, "base_loss": loss,
             "batch_size": batch_size, "seed": number, "status": "ok", "split": split, "epoch": 4,
-            "spec_digest": "d", "code_version": "1", "platform": "cpu", "reason": "",
+            "spec_digest": "d", "code_version": "1", "platform": "cpu", "kernels": "portable AVX2",
+            "processor": "some", "reason": "",
         }  # fmt: skip
         for metric in metrics:
             value = float(rng.normal(means[loss], sd))
@@ -166,6 +168,7 @@ def made_up_runs(
                 "loss": variant.label, "base_loss": variant.name, "batch_size": batch_size,
                 "seed": seed, "status": state, "spec_digest": "0123456789abcdef",
                 "code_version": "1.0+abc1234", "platform": "linux-x86_64",
+                "kernels": "portable AVX2", "processor": "some",
                 "reason": reasons.get(state, ""),
             }  # fmt: skip
             none = [dict.fromkeys(("split", "selection", "metric"), "")]

@@ -7,6 +7,7 @@ meant.
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -16,7 +17,9 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "helpers")]
 
 from benchmark.core.environment import choose_kernels  # noqa: E402
+from benchmark.training.fork_server import THREADS  # noqa: E402
 
+os.environ.update(THREADS)
 choose_kernels()
 
 from tiny_runs import tiny_spec, write_spec_in  # noqa: E402

@@ -9,8 +9,10 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import os
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,7 +21,9 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from benchmark.core.environment import choose_kernels  # noqa: E402
+from benchmark.training.fork_server import THREADS  # noqa: E402
 
+os.environ.update(THREADS)
 choose_kernels()
 
 import numpy as np  # noqa: E402
@@ -27,7 +31,8 @@ import torch  # noqa: E402
 
 from benchmark.core.files import write_json  # noqa: E402
 from benchmark.core.interrupts import Interrupted  # noqa: E402
-from benchmark.core.records import RunSpec  # noqa: E402
+from benchmark.core.records import DatasetChoice, RunSpec  # noqa: E402
+from benchmark.losses import create_loss  # noqa: E402
 from benchmark.metrics.ranks import ClassIndex, rank_rows, unit_rows  # noqa: E402
 from benchmark.study import load_study  # noqa: E402
 from benchmark.study.grid import expand  # noqa: E402
@@ -37,7 +42,6 @@ from benchmark.training.numerics import prepare_numerics  # noqa: E402
 from benchmark.training.progress import Progress  # noqa: E402
 
 FILE = Path(__file__).with_name("portable_bits.json")
-STEPS = 2
 
 
 def digest(*arrays: Any) -> str:
@@ -46,18 +50,29 @@ def digest(*arrays: Any) -> str:
     return hashlib.sha256(content).hexdigest()[:8]
 
 
-def trained(spec: RunSpec) -> str:
-    """Return the digest of losses and weights after the first steps of a run."""
-    looks = iter(range(STEPS))
-    stop: Any = SimpleNamespace()
-    with tempfile.TemporaryDirectory() as folder:
-        components = build_components(spec, prepare_numerics(spec.recipe.training))
+def stepped(spec: RunSpec) -> str:
+    """Return the digest of the loss and the weights after the first step of a run."""
+    tiny = replace(spec, dataset=DatasetChoice("glyphs_tiny", "glyphs_tiny", {}))
+    components = build_components(tiny, prepare_numerics(spec.recipe.training))
+    stop: Any = SimpleNamespace(requested=True)
+    with tempfile.TemporaryDirectory() as folder, contextlib.suppress(Interrupted):
         trainer = Trainer(components, Path(folder), Progress(spec.run_id, 1))
-        stop = type("Stop", (), {"requested": property(lambda _: next(looks) == STEPS - 1)})()
-        with contextlib.suppress(Interrupted):
-            trainer.run(stop)
+        trainer.run(stop)
     weights = [value.numpy() for value in components.model.state_dict().values()]
     return digest(np.array(trainer.state.losses), *weights)
+
+
+def gradient(spec: RunSpec) -> str:
+    """Return the digest of a loss and of its gradient at random embeddings of the run's shape."""
+    generator = torch.Generator().manual_seed(0)
+    size, dim = spec.batch_size, spec.recipe.model.embedding_dim
+    rows = torch.randn(size, dim, generator=generator).requires_grad_()
+    labels = torch.arange(size) // 4
+    torch.manual_seed(0)  # of noise
+    loss = create_loss(spec.loss.name, **spec.loss.params)
+    value = loss(torch.nn.functional.normalize(rows), labels)
+    value.backward()
+    return digest(value.detach().numpy(), rows.grad.numpy())
 
 
 def ranked() -> str:
@@ -71,12 +86,13 @@ def ranked() -> str:
 
 
 def main() -> None:
-    """Print a line for each digest, or write the file."""
+    """Print the digests, or write the file."""
     runs = [run.spec for run in expand(load_study("embedded")).values() if run.spec.seed == 0]
-    found = {spec.run_id: trained(spec) for spec in runs} | {"ranks": ranked()}
+    found = {f"gradient {spec.loss.name} {spec.batch_size}": gradient(spec) for spec in runs}
+    found |= {f"step {spec.batch_size}": stepped(spec) for spec in runs[:2]} | {"ranks": ranked()}
     if "--update" in sys.argv[1:]:
         write_json(FILE, found)
-    print(json.dumps({"torch": torch.backends.cpu.get_cpu_capability(), **found}))
+    print(json.dumps(found, sort_keys=True))
 
 
 if __name__ == "__main__":
