@@ -26,7 +26,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export PYTHONNOUSERSITE := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 
-.PHONY: help benchmark smoke test error-rates evidence evidence-trained test-browser test-cluster test-outage test-scale test-stress lint types format ui bench venv lock clean-venv
+.PHONY: help benchmark smoke test error-rates evidence evidence-trained filled test-browser test-cluster test-outage test-scale test-stress lint types format ui bench venv lock clean-venv
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -71,6 +71,9 @@ evidence-trained: $(STAMP) ## train smoke and embedded anew and compare with the
 	results=$$(mktemp -d) && $(PY) -m benchmark run smoke --results $$results && \
 		$(PY) -m benchmark run embedded --results $$results && \
 		$(PY) tests/evidence/evidence.py --trained "$(BEFORE)" $$results && rm -r $$results
+
+filled: $(STAMP) ## the page of a study on made-up runs near the printed numbers (STUDY=roadmap): results/filled/STUDY
+	$(PY) tests/evidence/filled.py $(STUDY) $(RESULTS)/filled/$(STUDY)
 
 lint: $(STAMP) types ## ruff, snakefmt, mypy and Snakemake's own lints: rules and formatting
 	$(VENV)/bin/ruff check .

@@ -159,7 +159,7 @@ def make_run(folder: Path, printed: dict[str, Any], whole: bool) -> None:
         "hardware": {"cpu": "", "cores": 4, "usable_cores": 2, "memory_gb": 7.5, "gpus": []},
         "weights": {"backbone": backbone, "weights": "", "initial_digest": weights,
                     "parameters": 1000},
-        "numerics": {"device": "cpu", "precision": "float32", "threads": 1, "instructions": None,
+        "numerics": {"device": "cpu", "precision": "float32", "threads": 1, "kernels": "",
                      "deterministic": True},
     }  # fmt: skip
     result = whose | {
