@@ -597,7 +597,10 @@ def load_frozen(path: Path) -> FrozenRuns:
     samples = {
         key: Sample(
             {int(row["seed"]): 100 * float(row["value"]) for row in rows if row["value"]},
-            {name: tuple(sorted({row[name] for row in rows})) for name in VERSIONS},
+            {
+                name: tuple(sorted({row[name] for row in rows if row.get(name)}))
+                for name in VERSIONS
+            },
             len(diverged.get(key[0], ())),
         )
         for key, rows in sorted(groups.items())

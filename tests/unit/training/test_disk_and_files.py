@@ -106,11 +106,16 @@ def test_a_run_continued_with_other_packages_says_so(stopped, whole, monkeypatch
     assert record["packages"] == versions
 
 
-def test_a_checkpoint_of_another_platform_is_a_fresh_start(stopped, whole, monkeypatch, capsys):
+@pytest.mark.parametrize(
+    "fact, value",
+    [("platform", "linux-x86_64-py3.11-torch9.9-cuda"), ("kernels", "native AVX512")],
+)
+def test_a_checkpoint_of_another_platform_or_of_other_kernels_is_a_fresh_start(
+    fact, value, stopped, whole, monkeypatch, capsys
+):
+    name = {"platform": "platform_label"}.get(fact, fact)
     with monkeypatch.context() as patch:
-        patch.setattr(
-            "benchmark.core.provenance.platform_label", lambda: "linux-x86_64-py3.11-torch9.9-cuda"
-        )
+        patch.setattr(f"benchmark.core.provenance.{name}", lambda: value)
         train(stopped)
-    assert "has platform" in capsys.readouterr().out
+    assert f"has {fact}" in capsys.readouterr().out
     assert same(stopped.parent, whole)
