@@ -413,7 +413,8 @@ def notices(inputs: Inputs) -> list[str]:
     recorded = [*inputs.provenance.get("errors", []), *inputs.provenance.get("warnings", [])]
     found += [f"{text[:1].upper()}{text[1:]}." for text in recorded]
     if not recorded:
-        for column, what in (("code_version", "code versions"), ("platform", "platforms")):
+        parts = {"code_version": "code versions", "platform": "platforms", "kernels": "kernels"}
+        for column, what in parts.items():
             versions = sorted({str(value) for value in finished[column] if value})
             if mixed(versions):
                 found.append(f"Runs of different {what}: {', '.join(versions)}.")
