@@ -165,6 +165,9 @@ class LibraryLoss(ComparingLoss):
             torch.manual_seed(seed)
             self.inner = construct("losses", loss, **supplied)
             self.miner = miner and construct("miners", miner)
+        for part in self.modules():
+            if type(part) is classes("distances")["LpDistance"]:
+                part.__class__ = direct_distance()
 
     def parts(self) -> tuple[Part, Part | None]:
         """Return the loss, and its miner if it has one, from ``self.config``."""
@@ -268,6 +271,27 @@ for _name, _entry in yaml.safe_load(NAMED.read_text(encoding="utf-8")).items():
         stochastic=_entry.get("stochastic", False),
         accepts_references=_entry.get("references", True),
     )(named_loss(_entry))
+
+
+@cache
+def direct_distance() -> type:
+    """Return the library's distance, computed on a CPU without products of matrices.
+
+    These end in torch's square root, which no setting makes the same on all processors.
+    """
+    from pytorch_metric_learning.distances import LpDistance
+
+    class DirectDistance(LpDistance):
+        def compute_mat(self, query_emb, ref_emb):
+            if query_emb.is_cuda:
+                return super().compute_mat(query_emb, ref_emb)
+            others, direct = (
+                query_emb if ref_emb is None else ref_emb,
+                "donot_use_mm_for_euclid_dist",
+            )
+            return torch.cdist(query_emb, others, p=self.p, compute_mode=direct)
+
+    return DirectDistance
 
 
 def inside_cosine() -> Any:
