@@ -26,6 +26,7 @@ OTHER_ITEMS = (
     *("length_of_training", "code_of_training"),
 )
 WHOLE = ("evaluation.query_expansion",)  # a value, though it is a mapping
+ASSUMED = "assumed: "  # begins what a number rests on
 COLUMNS = ("item", "paper", "code", "ours", "equal", "effect")  # of the printed table
 
 
@@ -109,7 +110,7 @@ def assumed(rows: Iterable[Row], recipe: str, loss: str, options: Collection[str
         if row.recipe == recipe and option in ("", *options) and not other:
             found[item] = row
     words = [f"{item} ({row.effect})" for item, row in found.items() if row.large]
-    return f"assumed: {', '.join(words)}" if words else ""
+    return f"{ASSUMED}{', '.join(words)}" if words else ""
 
 
 def _recipe_values(study: Study, recipe: str) -> dict[str, Any]:

@@ -49,6 +49,7 @@ class PrintedCell:
     verdict  a word of the vocabulary, or one of the four above
     rule     by which our epoch was chosen: "last", or a rule of one best epoch
     other    mean at the other reading, "last" or "best", with its own verdict in ``other_verdict``
+    stands   whether the verdict stays the same in other worlds; None where nothing was decided
     """
 
     source: str
@@ -65,6 +66,8 @@ class PrintedCell:
     rule: str = "last"
     other: float | None = None
     other_verdict: str | None = None
+    stands: bool | None = None
+    reason: str = ""
 
 
 OURS, PUBLISHED = "ours", "published"
@@ -193,6 +196,8 @@ class Grid:
                 rule=judged.selection,
                 other=other.ours_mean if other else None,
                 other_verdict=words,
+                stands=judged.stands,
+                reason=judged.reason,
             )
         values, word = self.measured(number)
         if not values:

@@ -7,14 +7,25 @@ conditions. Nothing is pooled over conditions: each keeps its own test.
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import pandas as pd
 
 from benchmark.core.code_version import mixed
-from benchmark.papers.paper import THIS_SUITE
+from benchmark.papers.paper import THIS_SUITE, cite, vocabulary_of
 from benchmark.papers.printed import SweptValue
-from benchmark.papers.verdicts import CLAIM_VERDICTS, NOT_ASKED, NOT_RUN, VERDICTS, by_source
+from benchmark.papers.verdicts import (
+    CLAIM_VERDICTS,
+    DRIFTED,
+    INCONCLUSIVE,
+    LOW,
+    NOT_ASKED,
+    NOT_RUN,
+    REPRODUCED,
+    VERDICTS,
+    by_source,
+)
 from benchmark.report.inputs import CONDITION, DIVERGENCE_CELL, WHERE, Inputs, records, rows_of
 from benchmark.report.labels import (
     DASH,
@@ -43,8 +54,9 @@ STATUSES = {"ok": "finished"} | {name: name for name in ("diverged", *UNFINISHED
 def answer(inputs: Inputs) -> list[str]:
     """Return at most four sentences on the headline metric: best loss, baseline and ablation.
 
-    Counts of judged numbers and claims come first; those of claims on other data come last, but in
-    a study of sweeps, which begins with claims and sweeps.
+    Where printed numbers were judged, they are the question: the answer goes by printed table.
+    Otherwise counts of claims come first, if they were judged as published, else last; a study of
+    sweeps begins with claims and sweeps.
     """
     try:
         metric, last = inputs.headline, inputs.last
@@ -68,13 +80,14 @@ def answer(inputs: Inputs) -> list[str]:
     steps = rows_of(inputs.ablation, kind="ablation", metric=metric)
     own += [*baseline_differences(tests, inputs, single), *last_step(steps, inputs, single)]
     numbers, claims = _published(inputs.verdicts), _claims(inputs.claims)
-    said = [*numbers, *claims]
-    if len(said) == 2:
-        said = [f"{said[0].removesuffix('.')}; {said[1][:1].lower()}{said[1][1:]}"]
+    if numbers:
+        papers = {name.partition("/")[0] for name in inputs.study.references.published}
+        of_paper = inputs.claims[inputs.claims["paper"].isin(papers)] if claims else inputs.claims
+        return [*numbers, *_by_table(inputs), *_claims(of_paper)]
     if inputs.printed.sweeps:
-        return [*said, _sweeps(inputs.printed.sweeps), *own][:SENTENCES]
+        return [*claims, _sweeps(inputs.printed.sweeps), *own][:SENTENCES]
     as_published = len(inputs.claims) > 0 and claims_reading(inputs.claims) == "published"
-    return ([*said, *own] if as_published or numbers else [*own, *said])[:SENTENCES]
+    return ([*claims, *own] if as_published else [*own, *claims])[:SENTENCES]
 
 
 def judged(table: pd.DataFrame) -> bool:
@@ -99,6 +112,45 @@ def _published(verdicts: pd.DataFrame) -> list[str]:
     if not judged(rows):
         return []
     return [f"Of {count(len(rows), 'published number')}: {_by_verdict(rows, VERDICTS)}."]
+
+
+def _by_table(inputs: Inputs) -> list[str]:
+    """Return a line for each printed table: drifts, those that stand first; then counts.
+
+    Tables with a drift that stands come before the others, which are in the order of the print.
+    """
+    lines, rows = [], inputs.verdicts[inputs.verdicts["source"] != "frozen"]
+    for (source, table), part in rows.groupby(["source", "table"], sort=False):
+        drifts = _drifts(part, inputs)
+        counted = part["verdict"].value_counts()
+        said = [f"{counted.get(REPRODUCED, 0)} of {len(part)} reproduced", *drifts[:NAMED_LOSSES]]
+        more = len(drifts) - NAMED_LOSSES
+        said += [count(more, "more drift")] * (more > 0)
+        rest = [word for word in (INCONCLUSIVE, NOT_RUN) if word in counted]
+        said += [f"{counted[word]} {words_of(word)}" for word in rest]
+        stands = any(each.endswith("which stands") for each in drifts)
+        lines.append((not stands, f"{cite(str(source), str(table))}: {'; '.join(said)}."))
+    return [words for _, words in sorted(lines, key=itemgetter(0))]
+
+
+def _drifts(part: pd.DataFrame, inputs: Inputs) -> list[str]:
+    """Return "SoftBinAP on SOP lower by up to 2.1 points of R@1 and mAP@R, which stands"."""
+    found, words = [], vocabulary_of(part["source"].iloc[0])
+    sized, several = (part[each].nunique() > 1 for each in ("batch_size", "backbone"))
+    rows = rows_of(part, verdict=DRIFTED).assign(unsure=lambda rows: ~rows["stands"].eq(True))
+    keys = ["unsure", "loss", "dataset", "backbone", "setting", "batch_size", "direction"]
+    ordered = rows.sort_values("unsure", kind="stable").groupby(keys, sort=False, dropna=False)
+    for _, same in ordered:
+        row = next(records(same))
+        where = f"{inputs.label(row.loss)} on {dataset_name(row.dataset)}"
+        where += f" with {words.name('backbone', row.backbone)}" if several else ""
+        where += f" at batch size {row.batch_size:.0f}" if sized else ""
+        most, metrics = same["difference"].abs().max(), [*map(metric_label, same["metric"])]
+        by = f"{'lower' if row.direction == LOW else 'higher'} by {'up to ' * (len(same) > 1)}"
+        stands = "which may not stand" if row.unsure else "which stands"
+        metric = words_of(listed([*dict.fromkeys(metrics)]))
+        found.append(f"{where} {by}{most:.1f} points of {metric}, {stands}")
+    return found
 
 
 def _claims(claims: pd.DataFrame) -> list[str]:

@@ -112,8 +112,8 @@ def duration(seconds: Any) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """Return "1 run" or "3 runs"."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    """Return "1 run", "3 runs" or "3 losses"."""
+    return f"{number} {noun}" + ("" if number == 1 else "es" if noun.endswith("s") else "s")
 
 
 def listed(parts: Sequence[str]) -> str:

@@ -9,6 +9,9 @@ same in a small page of its own.
 import csv
 import io
 import re
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import groupby
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -173,15 +176,48 @@ def to_html(table: Table, name: str, *, limit: int = LIMIT) -> str:
         left -= len(section.rows)
     if left < 0:
         notes.append(f"{-left} more rows are not shown here; the CSV file has all {table.rows}.")
+    shown = [at for at, column in enumerate(table.columns) if column.paged]
+    opened = table.opened if table.opened is not None else len(sections)
+    parts = [
+        (part, number > 0)
+        for number, rows in enumerate((sections[:opened], sections[opened:]))
+        if rows or not number
+        for columns in _across(table, shown)
+        for part in [_part(table, columns, rows)]
+    ]
     return TEMPLATES.get_template("table.html.j2").render(
         table=table,
-        sections=sections,
+        parts=parts,
         name=name,
         notes=notes,
         wide=len(table.columns) >= WIDE,
         tall=min(table.rows, limit) > TALL,
         zip=zip,
     )
+
+
+def _across(table: Table, shown: list[int]) -> Iterator[list[int]]:
+    """Yield the columns of each block; equal upper heads stay together where they can."""
+    words = [at for at in shown if not table.columns[at].numeric]
+    left = [at for at in shown if at not in words]
+    if table.across is None or len(left) <= table.across:
+        yield shown
+        return
+    block: list[int] = []
+    for _, group in groupby(left, key=lambda at: table.columns[at].header[:-1]):
+        for at in (same := [*group]):
+            if block and len(block) + (len(same) if at == same[0] else 1) > table.across:
+                yield [*words, *block]
+                block = []
+            block.append(at)
+    yield [*words, *block]
+
+
+def _part(table: Table, columns: list[int], sections: list[Section]) -> Table:
+    rows = [
+        Section(each.title, [[row[at] for at in columns] for row in each.rows]) for each in sections
+    ]
+    return replace(table, columns=[table.columns[at] for at in columns], sections=rows)
 
 
 def to_page(table: Table, name: str) -> str:

@@ -38,6 +38,7 @@ class TableCell:
     tone   "good", "bad", "unsure" or "muted": a colour on the page, always beside a word
     lines  what stands below the text: the published value, the verdict
     words  the texts that the CSV has beside the numbers, one per entry of the column's ``words``
+    title  what the page shows of it on demand
     """
 
     text: str
@@ -47,17 +48,22 @@ class TableCell:
     tone: str = ""
     lines: tuple[Line, ...] = ()
     words: tuple[str, ...] = ()
+    title: str = ""
 
 
 @dataclass(frozen=True)
 class Column:
-    """One column: header from top to bottom, parts in the CSV, and what makes its cell of a row."""
+    """One column: header from top to bottom, parts in the CSV, and what makes its cell of a row.
+
+    ``paged``: whether the page shows it; all other files have it in any case.
+    """
 
     header: tuple[str, ...]
     parts: tuple[str, ...] = ()
     numeric: bool = True
     words: tuple[str, ...] = ()
     cell: Callable[[Any], TableCell] = TableCell
+    paged: bool = True
 
 
 @dataclass(frozen=True)
@@ -70,13 +76,19 @@ class Section:
 
 @dataclass(frozen=True)
 class Table:
-    """A table ready to be rendered; all rows have one cell per column."""
+    """A table ready to be rendered; all rows have one cell per column.
+
+    On the page, columns of numbers beyond ``across`` come below the others, and only the first
+    ``opened`` sections are open.
+    """
 
     title: str
     caption: str
     columns: list[Column]
     sections: list[Section]
     notes: list[str] = field(default_factory=list)
+    across: int | None = None
+    opened: int | None = None
 
     @property
     def rows(self) -> int:

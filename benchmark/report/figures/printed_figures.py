@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from benchmark.papers.explain import rule
@@ -22,6 +23,8 @@ from benchmark.report.drawing import (
     COLOURS,
     DOUBLE,
     FAINT,
+    FONT,
+    GRID,
     INK,
     SERIES,
     SINGLE,
@@ -31,15 +34,14 @@ from benchmark.report.drawing import (
     line,
     new_figure,
     plain,
-    row_axis,
     styled,
 )
 from benchmark.report.figures import FIGURES
 from benchmark.report.inputs import Inputs, records, rows_of
-from benchmark.report.labels import count, dataset_label, listed, metric_label, words_of
+from benchmark.report.labels import count, listed, metric_label, words_of
 from benchmark.report.table import TONES, NothingToShow
 
-ROWS = 60  # that fit on one page
+PITCH, LINE, ROOM = 0.065, 0.12, 0.62  # inches: of a mark, a line of a name, around a panel
 _MARKERS = {"drifted": "s", "inconclusive": "D", "reproduced": "o"}  # in the order of the rows
 Claims = Mapping[str, tuple[str, str]]
 MARKS = ["panel", "series", "side", "x", "value", "low", "high", "n"]
@@ -59,7 +61,7 @@ Axes = Any
 @FIGURES.register("verdicts", display="Differences to the references")
 @styled()
 def verdicts(inputs: Inputs) -> Drawing:
-    """Return one row per judged reference number, drifted ones first; the band is the margin."""
+    """Return a small panel for each printed table, with all its judged numbers as in the print."""
     table = inputs.some("verdicts")
     judged = table[table["difference"].notna() & table["verdict"].isin([*_MARKERS])]
     if judged.empty:
@@ -67,53 +69,85 @@ def verdicts(inputs: Inputs) -> Drawing:
         raise NothingToShow(
             f"none of {count(len(table), 'reference number')} was measured (all are {words})"
         )
-    judged = judged.sort_values(
-        "verdict", key=lambda words: words.map([*_MARKERS].index), kind="stable", ignore_index=True
-    )
-    drawn = judged.head(ROWS)
-    margins = drawn["margin"].fillna(0)
-    figure, ((axes,),) = new_figure(DOUBLE, 0.9 + 0.17 * len(drawn))
-    band = {"height": 1, "color": BAND, "alpha": 0.22, "linewidth": 0, "zorder": 0}
-    axes.barh(range(len(drawn)), 2 * margins, left=-margins, **band)
-    axes.axvline(0, color=INK, linewidth=0.7)
-    for word, marker in _MARKERS.items():
-        part, colour = rows_of(drawn, verdict=word), COLOURS[TONES[word]]
-        style = {"fmt": marker, "color": colour, "label": word}
-        style["markerfacecolor"] = "white" if word == "inconclusive" else colour
-        if len(part):
-            ends = bars(part, "difference", "ci_low", "ci_high")
-            axes.errorbar(part["difference"], part.index, xerr=ends, **style)
-    row_axis(axes, [*_rows(drawn, inputs)])
-    axes.grid(axis="y", visible=False)
-    axes.set_xlabel("ours − reference (percentage points)")
+    panels = [_placed(part, inputs) for _, part in judged.groupby(["source", "table"], sort=False)]
+    heights = [part["at"].max() + ROOM for part in panels]
+    # Two columns of panels, to be read one after the other.
+    half = sum(np.cumsum(heights) - np.array(heights) / 2 < sum(heights) / 2)
+    columns = [each for each in (heights[:half], heights[half:]) if each]
+    height = max(map(sum, columns))
+    figure = new_figure(SINGLE * len(columns), height + 0.3)[0]
+    figure.clear()
+    grids = figure.subfigures(1, len(columns), squeeze=False)[0]
+    left = iter(panels)
+    for grid, own in zip(grids, columns, strict=True):
+        ratios = [*own, height - sum(own) + 1e-3]
+        *places, rest = grid.subplots(len(ratios), height_ratios=ratios, squeeze=False).flat
+        rest.remove()
+        for axes in places:
+            _panel(axes, next(left), inputs)
     legend_below(figure)
     counts = table["verdict"].value_counts()
     counted = ", ".join(f"{number} {words_of(str(word))}" for word, number in counts.items())
     caption = (
-        "Difference to each reference number with its interval; the grey band is the margin. The "
-        f"rule is {rule(table['level'].min())}. References that were not run are not "
-        "drawn."
+        "Difference to each reference number with its interval, a panel for each table, in the "
+        "order of the print; the grey band is the margin. Filled marks: the verdict stands if "
+        "laboratories differ; open ones: it does not, or nothing is decided. Drifts are named. "
+        f"The rule is {rule(table['level'].min())}. References that were not run are not drawn."
     )
-    if len(judged) > ROWS:
-        caption += f" {len(judged) - ROWS} further rows are only in the CSV file."
-    alt = f"Interval plot of {len(drawn)} differences to reference numbers: {counted}."
+    alt = f"Interval plot of {len(judged)} differences to reference numbers: {counted}."
     return Drawing(caption, alt, figure, judged)
 
 
-def _rows(drawn: pd.DataFrame, inputs: Inputs) -> Iterator[str]:
-    """Yield the rows' names; dataset and table are named only where there are several."""
-    datasets, tables = (
-        len(drawn[[column, "source"]].drop_duplicates()) > 1 for column in ("dataset", "table")
-    )
-    for row in records(drawn):
-        sized = [f"bs {row.batch_size:.0f}"] * (row.batch_size == row.batch_size)
-        parts = [inputs.label(row.loss), *sized, metric_label(row.metric)]
-        if datasets:
-            parts.append(dataset_label(row.dataset, split=row.split))
-        if tables:
-            frozen = row.source == row.table
-            parts.append(row.source if frozen else cite(row.source, row.table))
-        yield " · ".join(parts)
+def _placed(part: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
+    """Return the numbers of a table by printed rows, with their heights, in inches from above."""
+    frozen = part["source"] == part["table"]
+    names = part["row_label"].mask(frozen, part["loss"].map(inputs.label))
+    words = load_vocabulary()
+    # what a row's name leaves open; a paper has its datasets beside one another
+    for column in ("dataset", "backbone", "batch_size")[not frozen.all() :]:
+        if (part[column].groupby(names).nunique() > 1).any():
+            sized = "batch {:.0f}".format if column == "batch_size" else partial(words.name, column)
+            names = names + " · " + part[column].map(sized)
+    part = part.assign(name=names.map(lambda name: textwrap.fill(name, 27)))
+    order = part["name"].map([*dict.fromkeys(part["name"])].index)
+    part = part.assign(order=order).sort_values("order", kind="stable")
+    lines = part["name"].str.count("\n") + 1
+    size = part.groupby("order")["name"].transform("size")
+    step = np.maximum(PITCH, (LINE * lines + 0.04) / size)
+    return part.assign(at=step.cumsum() - step / 2, step=step)
+
+
+def _panel(axes: Axes, part: pd.DataFrame, inputs: Inputs) -> None:
+    """Draw the differences of one table."""
+    margins = part["margin"].fillna(0)
+    band = {"color": BAND, "alpha": 0.22, "linewidth": 0, "zorder": 0}
+    axes.barh(part["at"], 2 * margins, left=-margins, height=part["step"], **band)
+    axes.axvline(0, color=INK, linewidth=0.7)
+    for key, some in part.groupby(["verdict", part["stands"].eq(True)]):
+        word, stands = str(key[0]), key[1]
+        colour = COLOURS[TONES[word]]
+        style = {"fmt": _MARKERS[word], "color": colour, "markersize": 2.6, "elinewidth": 0.7}
+        style |= {"markerfacecolor": colour if stands else "white", "capsize": 0}
+        label = f"{word}, stands" if stands else word
+        ends = bars(some, "difference", "ci_low", "ci_high")
+        axes.errorbar(some["difference"], some["at"], xerr=ends, label=label, **style)
+    several = part["dataset"].nunique() > 1
+    for row in records(part[part["verdict"] == "drifted"]):
+        words = [words_of(metric_label(row.metric))]
+        words += [row.dataset] * several + [row.split] * (row.split != "test")
+        x, side = (row.ci_low, "right") if row.difference > 0 else (row.ci_high, "left")
+        at = {"ha": side, "va": "center", "fontsize": FONT - 0.5}
+        axes.text(x, row.at, f" {' '.join(words)} ", **at)
+    rows = part.groupby("order")
+    axes.set_yticks(rows["at"].mean(), rows["name"].first())
+    tops = rows["step"].sum().cumsum()
+    axes.hlines(tops[:-1], 0, 1, transform=axes.get_yaxis_transform(), color=GRID, linewidth=0.5)
+    axes.set_ylim(tops.iloc[-1], 0)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(axis="y", visible=False)
+    source, table = part[["source", "table"]].iloc[0]
+    title = cite(source, table) if source != table else "Frozen runs of this study"
+    axes.set(title=title, xlabel="ours − reference (points)")
 
 
 def paper_figures(inputs: Inputs) -> Iterator[Part]:

@@ -1,7 +1,7 @@
 """The papers' printed tables beside ours, and the sweeps as one table.
 
-A printed cell has our value, below it the published one, the difference and the verdict. A value
-of a sweep stands beside its default, with the papers' claims.
+A printed cell has our value, below it the difference to the published one and the verdict; the
+page shows the rest on demand. A value of a sweep stands beside its default, with claims about it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,6 +10,7 @@ from functools import partial
 from itertools import groupby
 from typing import Any, NamedTuple
 
+from benchmark.papers.fidelity import ASSUMED
 from benchmark.papers.numbers import PublishedNumber
 from benchmark.papers.paper import Footnote, Paper, arranged_tables, cite, footnotes
 from benchmark.papers.printed import NO_SCORE, OTHER_DATA, QUOTED, TIME, PrintedCell, SweptValue
@@ -35,7 +36,13 @@ PARTS = (
     "ours", "ours sd", "ours n", "published", "published sd", "published n",
     "difference", "low", "high", "other epoch",
 )  # fmt: skip
-WORDS = ("verdict", "verdict at the other epoch", "footnote")
+WORDS = ("verdict", "verdict at the other epoch", "footnote", "reason")
+MARK = "§"  # beside a verdict that rests on something unsure
+MARKED = (
+    f"{MARK} Something is assumed or unknown, or the verdict does not stand if laboratories differ "
+    "as they are known to: the cell's tip and the CSV file say what."
+)
+ACROSS = 7  # columns of numbers that fit beside one another
 UNJUDGED = {
     QUOTED: "",
     TIME: "no verdict on times",
@@ -60,16 +67,21 @@ class Entry(NamedTuple):
 def paper_tables(inputs: Inputs) -> Iterator[Part]:
     """Yield the printed tables that the study references, then that of its finished sweeps."""
     cells = {(each.source, each.table, each.line): each for each in inputs.printed.cells}
+    told: set[str] = set()
     for paper, name in arranged_tables(inputs.study.references.published):
         title = f"{cite(paper.source, name)}: {paper.tables[name].title}"
-        make = partial(paper_table, paper, name, cells)
+        make = partial(paper_table, paper, name, cells, first=paper.source not in told)
+        told.add(paper.source)
         yield Part(f"{paper.source}_{name}", title, "paper", make)
     if inputs.printed.sweeps:
         yield Part("sweeps", SWEEPS, "sweep", partial(sweep_table, inputs))
 
 
-def paper_table(paper: Paper, name: str, cells: Cells) -> Table:
-    """Return a printed table in the paper's arrangement; a number without a cell was not run."""
+def paper_table(paper: Paper, name: str, cells: Cells, *, first: bool = True) -> Table:
+    """Return a printed table in the paper's arrangement; a number without a cell was not run.
+
+    The ``first`` of a paper says by which rule our epochs were chosen.
+    """
     table, notes = paper.tables[name], footnotes(paper, name)
     distinct = dict.fromkeys(note.text for note in notes.values())
     letters = {text: f"[{chr(ord('a') + number)}]" for number, text in enumerate(distinct)}
@@ -93,10 +105,10 @@ def paper_table(paper: Paper, name: str, cells: Cells) -> Table:
         names = [named(*each) for each in zip(table.columns, head, strict=True) if each[1]]
         above = [""] * (len(head) - len(names))
         columns.append(Column((*above, *names), PARTS, words=WORDS))
-    sections = []
+    sections, runs = [], max((each.ours.n for each in entries.values()), default=0)
     for section in dict.fromkeys(key[0] for key in entries):
         labels = list(dict.fromkeys(key[1] for key in entries if key[0] == section))
-        lines = []
+        lines, seeds = [], []
         for label in labels:
             texts = [
                 TableCell(named(*each) or DASH) for each in zip(table.rows, label, strict=True)
@@ -104,23 +116,29 @@ def paper_table(paper: Paper, name: str, cells: Cells) -> Table:
             row = [entries.get((section, label, head)) for head in heads]
             if not any(each.number.reproducible for each in row if each):
                 texts[0] = replace(texts[0], note="quoted")
+            here = {each.ours.n for each in row if each and each.ours.n}
+            seeds.append(min(here) if len(here) == 1 else runs)
+            if seeds[-1] != runs:
+                texts[0] = replace(texts[0], note=f"n={seeds[-1]}")
             lines.append(texts)
         for head in heads:
             column = [entries.get((section, label, head)) for label in labels]
             # times have no best
             scores = [each.ours.mean if each and each.number.is_score else None for each in column]
             marked = marks([None if score is None else round(score, 2) for score in scores])
-            for line, each, mark in zip(lines, column, marked, strict=True):
-                line.append(_cell(each, mark))
+            for line, each, mark, n in zip(lines, column, marked, seeds, strict=True):
+                line.append(_cell(each, mark, n))
         title = (_valued(paper, *each) for each in zip(table.sections, section, strict=True))
         sections.append(Section(" · ".join(title), lines))
-    remarks = [f"{letter} {text}" for text, letter in letters.items()]
+    remarks = [MARKED] * any(_unsure(each.ours) for each in entries.values())
+    remarks += [f"{letter} {text}" for text, letter in letters.items()]
     return Table(
         f"{cite(paper.source, name)}: {table.title}",
-        _caption(paper, name, list(entries.values())),
+        _caption(paper, name, list(entries.values()), runs, first),
         columns,
         sections,
         [*remarks, *paper.about.deviations],
+        across=ACROSS,
     )
 
 
@@ -130,7 +148,11 @@ def _valued(paper: Paper, field: str, value: str) -> str:
     return words.get(field, "{}").format(paper.vocabulary.name(field, value))
 
 
-def _cell(entry: Entry | None, mark: str) -> TableCell:
+def _unsure(ours: PrintedCell) -> bool:
+    return ours.stands is False or ASSUMED in ours.reason
+
+
+def _cell(entry: Entry | None, mark: str, seeds: int) -> TableCell:
     if entry is None:
         nothing = (None,) * len(PARTS)
         return TableCell(DASH, numbers=nothing, words=("",) * len(WORDS), tone="muted")
@@ -144,40 +166,45 @@ def _cell(entry: Entry | None, mark: str) -> TableCell:
     said += f" (n={runs:.0f})" if runs else ""
     said += f" / {note.value} {letter}" if note else ""
     verdict = f"{ours.verdict} {ours.direction or ''}".strip()
-    words = (verdict, ours.other_verdict or "", note.text if note else "")
+    words = (verdict, ours.other_verdict or "", note.text if note else "", ours.reason)
     if ours.verdict == QUOTED:
         return TableCell(said, numbers=numbers, words=words, tone="muted")
     small = ""
     if ours.mean is not None:
         text = f"{ours.mean:.2f}" + ("" if ours.sd is None else f" ± {ours.sd:.2f}")
-        small = f"n={ours.n}"
+        small = "" if ours.n == seeds else f"n={ours.n}"
     elif ours.verdict == DRIFTED:
         text = "diverged"
     else:
         measurable = number.is_score or number.metric in (*TIMES, *COUNTS, GAP)
         text = "not run" if measurable else "not measured"
-    lines = (Line(f"published {said}"), *_outcome(ours))
-    return TableCell(text, mark, small, numbers, "" if ours.n else "muted", lines, words)
+    if ours.mean is None or ours.verdict in UNJUDGED:
+        judged = [Line(f"published {said}"), Line(UNJUDGED.get(ours.verdict, ""), "muted")]
+    else:
+        by = "" if ours.difference is None else f"{signed(ours.difference)} from "
+        second = f"or from {note.value} {letter}" if note else ""
+        word = Line(words_of(verdict) + f" {MARK}" * _unsure(ours), TONES[ours.verdict])
+        judged = [Line(by + number.text), Line(second), word]
+    lines = tuple(each for each in judged if each.text)
+    title = "\n".join(_title(said, ours))
+    return TableCell(text, mark, small, numbers, "" if ours.n else "muted", lines, words, title)
 
 
-def _outcome(ours: PrintedCell) -> Iterator[Line]:
-    if ours.verdict in UNJUDGED:
-        yield Line(UNJUDGED[ours.verdict], "muted")
-    elif ours.mean is not None:
-        if ours.difference is not None:
-            span = "" if ours.low is None else f" {interval(ours.low, ours.high, signed)}"
-            yield Line(f"{signed(ours.difference)}{span}")
-        verdict = f"{words_of(ours.verdict)} {ours.direction or ''}".strip()
-        yield Line(verdict, TONES[ours.verdict])
-        if ours.other is not None:
-            gain = ours.mean - ours.other
-            rule = "best" if ours.rule == "last" else "last"
-            by = signed(gain if rule == "last" else -gain)
-            word = words_of(ours.other_verdict or "")
-            yield Line(f"{rule} {ours.other:.2f} ({by}): {word}", "muted")
+def _title(said: str, ours: PrintedCell) -> Iterator[str]:
+    yield f"published {said}; ours n={ours.n}"
+    if ours.low is not None:
+        yield f"ours − published: {signed(ours.difference)} {interval(ours.low, ours.high, signed)}"
+    if ours.mean is not None and ours.other is not None:
+        gain, rule = ours.mean - ours.other, "best" if ours.rule == "last" else "last"
+        by, word = signed(gain if rule == "last" else -gain), words_of(ours.other_verdict or "")
+        yield f"{rule} epoch: {ours.other:.2f} ({by}), {word}"
+    if ours.stands is not None:
+        yield f"the verdict {'stands' if ours.stands else 'does not stand'}"
+    if ours.reason:
+        yield ours.reason
 
 
-def _caption(paper: Paper, name: str, entries: list[Entry]) -> str:
+def _caption(paper: Paper, name: str, entries: list[Entry], runs: int, first: bool) -> str:
     own, rule = [entry.number for entry in entries if entry.number.reproducible], paper.selection[0]
     ours, metrics = [entry.ours for entry in entries], {number.metric for number in own}
     table, facts = paper.tables[name], []
@@ -189,27 +216,16 @@ def _caption(paper: Paper, name: str, entries: list[Entry]) -> str:
             facts.append(_valued(paper, field, values.pop()))
     named = f": {', '.join(facts)}" if facts else ""
     parts = [f"Arranged as in {paper.about.citation}{named}."]
-    if any(each.n for each in ours):
+    if runs:
         parts.append(
-            f"Each cell: ours {EPOCHS[rule]}, mean ± sd; published; ours − published in "
-            "points with its interval; the verdict."
+            f"Each cell: ours {EPOCHS[rule]}, mean ± sd of {runs}; its difference from the print "
+            "in points; the verdict."
         )
         why = "" if paper.about.epoch is None else paper.about.epoch.why.rstrip(".")
-        if not why:
-            parts.append(
-                "The paper does not say which epoch its numbers are of. “best”: mean and verdict "
-                "at the best test epoch of each metric, and in brackets the points that this "
-                "choice adds."
-            )
-        elif rule == "last":
-            parts.append(
-                f"That is the paper's rule ({why}). “best”: the best test epoch of each metric."
-            )
-        else:
-            parts.append(
-                f"That is the paper's rule ({why}). “last”: mean and verdict at the last epoch, "
-                "and in brackets the points that choosing the epoch on the test set adds."
-            )
+        silent = "The paper does not say which epoch its numbers are of"
+        if first:
+            parts.append(f"That is the paper's rule: {why}." if why else f"{silent}.")
+            parts.append("A cell's tip has the interval, and the result at the other epoch.")
     else:
         parts.append("None of these numbers was run here; each cell gives the published value.")
     if any(each.verdict == QUOTED for each in ours):

@@ -3,6 +3,7 @@
 import csv
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from operator import itemgetter
 from typing import Any
@@ -162,7 +163,10 @@ def outside(inputs: Inputs) -> Table:
 
 @TABLES.register("claims", display="Claims of the papers")
 def claims(inputs: Inputs) -> Table:
-    """Return one row per claim that some run of the study bears on; a note counts the others."""
+    """Return one row per claim that some run of the study bears on; a note counts the others.
+
+    Those of the papers that the study is about come first; the page folds the others.
+    """
     name = inputs.study.name
     if inputs.claims.empty:
         raise NothingToShow(f"no claim has been tested: run 'python -m benchmark claims {name}'")
@@ -174,6 +178,9 @@ def claims(inputs: Inputs) -> Table:
     ]
     if not tested:
         raise NothingToShow(f"no run of this study bears on any of {count(len(pairs), 'claim')}")
+    papers = {name.partition("/")[0] for name in inputs.study.references.published}
+    tested.sort(key=lambda pair: pair["here"].paper not in papers)
+    own = {pair["here"].paper for pair in tested if pair["here"].paper in papers}
     # Where no claim could be tested as published, its columns would say nothing but that.
     published = any(pair["published"].verdict != "not_run" for pair in tested)
     readings = [*READINGS] if published else ["here"]
@@ -181,7 +188,9 @@ def claims(inputs: Inputs) -> Table:
     def sentence(pair: Any) -> TableCell:
         row = pair["here"]
         below = (Line(row.claim),)
-        return TableCell(row.sentence, note=row.stated_in, lines=below, words=(row.claim,))
+        tip = f"its condition: {pair['published'].condition}"
+        cell = TableCell(row.sentence, note=row.stated_in, lines=below, words=(row.claim,))
+        return replace(cell, title=tip)
 
     def outside(pair: Any) -> str:
         return _text(getattr(pair["published"], "outside", ""))
@@ -193,7 +202,7 @@ def claims(inputs: Inputs) -> Table:
 
     columns = [
         Column(("What the paper says",), numeric=False, words=("name",), cell=sentence),
-        words("Its condition", lambda pair: pair["published"].condition),
+        replace(words("Its condition", lambda pair: pair["published"].condition), paged=False),
         *(column for reading in readings for column in _reading(reading)),
         words("Rests on (as published, else here)" if published else "Rests on", rests_on),
     ]
@@ -215,7 +224,6 @@ def claims(inputs: Inputs) -> Table:
         notes.append(f"{further} cannot be tested with the runs of this study.")
     judged = inputs.claims.loc[inputs.claims["p_contradicted"].notna(), "reading"].value_counts()
     notes += [f"{READINGS[each]}: {luck(judged[each])}." for each in readings if each in judged]
-    papers = {name.partition("/")[0] for name in inputs.study.references.published}
     reasons = [outside(pair) for pair in pairs.values() if pair["published"].paper in papers]
     notes += [
         f"No run of the suite can decide {count(number, 'claim')} of its papers as published. "
@@ -223,7 +231,8 @@ def claims(inputs: Inputs) -> Table:
         for reason, number in Counter(filter(None, reasons)).items()
     ]
     rows = ((paper_name(pair["here"].paper), pair) for pair in tested)
-    return filled("Claims of the papers", caption, columns, rows, notes)
+    table = filled("Claims of the papers", caption, columns, rows, notes)
+    return replace(table, opened=len(own) or None)
 
 
 def _reading(reading: str) -> list[Column]:
@@ -245,13 +254,14 @@ def _reading(reading: str) -> list[Column]:
         return number_cell("{:.0f} of {:.0f}".format, row.parts_holding, row.parts)
 
     def verdict(row: Any) -> TableCell:
-        return TableCell(words_of(row.verdict), tone=TONES[row.verdict])
+        tip = f"p {p_value(row.p)}; parts held: {held(row).text}"
+        return TableCell(words_of(row.verdict), tone=TONES[row.verdict], title=tip)
 
     return [
         column("Verdict", (), verdict),
         column("Deciding part", ("estimate", "low", "high"), deciding),
-        column("p", ("value",), lambda row: number_cell(p_value, row.p)),
-        column("Parts held", ("held", "parts"), held),
+        replace(column("p", ("value",), lambda row: number_cell(p_value, row.p)), paged=False),
+        replace(column("Parts held", ("held", "parts"), held), paged=False),
     ]
 
 

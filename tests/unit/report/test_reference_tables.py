@@ -15,7 +15,7 @@ from benchmark.papers.claim_verdicts import judge_claims
 from benchmark.papers.matching import candidates
 from benchmark.papers.paper import claims_of
 from benchmark.papers.printed import Printed
-from benchmark.report.render import to_csv
+from benchmark.report.render import to_csv, to_html
 from benchmark.report.table import NothingToShow
 from benchmark.report.tables import TABLES
 from benchmark.report.tables.references import claims as claims_table
@@ -77,6 +77,16 @@ def test_a_claim_that_no_run_can_decide_says_why_where_its_paper_is_covered(clai
     )
     assert note in shown.notes
     assert note not in table_of(one).notes
+
+
+def test_claims_of_the_studys_own_paper_come_first_and_the_page_folds_the_others(claims):
+    study = dataclasses.replace(STUDY, references=References(("roadmap2021v2/table1",), None))
+    shown = table_of(claims, study)
+    first, *others = [section.title for section in shown.sections]
+    assert first == "ROADMAP" and others
+    own, folded = to_html(shown, "claims").split("<details>")
+    assert "<span>ROADMAP</span>" in own and f"<summary>{', '.join(others)}</summary>" in folded
+    assert "<details>" not in to_html(table_of(claims), "claims"), "of no paper"
 
 
 def test_the_table_says_when_there_is_nothing_to_show(claims):

@@ -116,6 +116,17 @@ def test_html_shows_the_first_rows_of_a_huge_table_and_says_so():
     assert to_csv(small_table(1000)).count("\n") == 1002
 
 
+def test_html_puts_columns_that_do_not_fit_below_the_others_and_leaves_out_those_of_the_csv():
+    heads = [("A", "x"), ("A", "y"), ("B", "x"), ("B", "y")]
+    columns = [text_column("", "Loss"), *map(Column, heads), Column(("B", "z"), paged=False)]
+    row = [TableCell("a"), *(TableCell(str(number)) for number in range(5))]
+    table = Table("T", "C", columns, [Section("", [row])], across=3)
+    one, two = to_html(table, "t").split("<table")[1:]
+    assert ">1</td>" in one and ">2</td>" not in one and '<th scope="row">a</th>' in one
+    assert ">2</td>" in two and ">1</td>" not in two and '<th scope="row">a</th>' in two
+    assert ">4</td>" not in one + two and "B z" in to_csv(table)
+
+
 def test_html_page_of_a_table_stands_alone():
     page = to_page(small_table(), "small")
     assert page.startswith("<!doctype html>") and "http" not in page

@@ -128,26 +128,52 @@ def paper():
     return dataclasses.replace(made, claims=claims)
 
 
-def test_answer_of_a_study_of_many_places_counts_conditions_and_verdicts(paper):
-    sentences = answer(paper)
-    numbers = paper.verdicts["verdict"].value_counts()
-    assert (
-        sentences[0].startswith("Of 302 published numbers:")
-        and f"{numbers['not_run']} not run" in sentences[0]
+def test_the_answer_of_a_papers_study_goes_by_printed_table(paper):
+    verdicts = paper.verdicts.assign(verdict="reproduced", stands=True)
+    here = (verdicts["table"] == "table3") & (verdicts["dataset"] == "cub")
+    one, two = (verdicts.index[here & (verdicts["loss"] == loss)] for loss in ("sup_ap", "roadmap"))
+    columns = ["verdict", "stands", "direction", "difference"]
+    verdicts.loc[one, columns] = ["drifted", False, "high", 1.44]
+    verdicts.loc[two[0], columns] = ["drifted", True, "low", -2.14]
+    verdicts.loc[two[1], "verdict"] = "inconclusive"
+    sentences = answer(dataclasses.replace(paper, verdicts=verdicts))
+    assert sentences[0] == "Of 302 published numbers: 298 reproduced, 3 drifted, 1 inconclusive."
+    assert sentences[1] == (
+        "ROADMAP, table 3: 14 of 18 reproduced; ROADMAP on CUB-200-2011 lower by 2.1 points of "
+        "R@1, which stands; SupAP on CUB-200-2011 higher by up to 1.4 points of R@1 and mAP@R, "
+        "which may not stand; 1 inconclusive."
     )
-    assert sentences[0].endswith("; of 2 claims: 1 supported, 1 not run.")
-    assert "of 10 conditions (batch sizes of 3 datasets and settings)." in sentences[1]
-    assert "SupAP in 9, SupAP (rho=1000.0) in 1 " in sentences[1], (
+    assert sentences[2] == "ROADMAP, table 1: 30 of 30 reproduced."
+    assert sentences[-1] == "Of 2 claims: 1 supported, 1 not run."
+    assert len(sentences) == 2 + verdicts["table"].nunique()
+
+
+def test_claims_of_other_papers_are_no_part_of_the_answer(paper):
+    claims = paper.claims.assign(paper=["fastap2019", "fastap2019", *paper.claims["paper"][2:]])
+    assert "claim" not in answer(dataclasses.replace(paper, claims=claims))[-1]
+
+
+def test_answer_of_many_places_counts_conditions(paper):
+    unjudged = {"verdicts": paper.verdicts.iloc[:0], "claims": pd.DataFrame()}
+    sentences = answer(dataclasses.replace(paper, **unjudged))
+    assert "of 10 conditions (batch sizes of 3 datasets and settings)." in sentences[0]
+    assert "SupAP in 9, SupAP (rho=1000.0) in 1 " in sentences[0], (
         "a setting of one condition can win it"
     )
-    assert "Significant differences to SmoothAP" in sentences[2] and "in 0" not in sentences[2]
-    assert "over 9 conditions" in sentences[3] and len(sentences) == 4
+    assert "Significant differences to SmoothAP" in sentences[1] and "in 0" not in sentences[1]
+
+
+def test_more_losses_than_are_named_are_counted():
+    names = ("smooth_ap", "sup_ap", "roadmap", "fast_ap", "triplet_semihard")
+    table = means(*(("r", 2**at, name, 0.9) for at, name in enumerate(names)))
+    table = pd.concat([table, table.assign(loss="contrastive", mean=0.1)], ignore_index=True)
+    assert "and 2 other losses in the rest of 5" in best_losses(table, INPUTS, False)
 
 
 def test_claims_that_no_study_can_decide_are_counted_among_those_not_run(paper):
     claims = paper.claims.assign(outside=["", "", "no faces", "no faces"])
     sentences = answer(dataclasses.replace(paper, claims=claims))
-    assert sentences[0].endswith("1 not run (1 of them outside of every study).")
+    assert sentences[-1].endswith("1 not run (1 of them outside of every study).")
 
 
 def test_answer_of_many_places_ends_with_the_ablation_where_nothing_was_judged(paper):

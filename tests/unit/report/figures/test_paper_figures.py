@@ -9,11 +9,12 @@ from made_up_results import made_up_block, made_up_runs, made_up_study, run_tabl
 
 from benchmark.papers.matching import candidates
 from benchmark.papers.numbers import Panel, TestSet
-from benchmark.papers.paper import all_figures, load_papers
+from benchmark.papers.paper import all_figures, cite, load_papers
 from benchmark.papers.printed import Line, printed_of, published
 from benchmark.papers.verdicts import table_of
 from benchmark.papers.vocabulary import load_vocabulary
 from benchmark.report.drawing import Drawing, to_svg
+from benchmark.report.figures import FIGURES
 from benchmark.report.figures.printed_figures import paper_figures
 from benchmark.report.table import NothingToShow
 
@@ -60,6 +61,20 @@ def test_a_study_shows_the_figures_of_its_paper_and_no_others(figures):
     assert set(figures) == {"roadmap2021v2_fig4", "roadmap2021v2_fig5", "roadmap2021v2_fig13"}
     other = made_up_study()
     assert built(paper_inputs(other)) == {}
+
+
+def test_differences_have_a_panel_for_each_printed_table_with_all_its_numbers(inputs):
+    drawing = FIGURES["verdicts"].target(inputs)
+    judged = inputs.verdicts[inputs.verdicts["difference"].notna()]
+    titles = [axes.get_title(loc="left") for axes in drawing.figure.axes]
+    tables = dict.fromkeys(zip(judged["source"], judged["table"], strict=True))
+    assert titles == [cite(*each) for each in tables] and len(titles) > 5
+    for axes, (_, table) in zip(drawing.figure.axes, tables, strict=True):
+        marks = sum(len(each.get_xdata()) for each in axes.lines if each.get_linestyle() == "None")
+        assert marks == (judged["table"] == table).sum() and axes.get_xlabel()
+    assert len(drawing.data) == len(judged)
+    names = [label.get_text() for label in drawing.figure.axes[0].get_yticklabels()]
+    assert names == ["FastAP", "SoftBin", "BlackBox", "SmoothAP", "ROADMAP"]
 
 
 def test_a_sweep_draws_the_variants_that_change_its_hyperparameter_alone(figures, inputs):

@@ -11,7 +11,7 @@ from made_up_results import made_up_block, made_up_runs, made_up_study, run_tabl
 
 from benchmark.papers.printed import printed_of
 from benchmark.papers.quantities import GapDecrease
-from benchmark.papers.verdicts import table_of
+from benchmark.papers.verdicts import judge_study, table_of
 from benchmark.report.render import to_csv, to_html, to_latex, to_markdown
 from benchmark.report.tables.printed_tables import paper_tables
 from benchmark.study.model import References
@@ -64,7 +64,7 @@ def test_rows_and_columns_stand_as_in_the_print(tables):
     assert "ResNet-50, 512-d embedding, batch size 64" in table.caption
 
 
-def test_a_cell_shows_ours_published_difference_verdict_and_best_epoch(tables, inputs):
+def test_a_cell_shows_ours_difference_and_verdict_and_tells_the_rest_on_demand(tables, inputs):
     found = cell(tables["roadmap2021v2_table1"], "ROADMAP", 1)
     verdicts = inputs.verdicts
     row = verdicts[
@@ -73,13 +73,39 @@ def test_a_cell_shows_ours_published_difference_verdict_and_best_epoch(tables, i
         & (verdicts["dataset"] == "cub")
     ]
     row = row[row["metric"] == "recall_at_1"].iloc[0]
-    assert found.text == f"{row['ours_mean']:.2f} ± {row['ours_sd']:.2f}" and found.note == "n=2"
-    texts = [line.text for line in found.lines]
-    assert (
-        texts[0] == "published 64.2" and texts[2] == f"{row['verdict']} {row['direction']}".strip()
+    assert found.text == f"{row['ours_mean']:.2f} ± {row['ours_sd']:.2f}" and found.note == ""
+    by = f"{row['difference']:+.2f}".replace("-", "−")
+    verdict = f"{row['verdict']} {row['direction']}".strip()
+    assert found.lines[0].text == f"{by} from 64.2"
+    assert found.lines[1].text.removesuffix(" §") == verdict and len(found.lines) == 2
+    told = found.title.splitlines()
+    assert told[0] == "published 64.2; ours n=2" and told[1].startswith(f"ours − published: {by} [")
+    assert told[2].startswith("best epoch: ") and found.numbers[9] >= found.numbers[0]
+    assert told[-1] == found.words[3] == row["reason"] and found.title in to_html(
+        tables["roadmap2021v2_table1"], "t"
     )
-    assert texts[1].startswith(f"{row['difference']:+.2f}".replace("-", "−"))
-    assert texts[3].startswith("best ") and found.numbers[9] >= found.numbers[0]
+
+
+def test_a_mark_with_a_legend_says_that_a_verdict_rests_on_something_unsure(inputs):
+    unsure = {"stands": [True, False, True], "reason": ["", "", "x; assumed: dataset (above 1)"]}
+    chosen = inputs.verdicts["table"] == "table3"
+    verdicts = inputs.verdicts[chosen & (inputs.verdicts["dataset"] == "cub")]
+    verdicts = verdicts[verdicts["metric"] == "map_at_r"].assign(
+        verdict="reproduced", direction="", **unsure
+    )
+    table = tables_of(inputs.study, made_up_runs(inputs.study), verdicts)["roadmap2021v2_table3"]
+    shown = [line[2].lines[-1].text for line in table.sections[0].rows]
+    assert shown == ["reproduced", "reproduced §", "reproduced §"]
+    assert table.notes[0].startswith("§ ")
+
+
+def test_rows_of_other_seeds_say_so_once(inputs):
+    bad = {("sup_ap", 64, 1): "missing"}
+    runs = made_up_runs(inputs.study, bad=bad)
+    verdicts = table_of(judge_study(inputs.study, run_table(runs)))
+    rows = tables_of(inputs.study, runs, verdicts)["roadmap2021v2_table3"].sections[0].rows
+    assert [row[0].note for row in rows] == ["", "n=1", ""]
+    assert {each.note for row in rows for each in row[1:]} == {""}
 
 
 def test_rows_that_were_not_run_show_the_published_value(tables):
@@ -103,8 +129,8 @@ def test_literature_rows_are_marked_and_never_judged(tables):
 def test_two_printed_values_stand_in_one_cell_with_a_footnote(tables):
     table = tables["roadmap2021v2_table1"]
     found = cell(table, "SmoothAP", 5)
-    assert "published 59.8 / 59.7 [a]" in [line.text for line in found.lines]
-    assert table.notes == ["[a] The second value stands in ROADMAP, table 3."]
+    assert "or from 59.7 [a]" in [line.text for line in found.lines]
+    assert table.notes[-1] == "[a] The second value stands in ROADMAP, table 3."
 
 
 def test_times_are_shown_without_a_verdict(tables, inputs):
@@ -135,7 +161,7 @@ def test_a_step_less_its_loss_is_the_time_of_the_backbone():
     assert found.numbers[0] == pytest.approx(expected.mean()) and found.numbers[1] == pytest.approx(
         expected.std()
     )
-    assert found.note == "n=3" and [line.text for line in found.lines] == [
+    assert "ours n=3" in found.title and [line.text for line in found.lines] == [
         "published 705",
         "no verdict on times",
     ]
@@ -151,7 +177,7 @@ def test_the_gap_of_an_analysis_fills_its_dataset_alone(inputs):
         cell(tables["roadmap2021v2_table10"], row, 1)
         for row in ("CUB-200-2011", "Stanford Online Products")
     )
-    assert (cub.text, cub.note) == ("4.00 ± 1.00", "n=3")
+    assert cub.text == "4.00 ± 1.00" and "ours n=3" in cub.title
     assert [line.text for line in cub.lines] == ["published 3.7", "no score, no verdict"]
     assert sop.text == "not run" and sop.lines[0].text == "published 5.4"
 
@@ -169,11 +195,11 @@ def test_every_rendering_has_all_lines_of_a_cell(tables):
     head = "CUB-200-2011 R@1"
     assert rows[4][f"{head} published"] == "64.2" and rows[4][f"{head} verdict"]
     assert rows[3]["iNaturalist R@1 footnote"].startswith("The second value")
-    assert "<sub>published 64.2</sub>" in to_markdown(table)
-    assert r"\shortstack[r]" in to_latex(table, "t") and r"\\{\tiny published 64.2}" in to_latex(
+    assert "<sub>published 58.9</sub>" in to_markdown(table)
+    assert r"\shortstack[r]" in to_latex(table, "t") and r"\\{\tiny published 58.9}" in to_latex(
         table, "t"
     )
-    assert '<small class="line">published 64.2</small>' in to_html(table, "t")
+    assert '<small class="line">published 58.9</small>' in to_html(table, "t")
 
 
 def test_a_study_without_runs_still_shows_what_was_published(inputs):
