@@ -153,12 +153,13 @@ def trained(folder: Path, changes: dict[str, object], **overlay: dict[str, objec
 
 
 def test_what_has_no_effect_changes_no_loss_and_no_score(tmp_path):
+    # batches of another size round otherwise, which may swap two images of nearly equal scores
     plain = trained(tmp_path / "plain", {})
     changed = trained(tmp_path / "changed", {item: value for item, (value, _) in IDLE.items()})
-    assert changed == pytest.approx(plain, rel=1e-4)
+    assert changed == pytest.approx(plain, rel=1e-3)
     for item, value in (("optimizer.lr", 3e-3), ("input.resize", 40), ("input.flip", False)):
         acts = trained(tmp_path / item, {item: value})
-        assert acts != pytest.approx(plain, rel=1e-4), item
+        assert acts != pytest.approx(plain, rel=1e-3), item
 
 
 def test_sizes_have_no_effect_where_images_are_cropped_and_shown_as_they_are(tmp_path):
