@@ -15,7 +15,7 @@ from benchmark.core.errors import DataError
 from benchmark.core.files import alone, write_json
 
 if TYPE_CHECKING:
-    from benchmark.datasets.base import Dataset
+    from benchmark.datasets.base import Dataset, DatasetLoader
 
 group = Typer(no_args_is_help=True, help="List, prepare and check datasets.")
 app.add_typer(group, name="data")
@@ -75,8 +75,7 @@ def list_datasets() -> None:
             lines.append("files, all needed: " + ", ".join(each.file for each in loader.archives))
             if loader.other_archives:
                 lines.append("or: " + ", ".join(each.file for each in loader.other_archives))
-            pages = re.findall(r"https?://[^\s,;)]+[^\s,;).]", loader.__doc__ or "")
-            lines.append(f"from: {' and '.join(pages)}")
+            lines.append(f"from: {_whence(loader)}")
         elif "root" in {field.name for field in dataclasses.fields(loader.Config)}:
             lines.append("files: your own, below --root")
         else:
@@ -137,6 +136,9 @@ def prepare(
             digests[file][kind] = digest
     folder = Path(params["root"])
     record = _record(params["root"])
+    if not (sources or folder.is_dir()):
+        files = ", ".join(each.file for each in loader.archives)
+        raise DataError(f"fetch {files} from: {_whence(loader)}; then name each with --source")
     with alone(folder / ".prepare.lock", f"another 'data prepare' is working in {folder}"):
         installer = Installer(name, (*loader.archives, *loader.other_archives), folder)
         for file, (path, url) in sources.items():
@@ -202,6 +204,12 @@ def check(
         echo("\n".join([*bad, f"{len(bad):,} broken of {len(places):,} images"]))
     if wrong or bad:
         raise Exit(1)
+
+
+def _whence(loader: "DatasetLoader") -> str:
+    """Return the official pages of a dataset, or that its docstring knows none."""
+    pages = re.findall(r"https?://[^\s,;)]+[^\s,;).]", loader.__doc__ or "")
+    return " and ".join(pages) or "no public page (docs/datasets.md)"
 
 
 def _record(root: str | None) -> dict[str, Any]:

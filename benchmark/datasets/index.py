@@ -263,7 +263,8 @@ def check_root(findings: Findings, archives: Sequence[Archive], *, images: bool)
         if not whole.missing(folder):
             findings.fail(f"this is not the dataset's root, but {folder} is; give it as root")
     if not root.is_dir():
-        findings.fail("no such directory; give the directory that the dataset was unpacked into")
+        advice = f"'python -m benchmark data prepare {findings.dataset}' makes it"
+        findings.fail(f"no such directory; {advice}, or name another with --root")
     state = "only partly unpacked" if len(missing) < len(needed) else "not the dataset's root"
     findings.add_all(
         f"files and folders missing (of {len(needed)}, {state})",

@@ -95,7 +95,7 @@ class Choice:
     def check(self, losses: Collection[str]) -> None:
         """Raise ConfigError for a loss that the study does not have."""
         problems = [
-            f"--{side}  {unknown_name('loss', name, losses)}"
+            f"--{side}  {unknown_name('loss of this study', name, losses)}"
             for side, name in (("first", self.first), ("second", self.second))
             if name is not None and name not in losses
         ]

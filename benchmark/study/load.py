@@ -135,10 +135,10 @@ class Checker:
         if message and isinstance(message, str) and problem not in self.problems:
             self.problems.append(problem)
 
-    def named(self, key: str, kind: str, name: str, known: Iterable[str], more: str = "") -> bool:
+    def named(self, key: str, kind: str, name: str, known: Iterable[str]) -> bool:
         """Say whether a name is known, and note where it is not."""
         known = tuple(known)
-        self.add(key, name not in known and unknown_name(kind, name, known) + more)
+        self.add(key, name not in known and unknown_name(kind, name, known))
         return name in known
 
     def study(self) -> Study:
@@ -209,10 +209,9 @@ class Checker:
         """Check what the study compares, when it looks, and what it refers to."""
         file, references, compared = self.file, self.file.references, self.file.comparison
         asked = {name for block in file.entries for name in block.losses}
-        words = " (only losses of this study's blocks can be compared)"
-        self.named("comparison.baseline", "loss", compared.baseline, asked, words)
+        self.named("comparison.baseline", "loss of this study", compared.baseline, asked)
         for number, name in enumerate(compared.ablation):
-            self.named(f"comparison.ablation.{number}", "loss", name, asked, words)
+            self.named(f"comparison.ablation.{number}", "loss of this study", name, asked)
         once = "a study with rules takes one look: its settings are chosen once"
         problem = looks_problem(file.looks, len(file.seeds))
         self.add("looks", problem or (file.looks and file.rules and once))

@@ -35,7 +35,7 @@ CASES = {
     "misspelt dataset": (["data", "check", "cubb"], "did you mean 'cub'"),
     "dataset that is not there": (
         ["data", "check", "cub"],
-        "give the directory that the dataset was unpacked into",
+        "'python -m benchmark data prepare cub' makes it, or name another with --root",
     ),
     "misspelt analysis": (["analyse", "toy_rankin"], "did you mean 'toy_ranking'"),
     "a folder that is not there": (

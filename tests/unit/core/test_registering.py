@@ -22,8 +22,18 @@ def test_entries_come_sorted_with_their_facts():
     registry.register("a")(str)
     facts = [(entry.name, entry.target, entry.display, entry.facts) for entry in registry]
     assert facts == [("a", str, "a", {"kind": "pair"}), ("b", int, "B", {"kind": "proxy"})]
-    with pytest.raises(ConfigError, match="unknown loss 'aa'; did you mean 'a'"):
-        registry["aa"]
+
+
+def test_a_name_of_nobody_is_told_with_the_nearest_or_with_the_missing_plugins(monkeypatch):
+    registry = Registry("loss", "json")
+    registry.register("roadmap")(str)
+    with pytest.raises(ConfigError, match="unknown loss 'raodmap'; did you mean 'roadmap'"):
+        registry["raodmap"]
+    with pytest.raises(ConfigError, match="'ramp_ap'; known: roadmap; BENCHMARK_PLUGINS is not"):
+        registry["ramp_ap"]
+    monkeypatch.setenv("BENCHMARK_PLUGINS", "my_losses")
+    with pytest.raises(ConfigError, match=r"'ramp_ap'; did you mean 'roadmap'.*roadmap$"):
+        registry["ramp_ap"]
 
 
 @pytest.mark.parametrize(

@@ -245,6 +245,14 @@ def test_two_at_once_are_refused(command, tmp_path):
         command("prepare", "cub", "--root", tmp_path, "--allow-counts")
 
 
+def test_without_an_archive_it_says_where_there_is_one_and_makes_no_folder(command, tmp_path):
+    with pytest.raises(BenchmarkError, match=r"fetch CUB_200_2011\.tgz from: https://www\.vision"):
+        command("prepare", "cub", "--root", tmp_path / "cub")
+    with pytest.raises(BenchmarkError, match=r"IJB-C\.tar\.gz from: no public page"):
+        command("prepare", "ijbc", "--root", tmp_path / "ijbc")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_root_that_cannot_be_written_is_named(command, files, tmp_path):
     (tmp_path / "file").write_text("in the way")
     arguments = ("cub", *given(files("cub")), "--root", tmp_path / "file" / "cub")
