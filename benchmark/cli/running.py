@@ -3,7 +3,9 @@
 import ctypes
 import json
 import os
+import re
 import signal
+import sys
 import time
 import traceback
 from concurrent.futures import ProcessPoolExecutor
@@ -11,7 +13,9 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import redirect_stdout, suppress
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Annotated
+from subprocess import DEVNULL, PIPE, Popen
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any
 
 from typer import Argument, BadParameter, Exit, Option
 
@@ -27,7 +31,7 @@ from benchmark.cli import (
 )
 from benchmark.cli.report import build
 from benchmark.cli.study import collect
-from benchmark.core.environment import choose_kernels, take_gpus
+from benchmark.core.environment import available_cores, choose_kernels, take_gpus
 from benchmark.core.errors import BenchmarkError, ConfigError, RunError
 from benchmark.core.interrupts import (
     EXIT_INTERRUPTED,
@@ -63,6 +67,8 @@ def run(
     Example: python -m benchmark run embedded --cores 2
     """
     loaded = load(study, results)  # problems of the study are printed before Snakemake starts
+    if not dry_run:
+        _foretell(loaded, cores, results)
     # Ctrl-C needs no words until the Snakefile is read
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     from snakemake.cli import main
@@ -77,6 +83,30 @@ def run(
         if end.code or dry_run or not failed(results / name):
             raise
         raise Exit(1) from None
+
+
+def _foretell(study: Any, cores: str, results: Path) -> None:
+    """Print how long a study takes here, before anything of it is finished: one epoch tells."""
+    from benchmark.runs.folders import states_of
+    from benchmark.runs.plan import duration
+
+    states = states_of(study, results)
+    first, training = states[0][0], states[0][0].spec.recipe.training
+    begun = any(state.result for _, state in states)
+    if begun or first.resources.gpus or len(states) * training.epochs < 100:
+        return  # beside a hundred epochs one more is little
+    echo(f"{len(states)} runs; one epoch tells how long they take ...", err=True)
+    with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        first.spec.write(path := Path(folder, SPEC))
+        command = [sys.executable, "-m", "benchmark", "train", "--spec", str(path)]
+        with Popen(command, stdout=PIPE, stderr=DEVNULL, text=True) as process:
+            lines = map(re.compile(r"about (\d+) s left").search, process.stdout or ())
+            found = next(filter(None, lines), None)
+            process.terminate()
+    if found:
+        at_once = (available_cores() if cores == "all" else int(cores)) / training.threads
+        seconds = len(states) * int(found[1]) / max(1, at_once)
+        echo(f"about {duration(seconds)} on this machine", err=True)
 
 
 def snakemake_words(study: Path, cores: str, results: Path) -> list[str]:

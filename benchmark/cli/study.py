@@ -59,10 +59,11 @@ def plan(
     sources: bool = Option(
         False, "--sources", help="also say where the values of its recipes are from"
     ),
+    power: bool = Option(False, "--power", help="also say which drifts its seeds call"),
 ) -> None:
     """Show the runs of a study, done and left.
 
-    Also the files that they wait for, and the drifts from published numbers that its seeds call.
+    Also the files that they wait for.
 
     Example: python -m benchmark plan roadmap --sources
     """
@@ -75,7 +76,7 @@ def plan(
     listed = ", ".join(dict.fromkeys(numbers))
     said = f"no number of seeds decides {len(numbers)} printed numbers: {listed}" if numbers else ""
     echo(plan_text(loaded, results, said))
-    if expected := forecast_text(loaded):
+    if power and (expected := forecast_text(loaded)):
         echo(f"\n{expected}")
     if sources:
         echo(f"\n{sources_text(loaded)}")

@@ -1,6 +1,6 @@
 """The last words of a workflow: runs by status, verdicts, and where the report lies."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from benchmark.core.errors import BenchmarkError
@@ -15,8 +15,16 @@ from benchmark.study.workflow import FAILED, PAGE
 LINES = 30  # of the log of the import
 
 
-def last_words(reported: Callable[[], Study], results: Path, log: Path, finished: bool) -> str:
-    """Return ``closing_words`` of a study, or its error, and what the import into MLflow logged."""
+def last_words(
+    reported: Callable[[], Study],
+    results: Path,
+    log: Path,
+    asked: Callable[[], Iterable[str]],
+    finished: bool,
+) -> str:
+    """Return ``closing_words``, or the error, and the import's log; or the files ``asked`` for."""
+    if finished and (files := sorted(asked())):
+        return "\n".join(f"there: {file}" for file in files)
     try:
         lines = [closing_words(reported(), results, finished=finished)]
     except BenchmarkError as error:

@@ -9,7 +9,7 @@ from benchmark.training.fork_server import ForkServer
 FORK_SERVER = ForkServer()
 
 SAID = Path(f"{LOGS}/import_runs.log")
-WORDS = partial(last_words, lambda: FLOW.reported, Path(RESULTS), SAID)
+WORDS = partial(last_words, lambda: FLOW.reported, Path(RESULTS), SAID, lambda: workflow.dag.targetfiles)
 
 if workflow.is_main_process:
     # One Ctrl-C stops the workflow without a traceback, further ones do no harm; see snakemake_logger_plugin_runs.

@@ -7,7 +7,9 @@ import re
 from collections import Counter
 
 import pytest
+from typer.testing import CliRunner
 
+from benchmark.__main__ import app
 from benchmark.metrics.metric import display_name
 from benchmark.papers import forecast
 from benchmark.papers.forecast import as_text, designs, gpu_hours, undecidable
@@ -80,6 +82,14 @@ def test_the_page_lists_the_numbers_that_no_number_of_seeds_decides(name):
     (row,) = re.findall(rf"^\| `{name}` \| ([^|]*) \| ([^|]*) \|$", page, re.MULTILINE)
     numbers = undecidable(study)
     assert row == (str(len(numbers)), ", ".join(dict.fromkeys(numbers)) or "none")
+
+
+def test_the_plan_shows_forecasts_to_those_who_ask(tmp_path):
+    def told(*words: str) -> str:
+        words = ("plan", "fast_ap_table1", "--results", str(tmp_path), *words)
+        return CliRunner().invoke(app, words).output
+
+    assert "confirmed" not in told() and "confirmed" in told("--power")
 
 
 def test_nothing_is_forecast_without_published_tables():

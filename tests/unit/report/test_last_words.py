@@ -2,30 +2,45 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 import pytest
 from made_up_results import made_up_study
+from tiny_runs import tiny_spec
 from typer.testing import CliRunner
 
 import benchmark.study
 from benchmark.__main__ import app
 from benchmark.core.errors import ConfigError
 from benchmark.report.summary import last_words
+from benchmark.runs import folders
+from benchmark.runs.folders import RunStatus
+from benchmark.study.grid import Run
+from benchmark.study.model import Resources
 
 
 def test_the_words_of_the_import_follow_those_of_the_study(tmp_path):
     (tmp_path / "log").write_bytes(b"warning: \xff\n")
-    words = last_words(lambda: made_up_study(seeds=(0,)), tmp_path, tmp_path / "log", finished=True)
+    words = last_words(
+        lambda: made_up_study(seeds=(0,)), tmp_path, tmp_path / "log", list, finished=True
+    )
     assert "missing" in words
     assert words.endswith("\nwarning: \N{REPLACEMENT CHARACTER}")
+
+
+def test_files_that_were_asked_for_alone_are_named_alone(tmp_path):
+    study = made_up_study(seeds=(0,))
+    args = (lambda: study, tmp_path, tmp_path / "log", lambda: {"b.json", "a.json"})
+    assert last_words(*args, finished=True) == "there: a.json\nthere: b.json"
+    assert "missing" in last_words(*args, finished=False)
 
 
 def test_an_error_is_told_in_words(tmp_path):
     def reported():
         raise ConfigError("small-selected.yaml", ["is damaged"])
 
-    words = last_words(reported, tmp_path, tmp_path / "log", finished=True)
+    words = last_words(reported, tmp_path, tmp_path / "log", list, finished=True)
     assert words.startswith("small-selected.yaml: 1 problem")
 
 
@@ -41,5 +56,17 @@ def test_what_could_not_be_made_is_named_and_is_the_status_of_a_run(
     path.write_text(failed)
     done = CliRunner().invoke(app, ["run", "made_up", "--results", str(tmp_path)])
     assert done.exit_code == status
-    words = last_words(lambda: study, tmp_path, tmp_path / "log", finished=True)
+    words = last_words(lambda: study, tmp_path, tmp_path / "log", list, finished=True)
     assert ("not made: table cost: ValueError: odd" in words) == bool(failed)
+
+
+def test_a_study_says_how_long_it_takes_before_anything_is_finished(tmp_path, monkeypatch):
+    study = made_up_study(seeds=(0,))
+    run = Run(tiny_spec(training={"epochs": 40}), ("main",), Resources())
+    monkeypatch.setattr(benchmark.study, "load_study", lambda name, results=None: study)
+    states = 3 * [(run, RunStatus("missing"))]
+    monkeypatch.setattr(folders, "states_of", lambda study, results: states)
+    monkeypatch.setattr("snakemake.cli.main", lambda words: sys.exit(0))
+    done = CliRunner().invoke(app, ["run", "made_up", "--results", str(tmp_path)])
+    assert re.search(r"^3 runs; .*\nabout \d+ (s|min) on this machine$", done.stderr)
+    assert list(tmp_path.iterdir()) == []

@@ -31,7 +31,7 @@ def test_one_command_writes_a_study_that_loads_and_names_the_next_command(flower
     assert done.exit_code == 0, done.output
     study = load_study("flowers.yaml")
     assert len(expand(study)) == 5 * len(study.blocks[0].batch_sizes) * 5
-    assert "snakemake --configfile flowers.yaml --profile workflow/profiles/local" in done.output
+    assert "python -m benchmark run flowers.yaml" in done.output
     assert "to train on: 20 images of 4 classes" in done.output
     assert "trained from scratch" in study.question
 
