@@ -8,8 +8,8 @@ from benchmark.training.fork_server import ForkServer
 # Runs on this machine are forked from a process that has everything imported; it stops with the workflow.
 FORK_SERVER = ForkServer()
 
-SAID = Path(f"{LOGS}/import_runs.log")
-WORDS = partial(last_words, lambda: FLOW.reported, Path(RESULTS), SAID, lambda: workflow.dag.targetfiles)
+SAID, ASKED = Path(f"{LOGS}/import_runs.log"), lambda: workflow.dag.targetfiles
+WORDS = partial(last_words, lambda: FLOW.reported, Path(RESULTS), SAID, ASKED)
 
 if workflow.is_main_process:
     # One Ctrl-C stops the workflow without a traceback, further ones do no harm; see snakemake_logger_plugin_runs.
