@@ -46,20 +46,20 @@ BUDGETS = {
     "__main__.py": (60, 40),
     "analyses": (1_500, 1_000),
     "cli": (1_480, 800),
-    "core": (2_390, 1_350),
+    "core": (2_420, 1_360),
     "datasets": (2_840, 1_720),
     "input": (1_070, 650),
-    "losses": (3_900, 2_260),
+    "losses": (3_920, 2_280),
     "metrics": (800, 430),
     "models": (570, 390),
     "papers": (4_460, 2_670),
-    "report": (4_720, 2_840),
-    "runs": (1_070, 700),
+    "report": (4_730, 2_840),
+    "runs": (1_080, 700),
     "stats": (2_510, 1_470),
     "study": (2_120, 1_290),
     "training": (1_890, 1_200),
 }
-WHOLE = (31_340, 18_780)
+WHOLE = (31_460, 18_850)
 FILES, ALONE = 160, 25  # files of the package; those whose only importer lies beside them
 # One idea in two packages: a study on own images, and its verbs.
 SAME = {"own.py"}
