@@ -12,11 +12,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 from tiny_runs import curve, held, tiny_spec, train_command, wait_for, write_spec_in
-from workplace import STUCK
+from workplace import STUCK, small_study
 
+from benchmark.core.environment import PORTABLE
 from benchmark.core.interrupts import EXIT_INTERRUPTED
-from benchmark.core.records import RESULT
+from benchmark.core.records import PROVENANCE, RESULT
+from benchmark.core.results import Provenance
 from benchmark.training.fork_server import THREADS, VARIABLE, ForkServer, train_forked
 from benchmark.training.run import train
 
@@ -77,6 +80,24 @@ def test_a_run_has_the_bits_and_the_output_of_one_started_by_itself(forking, tmp
     assert done.returncode == 0, done.stderr
     assert "epoch 1/1" in done.stdout + done.stderr
     assert (tmp_path / "forked" / RESULT).read_bytes() == (tmp_path / "alone" / RESULT).read_bytes()
+
+
+def test_every_start_asks_for_portable_kernels(monkeypatch, tmp_path):
+    for name in (*PORTABLE, VARIABLE):
+        monkeypatch.delenv(name, raising=False)
+    study = small_study("small", ["smooth_ap"]) | {"seeds": [0]}
+    (tmp_path / "small.yaml").write_text(yaml.safe_dump(study))
+    fill = [sys.executable, "-m", "benchmark", "fill", "small.yaml", "--workers", "1"]
+    subprocess.run(fill, check=True, cwd=tmp_path)
+    spec = tiny_spec("smooth_ap", training=QUICK)
+    assert run(write_spec_in(tmp_path / "alone", spec), dict(os.environ)).returncode == 0
+    server = ForkServer()
+    server.start()
+    assert run(write_spec_in(tmp_path / "forked", spec), dict(os.environ)).returncode == 0
+    server.stop()
+    monkeypatch.delenv(VARIABLE)
+    found = [Provenance.read(path).numerics.kernels for path in tmp_path.rglob(PROVENANCE)]
+    assert found == 3 * ["portable AVX2"]
 
 
 def test_a_failing_run_says_why_and_has_the_status_of_one_started_by_itself(forking, tmp_path):
