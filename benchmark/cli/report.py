@@ -113,7 +113,7 @@ def check(
     """Print the verdicts; exit status 1 if a drift stands.
 
     Standing is about the number, whoever trains it: see docs/verdicts.md. Frozen runs of our own
-    have no other laboratory. Also what of its analysis has changed since it was registered.
+    have no other laboratory. Say also what has changed in the analysis since its registration.
 
     Example: python -m benchmark check embedded
     """
