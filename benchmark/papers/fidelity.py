@@ -62,13 +62,16 @@ def ledger(recipe: str, values: Mapping[str, Any], facts: Iterable[Fact]) -> lis
     """Return a row for each value of a recipe, then those for other items, such as the data.
 
     Of several facts about a value the last one counts. A recipe that no fact names is of no paper
-    and has no rows. Raise ReferenceDataError for values without a fact.
+    and has no rows. Raise ReferenceDataError for values without a fact, but for those of losses that
+    no fact names: they are not the paper's.
     """
     own = [each for each in facts if each.is_of(recipe)]
     if all(each.recipe == "*" for each in own):
         return []
     last = {item: fact for item in values for fact in own if fact.is_about(item)}
-    if missing := [item for item in values if item not in last]:
+    named = " ".join(each.item for each in own)
+    missing = [item for item in values if item not in last]
+    if missing := [item for item in missing if not _of_other_loss(item, named)]:
         raise ReferenceDataError(
             f"recipe '{recipe}': no row of any {FIDELITY} is about {', '.join(missing)}; add what "
             "the paper and its authors' code say, or that they do not"
@@ -86,6 +89,11 @@ def ledger(recipe: str, values: Mapping[str, Any], facts: Iterable[Fact]) -> lis
         papers = (fact.paper, fact.stated_in, fact.code, fact.code_at)
         rows.append(Row(recipe, item, *papers, ours, equal, fact.effect, fact.reason))
     return rows
+
+
+def _of_other_loss(item: str, named: str) -> bool:
+    section, loss, *_ = item.split(".")
+    return section == "losses" and f"losses.{loss}." not in named
 
 
 def study_ledger(study: Study) -> list[Row]:

@@ -235,3 +235,9 @@ def test_the_text_counts_what_may_move_a_score():
 def test_an_effect_says_whether_a_score_may_move(effect, deviates, large):
     [row] = ledger("made_up", {"a.b": 2}, [fact("a.b", effect=effect)])
     assert (row.deviates, row.large) == (deviates, large)
+
+
+def test_losses_that_no_fact_names_are_not_the_papers_and_have_no_rows():
+    rows = study_ledger(load_study("reality_check-on-cub"))
+    losses = {row.item.split(".")[1] for row in rows if row.item.startswith("losses.")}
+    assert "roadmap" in losses and "circle" not in losses
