@@ -9,7 +9,7 @@ from typing import Any
 
 from typer import Argument, Exit, Option, Typer
 
-from benchmark.cli import Results, app, echo, file_to_write, folder_to_write, parse_pairs
+from benchmark.cli import Results, app, echo, file_to_write, folder_to_write, load, parse_pairs
 from benchmark.cli.running import Cores
 from benchmark.core.environment import PLUGINS, value_of
 from benchmark.core.errors import ConfigError, DataError
@@ -149,6 +149,8 @@ def challenge(
     Example: python -m benchmark challenge my_losses/ramp_ap.py --trials 4
     """
     from benchmark.report.answer import standing
+    from benchmark.report.labels import loss_name
+    from benchmark.stats.budgets import RANK_INTERVAL
     from benchmark.study.model import ROOT
     from benchmark.study.own import FIELD, write_challenge
 
@@ -163,7 +165,9 @@ def challenge(
     if status:
         raise Exit(128 - status if status < 0 else status)
     final = results / f"{study.stem}-selected"
-    echo("\n".join(standing(guess_csv(final / "stats" / "budget_ranks.csv"), loss.stem)))
+    ranks, tests = (guess_csv(final / "stats" / f"{n}.csv") for n in ("budget_ranks", "paired"))
+    echo("\n".join(standing(ranks, tests, loss.stem, load(str(study)).metrics[0], loss_name)))
+    echo(f"intervals of ranks: {RANK_INTERVAL}")
     echo(f"page: {final / 'report' / 'index.html'}")
 
 

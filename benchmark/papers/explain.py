@@ -85,7 +85,7 @@ def drifted_messages(verdicts: pd.DataFrame) -> list[str]:
 def summary_text(verdicts: pd.DataFrame) -> str:
     """Return the counts per table, every drifted number and the rule, as text for a terminal."""
     if verdicts.empty:
-        return "no references: name published tables or frozen runs in the study's 'references'"
+        return "this study compares losses: it names no printed numbers and no frozen runs"
     lines = []
     for heading, words, meanings in by_source(verdicts):
         lines.append(heading)

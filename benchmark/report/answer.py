@@ -6,13 +6,14 @@ conditions. Nothing is pooled over conditions: each keeps its own test.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 import pandas as pd
 
 from benchmark.core.code_version import mixed
+from benchmark.core.records import SEPARATOR
 from benchmark.papers.paper import THIS_SUITE, cite, vocabulary_of
 from benchmark.papers.printed import SweptValue
 from benchmark.papers.verdicts import (
@@ -41,10 +42,11 @@ from benchmark.report.labels import (
     words_of,
 )
 from benchmark.report.table import TONES, NothingToShow
-from benchmark.stats.budgets import RANK_INTERVAL
+from benchmark.study.trials import EQUAL
 
 SENTENCES = 4
 NAMED = 8  # sweeps that the sentence on them names
+TERMS = {("sup_ap", "roadmap"): "The calibration term"}  # what a step of an ablation adds
 NAMED_LOSSES = 3  # losses that a sentence on many conditions names
 SHOWN = 12  # changes of the analysis that are named
 UNFINISHED = ("failed", "stale", "missing")
@@ -95,6 +97,11 @@ def judged(table: pd.DataFrame) -> bool:
     return not table.empty and not table["verdict"].isin([NOT_RUN, NOT_ASKED]).all()
 
 
+def published_of(verdicts: pd.DataFrame) -> pd.DataFrame:
+    """Return the verdicts on numbers of papers, not on frozen runs of our own."""
+    return verdicts if verdicts.empty else verdicts[verdicts["source"] != "frozen"]
+
+
 def claims_reading(claims: pd.DataFrame) -> str:
     """Return the reading that counts: "here" where no claim could be tested as published."""
     published = claims.loc[claims["reading"] == "published", "verdict"]
@@ -108,7 +115,7 @@ def _by_verdict(table: pd.DataFrame, words: Mapping[str, str]) -> str:
 
 def _published(verdicts: pd.DataFrame) -> list[str]:
     """Return one sentence that counts the verdicts on published numbers, if any was judged."""
-    rows = verdicts if verdicts.empty else verdicts[verdicts["source"] != "frozen"]
+    rows = published_of(verdicts)
     if not judged(rows):
         return []
     return [f"Of {count(len(rows), 'published number')}: {_by_verdict(rows, VERDICTS)}."]
@@ -196,30 +203,42 @@ def _sweeps(swept: tuple[SweptValue, ...]) -> str:
     )
 
 
-def standing(ranks: pd.DataFrame, loss: str) -> list[str]:
-    """Return where a loss stands under each rule set: score, rank with its interval, time.
-
-    The last sentence says what the interval is.
-    """
-    sentences = []
-    for row in records(ranks[ranks["loss"] == loss]):
-        field = ranks[(ranks["trials"] == row.trials) & (ranks["dataset"] == row.dataset)]
-        rules = f"best of {count(row.trials, 'trial')}" if row.trials else "as published"
-        others = field.loc[field["loss"] != loss, "run_seconds"].median()
-        sentences.append(
-            f"{row.dataset}, {rules}: {percent(row.mean)} "
-            f"{interval(row.ci_low, row.ci_high, percent)}, rank {row.rank:.0f} of {len(field)} "
-            f"[{row.rank_low:.0f} to {row.rank_high:.0f}]; {row.run_seconds:.1f} s a run, "
-            f"the field's median is {others:.1f} s"
+def standing(
+    ranks: pd.DataFrame, tests: pd.DataFrame, loss: str, metric: str, label: Callable[[str], str]
+) -> list[str]:
+    """Return where a challenger stands in the field, and whom it differs from (``paired.csv``)."""
+    most, places = int(ranks["trials"].max()), []
+    trials = count(most, "trial")
+    for budget, rules in ((most, f"after {trials}"), (0, "with its defaults")):
+        field = rows_of(ranks, trials=budget)
+        row = next(records(rows_of(field, loss=loss)))
+        places.append(
+            f"rank {row.rank:.0f} of {len(field)} [{row.rank_low:.0f} to {row.rank_high:.0f}] "
+            f"{rules} ({metric_label(metric)} {percent(row.mean)} "
+            f"{interval(row.ci_low, row.ci_high, percent)})"
         )
-    return [*sentences, f"intervals of ranks: {RANK_INTERVAL}"]
+    here = rows_of(tests, metric=metric, kind="baseline", against=loss)
+    here = here[here["setting"].str.endswith(f"{SEPARATOR}{EQUAL}{most}")]
+    sure = here[here["significant"].astype(bool)]
+    parts = [f"not told apart from {len(here) - len(sure)}"]
+    for word, some in (("above", sure["difference"] < 0), ("below", sure["difference"] > 0)):
+        if names := sorted(map(label, sure.loc[some, "loss"])):
+            more = len(names) - NAMED
+            named = [*names[:NAMED], *[count(more, "other")] * (more > 0)]
+            parts.insert(0, f"significantly {word} {listed(named)}")
+    return [
+        f"{label(loss)} has {listed(places)}.",
+        f"After {trials} it is {', '.join(parts)} of the {len(here)} others.",
+    ]
 
 
 def budget_answer(inputs: Inputs) -> list[str]:
     """Return the answer of a study at equal budgets: the order under both rule sets, the gains."""
     ranks, gaps = inputs.some("budget_ranks"), inputs.some("budget_gaps")
     most, metric = ranks["trials"].max(), metric_label(inputs.headline)
-    sentences = []
+    sentences, baseline = [], inputs.study.comparison.baseline
+    if inputs.study.references.field:
+        sentences = standing(ranks, inputs.paired, baseline, inputs.headline, inputs.label)
     for dataset, part in ranks.groupby("dataset", sort=False):
         where = f"On {dataset_name(str(dataset))} "
         for budget, rules in ((most, f"after {count(int(most), 'trial')}"), (0, "as published")):
@@ -259,12 +278,12 @@ def best_losses(means: pd.DataFrame, inputs: Inputs, single: bool) -> str:
     if single:
         parts = []
         for batch_size, group in means.groupby("batch_size"):
-            first, *rest = records(group.sort_values("mean", ascending=False))
-            second = f"; second {inputs.label(rest[0].loss)} with {score(rest[0])}" if rest else ""
+            first = next(records(group.nlargest(1, "mean")))
             name = inputs.label(first.loss)
-            parts.append(f"{name} at batch size {batch_size} ({score(first)}{second})")
+            parts.append(f"{name} at batch size {batch_size} ({score(first)})")
         where = dataset_label(*means[WHERE].iloc[0])
-        return f"On {where} the highest mean {metric} was reached by {listed(parts)}."
+        words = f"On {where} the highest mean {metric} was reached by {listed(parts)}"
+        return f"{words}{_from_least_to_most(means, inputs)}."
     compared = means[means.groupby(CONDITION)["loss"].transform("size") > 1]
     places = len(compared.drop_duplicates(WHERE))
     if not places:
@@ -286,6 +305,22 @@ def best_losses(means: pd.DataFrame, inputs: Inputs, single: bool) -> str:
         name = inputs.label(top.loss)
         text += f"; the highest of all by {name} at batch size {top.batch_size} ({score(top)})"
     return f"{text}."
+
+
+def _from_least_to_most(means: pd.DataFrame, inputs: Inputs) -> str:
+    """Return how the smallest and the largest batch size differ, "" where there is only one."""
+    wide = means.pivot(index="loss", columns="batch_size", values="mean")
+    change = (wide.iloc[:, -1] - wide.iloc[:, 0]).dropna().sort_values()
+    if len(wide.columns) == 1 or change.empty:
+        return ""
+    parts = []
+    for word, some in (("rises", change[change > 0][::-1]), ("falls", change[change <= 0])):
+        named = [f"{inputs.label(str(loss))} ({points(by)})" for loss, by in some.items()]
+        if len(some) > NAMED_LOSSES:
+            ends = f"{points(some.iloc[-1])} to {points(some.iloc[0])}"
+            named = [f"{len(some)} losses ({ends} points)"]
+        parts += [f"{word} for {listed(named)}"] if named else []
+    return f"; from {wide.columns[0]} to {wide.columns[-1]} it {' and '.join(parts)}"
 
 
 def noise_shares(inputs: Inputs, metric: str) -> list[str]:
@@ -380,10 +415,9 @@ def last_step(steps: pd.DataFrame, inputs: Inputs, single: bool) -> list[str]:
     last = steps[steps["loss"].eq(after) & steps["against"].eq(before)]
     if last.empty:
         return []
-    text = (
-        f"The step from {inputs.label(before)} to {inputs.label(after)} changes "
-        f"{metric_label(last['metric'].iloc[0])} by "
-    )
+    step = f"from {inputs.label(before)} to {inputs.label(after)}"
+    step = f"{TERMS[before, after]} ({step})" if ablation[-2:] in TERMS else f"The step {step}"
+    text = f"{step} changes {metric_label(last['metric'].iloc[0])} by "
     if single or len(last) == 1:
         parts = []
         for row in records(last.sort_values("batch_size")):
@@ -500,7 +534,7 @@ def _unfinished(inputs: Inputs) -> Iterator[str]:
 def _of_references(inputs: Inputs) -> Iterator[str]:
     """Yield notes where no number was measured as published, and on looks and changes."""
     verdicts, state = inputs.verdicts, inputs.registered
-    published = verdicts if verdicts.empty else verdicts[verdicts["source"] != "frozen"]
+    published = published_of(verdicts)
     if len(published) and (published["verdict"] == NOT_RUN).all():
         datasets = [dataset_name(label) for label in sorted(inputs.runs["dataset"].unique())]
         yield (

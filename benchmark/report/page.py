@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 
 from benchmark import __version__
 from benchmark.core.code_version import mixed
+from benchmark.core.paths import without_paths
 from benchmark.metrics.metric import metric_of
 from benchmark.papers.explain import rule
 from benchmark.papers.fidelity import study_ledger
-from benchmark.papers.verdicts import NOT_RUN, VERDICTS
-from benchmark.report.answer import answer, counts, judged, notices
+from benchmark.papers.verdicts import VERDICTS
+from benchmark.report.answer import answer, counts, judged, notices, published_of
 from benchmark.report.artefacts import AnalysisSummary, Artefact
 from benchmark.report.drawing import inline_svg, size_rules
 from benchmark.report.gallery import GALLERY, REASONS, SIDES, TABLE, Gallery
@@ -24,6 +25,8 @@ from benchmark.report.labels import DASH, count, dataset_label, duration, metric
 from benchmark.report.render import TEMPLATES, to_html
 from benchmark.report.table import TONES, Table, TableCell, filled, words
 from benchmark.study import Study
+from benchmark.study.load import config_folders
+from benchmark.study.model import base_of
 
 EMBEDDED = 300_000  # bytes of one embedded file; a larger one is linked beside the page
 LIMIT = 2_500_000  # bytes of the gallery's pictures in one page
@@ -32,14 +35,19 @@ FILES = {"figure.csv": "Numbers of the figure (CSV)", "table.csv": "Table (CSV)"
 KINDS = {"table": {"CSV": "csv", "LaTeX": "tex"}, "figure": {"Numbers (CSV)": "csv"}}
 FOLDED = ("all_pairs", "best_epoch", "uncertainty")  # tables for a second reading start closed
 LONG = 60  # rows from which the flat list of reference numbers starts closed as well
-# What papers say comes first where there is something to compare with it, else after the ablation.
-OF_PAPERS = ("claims", "verdicts")
+# What opens the page: the first of each kind that a study has, a table only while it is small.
+OPENING = {
+    "figure": ("score_by_budget", "whole_set", "metric_by_batch_size"),
+    "table": ("headline", "budgets", "comparison"),
+}
+SMALL = 20  # rows
+# Where printed numbers were run they are the question, and come first.
+OF_PAPERS = ("verdicts", "papers", "claims")
+# Sections for a second reading start closed; so do our own frozen runs where they stand alone.
+CLOSED = ("cost", "curves", ANALYSES)
 # {anchor: (title, tables and figures in reading order)}; all others come in a section of their own.
 # "table/paper" stands for all tables that papers print, and so on.
 SECTIONS = {
-    "claims": ("Claims of the papers", "table:claims"),
-    "verdicts": ("Published numbers and verdicts", "figure:verdicts table:published table:outside"),
-    "papers": ("The papers' tables and figures", "table/paper figure/paper"),
     "sweeps": ("Sweeps", "figure/sweep table/sweep"),
     "budgets": (
         "Equal budgets",
@@ -59,10 +67,13 @@ SECTIONS = {
     "noise": ("Sources of noise", "figure:noise_sources table:noise"),
     "ablation": ("Ablation", "table:ablation figure:calibration_gain"),
     GALLERY: ("Retrieval gallery", ""),
+    "verdicts": ("Published numbers and verdicts", "figure:verdicts table:published table:outside"),
+    "papers": ("The papers' tables and figures", "table/paper figure/paper"),
+    "claims": ("Claims of the papers", "table:claims"),
+    "missing": ("Runs without a result", "table:missing"),
+    "cost": ("Cost", "table:cost figure:loss_cost"),
     "curves": ("Learning curves", "figure:learning_curves"),
     ANALYSES: ("Analyses", ""),
-    "cost": ("Cost", "table:cost figure:loss_cost"),
-    "missing": ("Runs without a result", "table:missing"),
 }
 
 
@@ -138,12 +149,21 @@ def build_page(inputs: Inputs, built: Built) -> str:
     )
     failures = [f"Not made: {name} ({reason})." for name, reason in built.failed.items()]
     queries = built.gallery.files.get(TABLE)
+    opening, sections, rest = _sections(inputs, built)
+    place = study.name if study.path.parent in config_folders() else study.path.as_posix()
+    source = next(filter(Path.is_file, (study.path, Path(base_of(str(study.path))))), None)
+    content = without_paths(source.read_text("utf-8")).encode() if source else b""
     return TEMPLATES.get_template("page.html.j2").render(
         study=study,
+        place=without_paths(place),
+        file=source and download("download it", source.name, content),
         answer=answer(inputs),
         notices=[*failures, *notices(inputs)],
         counts=counts(inputs),
-        sections=_sections(inputs, built),
+        opening=opening,
+        sections=sections,
+        rest=rest,
+        closed=CLOSED if judged(published_of(inputs.verdicts)) else (*CLOSED, "verdicts"),
         folded=_folded,
         downloads_of=_downloads,
         gallery=gallery_section(built.gallery),
@@ -264,37 +284,39 @@ class Section(NamedTuple):
     title: str
     records: list[Artefact]
 
-    @property
-    def reasons(self) -> list[str]:
-        """Return, once each, why there is nothing to show in it; none where something is."""
-        reasons = [each.reason for each in self.records]
-        return list(dict.fromkeys(reasons)) if all(reasons) else []
 
+def _sections(inputs: Inputs, built: Built) -> tuple[list[Artefact], list[Section], list[Artefact]]:
+    """Return what opens the page, its sections, and what nobody asked or has nothing to show.
 
-def _sections(inputs: Inputs, built: Built) -> list[Section]:
-    """Return the sections that the page has; gallery and analyses bring their own content.
-
-    Papers come later where neither number nor claim was judged.
+    Gallery and analyses bring their own content.
     """
-    left = {f"{each.kind}:{each.name}": each for each in built.artefacts}
+    left, rest, hidden = {}, [], "" if judged(inputs.claims) else "claims"
+    for each in built.artefacts:
+        if each.reason or each.name == hidden or (each.group == "paper" and not each.measured):
+            rest.append(each)
+        else:
+            left[f"{each.kind}:{each.name}"] = each
+    opening = []
+    for kind, names in OPENING.items():
+        keys = [key for name in names if (key := f"{kind}:{name}") in left]
+        small = [key for key in keys if kind == "figure" or left[key].rows <= SMALL]
+        opening += [left.pop(key) for key in small[:1]]
     grouped = defaultdict(list)
     for key, each in left.items():
         grouped[f"{each.kind}/{each.group}"].append(key)
-    claims, references, anchors = inputs.claims, inputs.study.references, [*SECTIONS]
-    if not (references.published or references.frozen or judged(claims)):
-        anchors = [anchor for anchor in SECTIONS if anchor not in OF_PAPERS]
-        after = anchors.index("ablation") + 1
-        anchors[after:after] = OF_PAPERS
-    found = []
+    anchors, found = [*SECTIONS], []
+    if judged(published_of(inputs.verdicts)):
+        anchors = [*OF_PAPERS, *(anchor for anchor in SECTIONS if anchor not in OF_PAPERS)]
+    own = {GALLERY: built.gallery.pairs, ANALYSES: built.analyses}
     for anchor in anchors:
         title, entries = SECTIONS[anchor]
         keys = [key for entry in entries.split() for key in grouped.get(entry, [entry])]
         here = [left.pop(key) for key in keys if key in left]
-        if anchor == "claims" and len(claims) and not references.published:
-            # a study about no paper, maybe without runs that a claim speaks of
-            here = [] if (claims["verdict"] == NOT_RUN).all() else here
-        if here or anchor == GALLERY or (anchor == ANALYSES and built.analyses):
+        if here or own.get(anchor):
             found.append(Section(anchor, title, here))
     if left:
         found.append(Section("more", "More", [*left.values()]))
-    return found
+    if built.gallery.reason:
+        title = SECTIONS[GALLERY][0]
+        rest.append(Artefact("figure", GALLERY, title, reason=built.gallery.reason))
+    return opening, found, rest

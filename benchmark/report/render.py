@@ -18,10 +18,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from benchmark.report.table import Section, Table, TableCell
 
 _HARMLESS = re.compile(r"[+-]?\d+(\.\d+)?(e[+-]?\d+)?\Z|(?![=+\-@\t\r])")
-_MARKDOWN_MARKS = {"best": "**{}**", "second": "<u>{}</u>", "": "{}"}
+_MARKDOWN_MARKS = {"best": "**{}**", "second": "<u>{}</u>", "own": "**{}**", "": "{}"}
 LATEX_LONG = 45  # rows that still fit on one page
 LATEX_WIDE = 6  # columns that still fit across one page at footnote size
-_LATEX_MARKS = {"best": r"\textbf{%s}", "second": r"\underline{%s}", "": "%s"}
+_LATEX_MARKS = {"best": r"\textbf{%s}", "second": r"\underline{%s}"}
 _MATHS = {
     "<": "<", ">": ">", "±": r"\pm", "−": "-", "×": r"\times", "·": r"\cdot", "→": r"\rightarrow",
     "≥": r"\geq", "≤": r"\leq", "∗": r"\ast", "α": r"\alpha", "β": r"\beta", "λ": r"\lambda",
@@ -158,7 +158,7 @@ def escape(text: str) -> str:
 
 
 def _latex_cell(cell: TableCell) -> str:
-    text = _LATEX_MARKS[cell.mark] % escape(cell.text)
+    text = _LATEX_MARKS.get(cell.mark, "%s") % escape(cell.text)
     text += rf" {{\tiny {escape(cell.note)}}}" if cell.note else ""
     if cell.lines:
         below = "".join(rf"\\{{\tiny {escape(line.text)}}}" for line in cell.lines)

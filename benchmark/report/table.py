@@ -33,7 +33,7 @@ class Line:
 class TableCell:
     """One cell of a table: plain Unicode for people, and the full-precision numbers behind it.
 
-    mark   "best" (bold), "second" (underlined) or ""
+    mark   "best" (bold), "second" (underlined), "own" (a challenger, whose row is lit) or ""
     note   a short remark in smaller type: "n=4"
     tone   "good", "bad", "unsure" or "muted": a colour on the page, always beside a word
     lines  what stands below the text: the published value, the verdict

@@ -9,6 +9,7 @@ meets the frozen results of others: the same rules, fewer trials.
 
 import json
 import math
+import re
 import shlex
 import time
 from collections.abc import Mapping
@@ -215,10 +216,12 @@ def write_challenge(loss: Path, trials: int, field: Path, results: Path) -> tupl
         raise ConfigError(str(loss), problems)
     copy_file(loss, copy)
     data = read_document(find_study(FIELD)).data
+    display = re.search(r"display\s*=\s*[\"']([^\"']+)", loss.read_text(encoding="utf-8"))
+    shown, after = display[1] if display else name, f"{trials} trial{'s' * (trials > 1)}"
     data |= {
         "study": f"challenge_{name}",
-        "title": f"{name} against the field",
-        "question": f"Where does {name} stand among the losses of {FIELD} after {trials} trials?",
+        "title": f"{shown} against the field",
+        "question": f"Where does {shown} stand among the losses of {FIELD} after {after}?",
         "rules": {**data["rules"], "trials": [each for each in budgets if each <= trials]},
         "blocks": [{**block, "losses": [name]} for block in data["blocks"]],
         "comparison": {"baseline": name},

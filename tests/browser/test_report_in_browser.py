@@ -46,8 +46,12 @@ def test_report_fits_the_screen_and_works_without_errors_or_requests(report, vis
     page = seen.page
     assert page.evaluate(TOO_WIDE) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    figures = [figure.bounding_box()["height"] for figure in page.locator(".plot svg").all()]
-    assert len(figures) == 6 and min(figures) > 100
+    drawn = page.locator(".plot > svg:not(.emptied):visible").all()
+    boxes = [figure.bounding_box() for figure in drawn]
+    # a phone has each panel and half of a legend in a picture of its own, as wide as the screen
+    assert len(boxes) == (3 if width == 1280 else 12)
+    assert all(box["height"] > (100 if width == 1280 else 20) for box in boxes)
+    assert max(box["width"] for box in boxes) <= width
 
     header = page.locator("#table-comparison thead tr").nth(1).locator("th").nth(1)
     header.locator("button").click()
@@ -58,6 +62,44 @@ def test_report_fits_the_screen_and_works_without_errors_or_requests(report, vis
     page.locator("#table-comparison .filter input").fill("roadmap")
     assert page.locator(ROWS).count() == 2
     assert seen.errors == [] and seen.requests == [report.as_uri()]
+
+
+# Words of cells that stand on two lines, but for those with a place to break.
+BROKEN = """() => {
+  const found = [];
+  for (const cell of document.querySelectorAll("th, td")) {
+    const walk = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+    for (let node = walk.nextNode(); node; node = walk.nextNode())
+      for (const word of node.data.matchAll(/[\\p{L}\\p{N}@]+/gu)) {
+        const range = document.createRange();
+        range.setStart(node, word.index);
+        range.setEnd(node, word.index + word[0].length);
+        const tops = Array.from(range.getClientRects()).map((box) => Math.round(box.top));
+        if (new Set(tops).size > 1) found.push(word[0]);
+      }
+  }
+  return found;
+}"""
+
+
+def test_the_page_answers_on_the_first_screen_and_is_short(report, visit):
+    page = visit().page
+    page.goto(report.as_uri())
+    ends = [page.locator(f".opening {kind}-item").bounding_box() for kind in (".figure", ".table")]
+    assert all(box["y"] < 900 for box in ends)
+    assert page.evaluate("document.documentElement.scrollHeight") <= 9_000
+    hidden = page.locator("#provenance .facts")
+    assert not hidden.is_visible()
+    page.locator("nav a", has_text="Provenance").click()
+    assert hidden.is_visible()
+
+
+def test_print_breaks_no_word_and_takes_few_pages(report, visit):
+    page = visit(width=700).page
+    page.goto(report.as_uri())
+    page.emulate_media(media="print")
+    assert page.evaluate(BROKEN) == []
+    assert len(re.findall(rb"/Type\s*/Page[^s]", page.pdf(prefer_css_page_size=True))) <= 20
 
 
 def test_dark_scheme_exchanges_ink_and_paper(report, visit):

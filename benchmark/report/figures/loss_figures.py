@@ -117,17 +117,25 @@ def metric_by_batch_size(inputs: Inputs) -> Drawing:
     across, size = min(len(metrics), 3) if len(metrics) > 1 else 3, (DOUBLE, 2.3)
     figure, panels, keys, rest = panel_grid(inputs, in_percent(means), by, across, size, 0.5)
     for axes, (*place, metric), here in panels:
-        draw_losses(inputs, axes, sizes, here, losses)
+        far = far_below(here)
+        draw_losses(inputs, axes, sizes, here, [loss for loss in losses if loss not in far])
         # Intervals of two or three seeds reach beyond what a score can be; the axis does not.
         low, high = axes.get_ylim()
         title = panel_title(place, len(keys) > len(metrics), metric_label(metric))
+        if far:
+            low -= (high - low) / 5
+            ends = {loss: span(rows_of(here, loss=loss)["mean"] / 100) for loss in far}
+            words = ", ".join(f"{inputs.label(loss)} {ends[loss]}" for loss in far)
+            text = textwrap.fill(f"below: {words}", 36)
+            axes.text(0.02, 0.02, text, va="bottom", color=FAINT, transform=axes.transAxes)
         limits = (max(low, 0), min(high, 100))
         axes.set(ylim=limits, ylabel=f"{metric_label(metric)} (%)", title=title)
     legend_below(figure)
     caption = (
         f"Test score at the last epoch against batch size: mean over seeds with its "
         f"{inputs.confidence} t interval (none where a single seed finished). Points are moved "
-        f"sideways so that none covers another.{rest}"
+        f"sideways so that none covers another. Losses far below the others are named at the foot."
+        f"{rest}"
     )
     if len(means) < len(data):
         caption += " Settings with one batch size are only in the CSV file."
@@ -140,6 +148,16 @@ def metric_by_batch_size(inputs: Inputs) -> Drawing:
         f"{', '.join(map(str, sizes))}: {ranges}."
     )
     return Drawing(caption, alt, figure, data)
+
+
+def far_below(panel: pd.DataFrame) -> list[str]:
+    """Return the lowest losses, at most a quarter, without which the axis is half as long."""
+    order, means = panel.groupby("loss")["mean"].mean().sort_values().index, panel["mean"]
+    for number in range(1, len(order) // 4 + 1):
+        near = means[~panel["loss"].isin(order[:number])]
+        if 2 * (near.max() - near.min()) < means.max() - means.min():
+            return [*order[:number]]
+    return []
 
 
 @FIGURES.register("calibration_gain", display="Relative gain of calibration")

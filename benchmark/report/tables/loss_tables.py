@@ -44,6 +44,7 @@ from benchmark.report.tables import TABLES
 from benchmark.stats.budgets import RANK_INTERVAL
 from benchmark.study.trials import AUTHORS
 
+FEW = 4  # conditions of a small table
 Cell = tuple[Any, ...]  # dataset, setting of the columns, batch size, loss, options of the row
 DRAWN = {"seeds": "seeds", "trials": "trials and folds", "both": "all of them"}
 METRIC = words("Metric", lambda row: metric_label(row.metric))
@@ -78,6 +79,41 @@ def by_condition(table: pd.DataFrame, inputs: Inputs) -> Iterator[tuple[str, Any
     """Yield (condition, row) of a table with a row per loss, or loss and metric, in study order."""
     columns = [name for name in (*CONDITION, "loss", "metric") if name in table]
     return ((condition_label(row), row) for row in ordered(table, inputs, *columns))
+
+
+@TABLES.register("headline", display="Headline scores")
+def headline(inputs: Inputs) -> Table:
+    """Return the headline metric of the comparison, its sections beside each other, where few."""
+    whole, metric = comparison(inputs), metric_label(inputs.headline)
+    signs = {
+        (
+            row.batch_size,
+            dataset_label(row.dataset, row.setting, row.split),
+            inputs.label(row.loss),
+        ): " ↑" if row.difference > 0 else " ↓"
+        for row in records(inputs.paired)
+        if row.kind == "baseline" and row.metric == inputs.headline and row.significant
+    }
+    columns = [at for at, column in enumerate(whole.columns) if column.header[-1] == metric]
+    places = [(section, at) for section in whole.sections for at in columns]
+    if len(places) > FEW:
+        raise NothingToShow(f"{count(len(places), 'condition')} are too many for one small table")
+    heads, lines = [text_column("", "Loss")], dict[str, dict[int, TableCell]]()
+    for section, at in places:
+        size, where = section.title.rpartition(" ")[2], whole.columns[at].header[0]
+        heads.append(replace(whole.columns[at], header=(where, f"batch of {size}")))
+        for row in section.rows:
+            sign = signs.get((int(size), where, row[0].text), "")
+            line = lines.setdefault(row[0].text, {0: row[0]})
+            line[len(heads)] = replace(row[at], text=row[at].text + sign)
+    order = (0, *range(2, len(heads) + 1))
+    cells = [[line.get(at, TableCell(DASH)) for at in order] for line in lines.values()]
+    caption = (
+        f"Test {metric} in percent at the last epoch, mean ± standard deviation over seeds. Bold: "
+        "best; underlined: second. ↑, ↓: significantly above, below "
+        f"{inputs.label(inputs.study.comparison.baseline)} after Holm's correction."
+    )
+    return Table(f"{metric} of the losses", caption, heads, [Section("", cells)])
 
 
 @TABLES.register("comparison", display="Comparison of the losses")
@@ -248,7 +284,10 @@ def best_epoch(inputs: Inputs) -> Table:
         "per metric on the test data itself, as the papers' code does; it is shown for comparison "
         "and never used for a headline number."
     )
-    rows = by_condition(inputs.some("best_epoch"), inputs)
+    table = inputs.some("best_epoch")
+    if not table["difference"].round(6).any():
+        raise NothingToShow("the last epoch was the best of every run, in every metric")
+    rows = by_condition(table, inputs)
     return filled("Last epoch and best test epoch", caption, columns, rows)
 
 
@@ -522,8 +561,12 @@ def budgets(inputs: Inputs) -> Table:
     def seconds(row: Any) -> TableCell:
         return number_cell(duration, row[1][most][0].seconds)
 
+    def name(row: Any) -> TableCell:
+        own = inputs.study.references.field and row[0] == inputs.study.comparison.baseline
+        return TableCell(inputs.label(row[0]), mark="own" if own else "")
+
     columns = [
-        replace(words("", lambda row: inputs.label(row[0])), header=("", "Loss")),
+        Column(("", "Loss"), numeric=False, cell=name),
         *map(score, budgets),
         rank(most),
         rank(budgets[0]),

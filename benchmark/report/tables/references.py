@@ -12,6 +12,7 @@ from benchmark.papers.claim_verdicts import luck
 from benchmark.papers.explain import QUESTIONS, rule
 from benchmark.papers.laboratories import known_of_laboratories
 from benchmark.papers.paper import cite, countable_numbers, paper_name
+from benchmark.papers.verdicts import NOT_RUN
 from benchmark.report.inputs import Inputs, records
 from benchmark.report.labels import (
     DASH,
@@ -66,8 +67,11 @@ def _text(value: Any) -> str:
 
 @TABLES.register("published", display="Published and frozen numbers beside ours")
 def published(inputs: Inputs) -> Table:
-    """Return one row per reference number; tables with something measured come first."""
-    verdicts = inputs.some("verdicts")
+    """Return one row per reference number that was run."""
+    every = inputs.some("verdicts")
+    verdicts = every[every["verdict"] != NOT_RUN]
+    if verdicts.empty:
+        raise NothingToShow(f"none of {count(len(every), 'reference number')} was run")
 
     def named(value: Any, form: Callable[[str], str] = str) -> str:
         return form(value) if _text(value) else DASH
@@ -117,12 +121,10 @@ def published(inputs: Inputs) -> Table:
         numbers("p of drift (Holm)", p_value, value="p_holm"),
         words("Reason", lambda row: named(row.reason)),
     ]
-    not_run = (verdicts["verdict"] == "not_run").groupby([verdicts["source"], verdicts["table"]])
-    first = not_run.transform("mean").sort_values(kind="stable").index
     frozen = "Frozen runs of this study"
     rows = (
         (frozen if row.source == "frozen" else f"{row.source} · {row.table}", row)
-        for row in records(verdicts.loc[first])
+        for row in records(verdicts)
     )
     text = rule(verdicts["level"].min())
     caption = (
@@ -132,7 +134,9 @@ def published(inputs: Inputs) -> Table:
         "the published spread is twice ours, and scores have heavy tails. "
         f"{known_of_laboratories()}"
     )
-    return filled("Published and frozen numbers beside ours", caption, columns, rows)
+    left = len(every) - len(verdicts)
+    notes = [f"{count(left, 'further number')} not run: see verdicts.csv."] * bool(left)
+    return filled("Published and frozen numbers beside ours", caption, columns, rows, notes)
 
 
 @TABLES.register("outside", display="Published numbers outside of every study")

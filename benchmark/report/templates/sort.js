@@ -65,7 +65,52 @@
     });
     if (table.querySelectorAll("tbody tr:not(.section)").length > 6) addFilter(table);
   });
-  window.addEventListener("beforeprint", function () {
-    document.querySelectorAll("details").forEach((element) => { element.open = true; });
-  });
+  // A link into a folded section opens it.
+  function unfold() {
+    const target = location.hash && document.getElementById(location.hash.slice(1));
+    const folded = target && (target.querySelector("details.closed") || target.closest("details"));
+    if (folded) { folded.open = true; target.scrollIntoView(); }
+  }
+  window.addEventListener("hashchange", unfold);
+  unfold();
+  // On a phone the panels of a figure come below one another: each becomes a picture of its own.
+  function stack(figure) {
+    const parts = Array.from(figure.querySelectorAll("g[id*='-axes_'], g[id*='-legend_']"))
+      .filter((part) => !part.parentNode.closest("g[id*='-axes_']"));
+    if (parts.length < 3) return;
+    const words = (part) => Array.from(part.querySelectorAll("g[id*='-text_']"));
+    const rows = (part) => part.querySelectorAll("g[id*='-matplotlib.axis_']")[1];
+    const frame = (part) => (part.querySelector("g[id*='-patch_']") || part).getBBox();
+    const boxes = parts.map((part) => part.getBBox()), frames = parts.map(frame);
+    const named = parts.map((part) => rows(part) && words(rows(part)).length > 0);
+    function picture(part, left, right, box) {
+      const view = figure.cloneNode(false);
+      view.setAttribute("viewBox", [left - 4, box.y - 4, right - left + 8, box.height + 8].join(" "));
+      view.setAttribute("class", "panel");
+      view.append(part);
+      figure.parentNode.append(view);
+    }
+    parts.forEach(function (part, at) {
+      const box = boxes[at], right = box.x + box.width;
+      let left = box.x;
+      if (!rows(part)) {
+        // A legend in two halves, or its words would be too small.
+        const starts = [...new Set(words(part).map((word) => Math.round(word.getBBox().x)))].sort((a, b) => a - b);
+        const middle = starts.length > 2 ? starts[Math.ceil(starts.length / 2)] - 32 : right;
+        if (middle < right) picture(part.cloneNode(true), left, middle, box), (left = middle);
+      } else if (!named[at]) {
+        // The names of shared rows stand at the first panel of a line.
+        const first = parts.findIndex((_, one) => named[one] && Math.abs(frames[one].y - frames[at].y) < 1);
+        if (first >= 0) {
+          const names = rows(parts[first]).cloneNode(true);
+          names.setAttribute("transform", "translate(" + (frames[at].x - frames[first].x) + ")");
+          part.append(names);
+          left = Math.min(left, frames[at].x - frames[first].x + boxes[first].x);
+        }
+      }
+      picture(part, left, right, box);
+    });
+    figure.setAttribute("class", "emptied");
+  }
+  if (matchMedia("(max-width: 600px)").matches) document.querySelectorAll(".plot > svg").forEach(stack);
 })();

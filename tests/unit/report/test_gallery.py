@@ -201,7 +201,7 @@ def test_a_gallery_that_cannot_be_made_says_why_in_its_place(tmp_path, case):
     }
     assert expected[case] in gallery.reason and not gallery.pairs
     page = written_page(inputs, tmp_path / "made_up", gallery)
-    assert expected[case] in page.split('<section id="gallery"')[1].split("</section>")[0]
+    assert expected[case] in page.split('<section id="rest"')[1].split("</section>")[0]
 
 
 def test_gallery_verb_makes_it_and_takes_other_losses(tmp_path, monkeypatch):

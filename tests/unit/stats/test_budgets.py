@@ -116,7 +116,25 @@ def test_a_rank_is_sure_only_where_both_neighbours_differ_significantly():
     ranks = analyse_budgets(made_up_trials(), final, "map_at_r")["budget_ranks"]
     bounds = ranks.set_index("loss").loc[[*values], ["rank_low", "rank_high"]]
     assert bounds.to_numpy().tolist() == [[1, 2], [1, 2], [3, 3]]
-    assert "widened to neighbours" in standing(ranks, "sup_ap")[-1]
+
+
+def test_a_challenger_is_named_with_its_places_and_whom_it_differs_from():
+    ranks = analyse_budgets(made_up_trials(), made_up_finals(), "map_at_r")["budget_ranks"]
+    place = ranks[(ranks["loss"] == "sup_ap") & (ranks["trials"] == 4)].iloc[0]
+    tests = pd.DataFrame({
+        "dataset": place["dataset"], "setting": "r~equal4", "metric": "map_at_r",
+        "kind": "baseline", "against": "sup_ap", "loss": ["smooth_ap", "proxy_anchor"],
+        "difference": [0.1, -0.1], "significant": [True, False],
+    })  # fmt: skip
+    first, second = standing(ranks, tests, "sup_ap", "map_at_r", str.upper)
+    bounds = f"[{place['rank_low']:.0f} to {place['rank_high']:.0f}]"
+    assert first.startswith(
+        f"SUP_AP has rank {place['rank']:.0f} of 3 {bounds} after 4 trials (mAP@R "
+    )
+    assert "with its defaults (mAP@R " in first
+    assert second == (
+        "After 4 trials it is significantly below SMOOTH_AP, not told apart from 1 of the 2 others."
+    )
 
 
 def test_one_loss_meets_the_field_at_its_own_budget_only(tmp_path):

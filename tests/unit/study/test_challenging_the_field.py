@@ -43,6 +43,15 @@ def test_a_changed_loss_is_refused_until_its_runs_are_gone(challenged):
     challenge()
 
 
+def test_the_title_has_the_display_name(tmp_path):
+    (tmp_path / "mine.py").write_text(LOSS)
+    path = write_challenge(tmp_path / "mine.py", 1, tmp_path / "field", tmp_path / "results")[0]
+    assert "title: Mine against the field" in path.read_text()
+    assert "Where does Mine stand among the losses of reality_check after 1 trial?" in " ".join(
+        path.read_text().split()
+    )
+
+
 def test_words_alone_may_change(challenged):
     loss, challenge = challenged
     loss.write_text('"""Mine."""\n' + FORWARD + "# as before\n")

@@ -230,3 +230,16 @@ def test_a_figure_without_data_takes_its_old_files_away_and_leaves_the_reason(tm
     assert not (tmp_path / "seed_differences.svg").exists()
     assert record.title == "Differences to the baseline by seed"
     assert "no seed has finished" in record.reason
+
+
+def test_a_loss_far_below_all_others_is_named_and_does_not_stretch_the_axis():
+    study = made_up_study(losses=("smooth_ap", "sup_ap", "roadmap", "calibration"))
+    for loss, named in (("calibration", True), ("none", False)):
+        runs = made_up_runs(study)
+        runs.loc[runs["loss"] == loss, "value"] -= 0.2
+        runs.loc[runs["loss"] == "calibration", "value"] += 0.15
+        axes = draw("metric_by_batch_size", made_up_inputs(study, runs=runs)).figure.axes[0]
+        words = [text.get_text() for text in axes.texts]
+        assert any("below: Calibration " in text for text in words) == named
+        ends = [line.get_ydata().min() for line in axes.lines if len(line.get_ydata())]
+        assert min(ends) >= axes.get_ylim()[0]

@@ -22,7 +22,6 @@ from benchmark.core.errors import RunError
 from benchmark.report.answer import answer, counts, notices
 from benchmark.report.page import build_page
 from benchmark.report.tables import TABLES
-from benchmark.study.model import References
 
 
 @pytest.fixture(scope="module")
@@ -163,24 +162,43 @@ def test_a_complete_uniform_study_has_no_reason_for_caution(clean):
     assert notices(clean) == []
 
 
-def test_results_come_before_the_papers_only_where_a_study_names_no_references(clean, tmp_path):
-    shown = built(clean, tmp_path)
+def anchors(page):
+    return re.findall(r'<section id="(\w+)"', page)
 
-    def order(study):
-        page = build_page(dataclasses.replace(clean, study=study), shown)
-        return re.findall(r'<section id="(\w+)"', page)
 
-    named = dataclasses.replace(clean.study, references=References((), "frozen.csv"))
-    own, papers = order(clean.study), order(named)
+def test_results_come_before_the_papers_unless_a_printed_number_was_run(inputs, shown, page):
+    own = anchors(page)
     assert own.index("results") < own.index("ablation") < own.index("verdicts") < own.index("cost")
+    verdicts = inputs.verdicts.assign(verdict="reproduced")
+    papers = anchors(build_page(dataclasses.replace(inputs, verdicts=verdicts), shown))
     assert papers.index("verdicts") < papers.index("results") and sorted(own) == sorted(papers)
 
 
-def test_a_section_without_content_gives_each_reason_once(clean, tmp_path):
-    section = (
-        written_page(clean, tmp_path).split('<section id="verdicts"')[1].split("</section>")[0]
-    )
-    assert section.count("there are no verdicts") == 1 and "<h3>" not in section
+def test_what_has_nothing_to_show_is_named_once_in_a_folded_line(clean, tmp_path):
+    page = written_page(clean, tmp_path)
+    assert "verdicts" not in anchors(page) and "gallery" not in anchors(page)
+    rest = page.split('<section id="rest"')[1].split("</section>")[0]
+    assert rest.count("there are no verdicts") == 2  # a table and a figure
+    assert "Retrieval gallery: no pictures were asked for." in rest
+    assert rest.lstrip().split(">", 1)[1].lstrip().startswith('<details class="closed">')
+
+
+def test_the_first_screen_has_one_figure_and_one_small_table(page):
+    first = page.split('<section id="answer"')[1].split("</section>")[0]
+    assert first.count("<svg") == 1 and 'id="figure-metric_by_batch_size' in first
+    assert first.count("<table") == 1 and 'id="table-headline"' in first
+
+
+def test_each_table_and_figure_has_its_command_and_the_study_file_is_there(clean, tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_text("title: mine\ndataset: {root: /home/somebody/flowers}\n")
+    study = dataclasses.replace(clean.study, path=path, digest="0123")
+    page = written_page(dataclasses.replace(clean, study=study), tmp_path)
+    shown = page.count('class="figure"') + page.count('<table class="sortable">')
+    assert page.count("Again: <code>python -m benchmark build …/mine.yaml</code>") == shown
+    link = re.search(r'href="data:[^"]*base64,([^"]*)" download="mine.yaml"', page)[1]
+    content = base64.b64decode(link.replace("&#43;", "+")).decode()
+    assert content.startswith("title: mine") and "somebody" not in content
 
 
 def built_by_verb(study, results, monkeypatch, verb="build"):

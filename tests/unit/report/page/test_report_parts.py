@@ -79,7 +79,7 @@ def test_analyses_are_part_of_the_page_with_figure_table_claims_and_numbers(tmp_
         "A toy &lt;ranking&gt;" in shown
         and "After ROADMAP Fig. 1. Nothing was trained for it." in shown
     )
-    assert 'class="tone-good">supported</strong>: It holds. (Fig. 1) Found.' in shown
+    assert 'class="tone-good">supported</strong>: It holds. (Fig. 1)<br>Found.' in shown
     assert "A further finding." in shown and shown.count("This agrees") == 0, (
         "judged findings are said once"
     )
@@ -207,18 +207,14 @@ def test_claims_count_as_found_here_where_none_could_be_tested_as_published():
     assert "their own conditions" in heading
 
 
-def test_claims_come_first_as_soon_as_one_was_judged(tmp_path):
-    def order(inputs):
-        return re.findall(r'<section id="(\w+)"', written_page(inputs, tmp_path))
-
-    study = dataclasses.replace(STUDY, tables=("comparison", "claims"))
-    judged, none = with_claims(("not_run", "supported")), with_claims(("not_run", "not_asked"))
-    first, last = (order(dataclasses.replace(inputs, study=study)) for inputs in (judged, none))
-    assert first.index("claims") < first.index("results") and last.index("results") < last.index(
-        "claims"
-    )
-    nowhere = with_claims(("not_run", "not_run"))
-    assert "claims" not in order(dataclasses.replace(nowhere, study=study)), "none bears on it"
+def test_claims_have_a_section_after_the_results_as_soon_as_one_was_judged(tmp_path):
+    study = dataclasses.replace(STUDY, tables=("comparison", "paired", "claims"))
+    for verdicts, judged in ((("not_run", "supported"), True), (("not_run", "not_asked"), False)):
+        page = written_page(dataclasses.replace(with_claims(verdicts), study=study), tmp_path)
+        order = re.findall(r'<section id="(\w+)"', page)
+        assert ("claims" in order) == judged
+        assert not judged or order.index("tests") < order.index("claims") < order.index("rest")
+        assert judged or 'id="table-claims"' in section(page, "rest")
 
 
 def test_runs_that_were_made_to_be_timed_are_no_contestants():

@@ -5,13 +5,13 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
-from made_up_inputs import WENT_WRONG, made_up_inputs
+from made_up_inputs import WENT_WRONG, inputs_of_trials, made_up_inputs
 from made_up_results import made_up_runs, made_up_study
 
 from benchmark.core.records import Setting
 from benchmark.report.table import NothingToShow, Table
 from benchmark.report.tables import TABLES
-from benchmark.study.model import Variant
+from benchmark.study.model import References, Variant
 
 
 @pytest.fixture(scope="module")
@@ -181,13 +181,48 @@ def test_best_epoch_never_lies_below_the_last(inputs):
         assert all(row[4].numbers[0] >= 0 for row in section.rows)
 
 
-def test_published_keeps_rows_that_were_not_run_and_puts_measured_tables_first(inputs):
+def test_best_epoch_says_in_a_sentence_that_it_was_the_last(inputs):
+    table = inputs.best_epoch.assign(difference=0.0)
+    with pytest.raises(NothingToShow, match="the last epoch was the best of every run"):
+        build("best_epoch", dataclasses.replace(inputs, best_epoch=table))
+
+
+def test_published_counts_what_was_not_run(inputs):
     table = build("published", inputs)
-    assert table.sections[0].title == "Frozen runs of this study"
-    published = table.sections[1].rows
-    assert published and {row[1].text for row in published} == {"not run"}
-    assert all(row[7].numbers[0] is not None for row in published)
-    assert table.rows == len(inputs.verdicts)
+    assert [section.title for section in table.sections] == ["Frozen runs of this study"]
+    left = len(inputs.verdicts) - table.rows
+    assert left > 0 and table.notes == [f"{left} further numbers not run: see verdicts.csv."]
+    none = inputs.verdicts[inputs.verdicts["verdict"] == "not_run"]
+    with pytest.raises(NothingToShow, match=f"none of {left} reference numbers was run"):
+        build("published", dataclasses.replace(inputs, verdicts=none))
+
+
+def test_headline_marks_best_and_significant_differences(inputs):
+    table = build("headline", inputs)
+    rows = {row[0].text: row for row in table.sections[0].rows}
+    assert [column.header[-1] for column in table.columns] == [
+        "Loss",
+        "batch of 32",
+        "batch of 128",
+    ]
+    assert rows["ROADMAP"][1].mark == "best" and rows["ROADMAP"][1].text.endswith(" ↑")
+    assert rows["Calibration"][1].text.endswith(" ↓")
+    assert rows["SmoothAP"][1].text == rows["SmoothAP"][1].text.rstrip(" ↑↓")
+
+
+def test_headline_is_for_few_conditions():
+    study = made_up_study(losses=("smooth_ap", "sup_ap"), batch_sizes=(8, 16, 32, 64, 128))
+    with pytest.raises(NothingToShow, match="5 conditions are too many"):
+        build("headline", made_up_inputs(study))
+
+
+def test_the_row_of_a_challenger_is_marked():
+    inputs = inputs_of_trials()
+    challenge = dataclasses.replace(inputs.study, references=References(field="field"))
+    for study, mark in ((inputs.study, ""), (challenge, "own")):
+        table = build("budgets", dataclasses.replace(inputs, study=study))
+        rows = {row[0].text: row for row in table.sections[0].rows}
+        assert rows["SmoothAP"][0].mark == mark and rows["SupAP"][0].mark == ""
 
 
 def test_published_marks_rows_that_quote_another_paper(inputs):
@@ -199,7 +234,8 @@ def test_published_marks_rows_that_quote_another_paper(inputs):
 def test_published_marks_verdicts_that_do_not_stand():
     inputs = made_up_inputs(references=True)
     verdicts = inputs.verdicts.assign(stands=False, changes_under="spread best_of_3")
-    verdicts.loc[0, ["stands", "changes_under"]] = [True, ""]
+    run = verdicts.index[verdicts["verdict"] != "not_run"][0]
+    verdicts.loc[run, ["stands", "changes_under"]] = [True, ""]
     table = build("published", dataclasses.replace(inputs, verdicts=verdicts))
     words = {row[2].text for section in table.sections for row in section.rows}
     assert words == {"yes", "no; changes under published spread ×2, best of 3"}
