@@ -320,7 +320,8 @@ def _from_least_to_most(means: pd.DataFrame, inputs: Inputs) -> str:
             ends = f"{points(some.iloc[-1])} to {points(some.iloc[0])}"
             named = [f"{len(some)} losses ({ends} points)"]
         parts += [f"{word} for {listed(named)}"] if named else []
-    return f"; from {wide.columns[0]} to {wide.columns[-1]} it {' and '.join(parts)}"
+    metric = metric_label(means["metric"].iloc[0])
+    return f"; from {wide.columns[0]} to {wide.columns[-1]} {metric} {' and '.join(parts)}"
 
 
 def noise_shares(inputs: Inputs, metric: str) -> list[str]:

@@ -109,7 +109,9 @@ def test_answer_is_computed_from_the_results(inputs):
     sentences = answer(inputs)
     assert len(sentences) == 3
     assert "ROADMAP at batch size 32" in sentences[0] and "n=4" in sentences[0]
+    assert "; from 32 to 128 R@1 rises for 8 losses (+" in sentences[0]
     assert "significantly higher for SupAP and ROADMAP (at every batch size)" in sentences[1]
+    assert sentences[2].startswith("The calibration term (from SupAP to ROADMAP) changes R@1 by ")
     step = inputs.ablation.query(
         "metric == 'recall_at_1' and batch_size == 32 and step == '2'"
     ).iloc[0]
