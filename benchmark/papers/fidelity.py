@@ -62,8 +62,8 @@ def ledger(recipe: str, values: Mapping[str, Any], facts: Iterable[Fact]) -> lis
     """Return a row for each value of a recipe, then those for other items, such as the data.
 
     Of several facts about a value the last one counts. A recipe that no fact names is of no paper
-    and has no rows. Raise ReferenceDataError for values without a fact, but for those of losses that
-    no fact names: they are not the paper's.
+    and has no rows. Raise ReferenceDataError for values without a fact, but for those of losses
+    that no fact names: they are not the paper's.
     """
     own = [each for each in facts if each.is_of(recipe)]
     if all(each.recipe == "*" for each in own):
