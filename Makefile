@@ -14,6 +14,7 @@ HASHED := $(PIP) --require-hashes
 STUDY ?= embedded
 RESULTS ?= results
 PORT ?= 5000
+STORE = sqlite:///$(abspath $(RESULTS))/mlflow.db
 # Two test processes fit the smallest supported machine; 'make test TEST_WORKERS=0' runs in one.
 TEST_WORKERS ?= 2
 TESTS ?= tests
@@ -35,7 +36,7 @@ benchmark: $(STAMP) ## train and judge the study (STUDY=embedded), print verdict
 	$(PY) -m benchmark run $(STUDY)
 
 smoke: $(STAMP) ## the whole workflow in miniature: every loss, tiny data, up to the report
-	$(PY) -m snakemake --profile workflow/profiles/smoke
+	$(PY) -m snakemake --profile workflow/profiles/local --configfile .test/config.yaml
 
 test: $(STAMP) ## the tests that need nothing but this machine (TESTS=path, PYTEST_ARGS='-k name' to choose)
 	OMP_NUM_THREADS=1 $(PY) -m pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder --ignore=tests/browser $(PYTEST_ARGS) $(TESTS)
@@ -78,7 +79,7 @@ filled: $(STAMP) ## the page of a study on made-up runs near the printed numbers
 lint: $(STAMP) types ## ruff, snakefmt, mypy and Snakemake's own lints: rules and formatting
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
-	$(VENV)/bin/snakefmt --check Snakefile workflow/rules
+	$(VENV)/bin/snakefmt --check workflow
 	$(PY) -m snakemake --lint
 
 types: $(STAMP) ## mypy: the types of the package
@@ -87,12 +88,14 @@ types: $(STAMP) ## mypy: the types of the package
 format: $(STAMP) ## let ruff and snakefmt rewrite the sources
 	$(VENV)/bin/ruff check --fix .
 	$(VENV)/bin/ruff format .
-	$(VENV)/bin/snakefmt Snakefile workflow/rules
+	$(VENV)/bin/snakefmt workflow
 
 ui: $(STAMP) ## the MLflow UI on the results, on this machine only (PORT=5000)
 	@test -f $(RESULTS)/mlflow.db || { echo "no $(RESULTS)/mlflow.db: run a study, or 'python -m benchmark track import STUDY'"; exit 1; }
-	MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false $(PY) -m mlflow server --host 127.0.0.1 --port $(PORT) --workers 1 \
-		--backend-store-uri sqlite:///$(abspath $(RESULTS))/mlflow.db --artifacts-destination $(abspath $(RESULTS))/mlartifacts
+	@echo "MLflow is at http://127.0.0.1:$(PORT); Ctrl-C ends it"
+	@MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false $(PY) -m mlflow server --host 127.0.0.1 --port $(PORT) --workers 1 \
+		--backend-store-uri $(STORE) --registry-store-uri $(STORE) --artifacts-destination $(abspath $(RESULTS))/mlartifacts \
+		--uvicorn-opts "--log-level error" 2> >(grep --line-buffered 'Errno\|Error \|Exception' >&2)
 
 bench: $(STAMP) ## time and memory beside the alternatives: results/bench/bench.md (BENCH_ARGS=--quick: two minutes)
 	PYTHONPATH=tests $(PY) -m perf.bench $(BENCH_ARGS)

@@ -66,6 +66,7 @@ def run(
 
     Example: python -m benchmark run embedded --cores 2
     """
+    echo(f"reading {study} ...", err=True)
     loaded = load(study, results)  # problems of the study are printed before Snakemake starts
     if not dry_run:
         _foretell(loaded, cores, results)
@@ -129,7 +130,7 @@ def snakemake_words(study: Path, cores: str, results: Path) -> list[str]:
             words = f"the path {text!r} cannot be handed to Snakemake; rename it, without '#'"
             raise ConfigError(key, [f"{words} and ':', blanks at its ends and line breaks"])
         settings.append(f"{key}={text}")
-    files = ["--snakefile", str(ROOT / "Snakefile")]
+    files = ["--snakefile", str(ROOT / "workflow/Snakefile")]
     files += ["--profile", str(ROOT / "workflow" / "profiles" / "local")]
     return [*files, "--cores", cores, "--config", *settings]
 

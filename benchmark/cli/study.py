@@ -184,14 +184,13 @@ def import_(
 
     loaded = load(study, results)
     specs = [run.spec for run in expand(loaded).values()]
-    files = f"Report: `{loaded.name}/report/index.html` in the folder of the results."
-    compared = f"Compare runs by {', '.join(loaded.metrics)}."
-    note = "\n\n".join((f"**{loaded.title}**", loaded.question, files, compared))
+    note = f"**{loaded.title}**\n\n{loaded.question}"
     verdicts = loaded.folder(results) / "verdicts.csv"
     try:
-        counts = import_runs(loaded.name, note, specs, results, verdicts)
+        counts, view = import_runs(loaded.name, note, specs, results, verdicts, loaded.metrics)
     except RunError as error:
         advice = f"no result is lost; later: python -m benchmark track import {study}"
         echo(f"{'error' if strict else 'warning'}: {error}\n  {advice}", err=True)
         raise Exit(int(strict)) from error
     echo(f"MLflow: {', '.join(f'{number} {name}' for name, number in counts.items())}")
+    echo(f"compare in MLflow: {view}")

@@ -129,7 +129,7 @@ class Interrupt:
 
         ``local`` says whether jobs run on this machine; Snakemake knows it when it schedules them.
         """
-        self.happened = False
+        self.happened = 0  # the signal
         self._last_words = last_words
         self._local = local
         self._numbers = [signal.SIGINT]
@@ -140,7 +140,7 @@ class Interrupt:
         atexit.register(self._say)
 
     def _note(self, received: int, _: object) -> None:
-        self.happened = True
+        self.happened = received
         for number in self._numbers:
             signal.signal(number, signal.SIG_IGN)
         # Snakemake handles SIGTERM once it schedules jobs

@@ -1,5 +1,6 @@
 """The last words of a workflow: runs by status, verdicts, and where the report lies."""
 
+import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from benchmark.papers.explain import summary_text
 from benchmark.runs.folders import count, end_of_log, states_of
 from benchmark.runs.plan import TROUBLES
 from benchmark.study import Study
-from benchmark.study.workflow import FAILED, PAGE
+from benchmark.study.workflow import FAILED, IMPORTED, PAGE
 
 LINES = 30  # of the log of the import
 
@@ -43,6 +44,8 @@ def closing_words(study: Study, results: Path, *, finished: bool) -> str:
     verdicts = study.folder(results) / "verdicts.csv"
     if verdicts.is_file():
         lines += ["", summary_text(guess_csv(verdicts)), ""]
+    imported = study.folder(results) / IMPORTED
+    lines += imported.read_text("utf-8").splitlines()[-1:] if imported.is_file() else []
     report = study.folder(results) / PAGE
     if report.is_file():
         state = "report" if finished else "report (with what there is)"
@@ -66,7 +69,8 @@ def words_after_interrupt(study: Study, results: Path) -> str:
     runs = states_of(study, results)
     unfinished = [run for run, state in runs if not state.result]
     saved = sum((results / run.spec.folder / STATE).is_dir() for run in unfinished)
+    of_make = "; the error that make reports is this stop" if "MAKELEVEL" in os.environ else ""
     return (
         f"stopped: {len(runs) - len(unfinished)} of {len(runs)} runs are finished, "
-        f"{saved} more have saved their state\nnothing is lost; the same command continues"
+        f"{saved} more have saved their state\nnothing is lost; the same command continues{of_make}"
     )

@@ -30,7 +30,7 @@ from tqdm import tqdm
 from benchmark.core.code_version import PACKAGE, code_version
 from benchmark.core.environment import TRACKING_URI, is_server, value_of
 from benchmark.core.errors import RunError
-from benchmark.core.files import replacing, write_text
+from benchmark.core.files import copy_file, replacing, write_text
 from benchmark.core.paths import public
 from benchmark.core.records import METRICS, PROVENANCE, RESULT, SPEC, RunSpec, settings_of
 from benchmark.core.results import EpochRecord, Provenance, Result
@@ -40,6 +40,9 @@ COMPLETE, NOTE = "result_digest", "mlflow.note.content"
 SOURCE = {"mlflow.user": "benchmark", "mlflow.source.name": "python -m benchmark train"}
 COSTS_PER_EPOCH = ("images_per_second", "loss_ms")
 PATIENCE = 12  # seconds that the import grants a server for a run: it may also drip for ever
+# A view of the list of runs, which an address can ask for: the tag that holds it, and its name.
+VIEW, COLUMNS = "mlflow.sharedViewState.", "columns"
+LOCAL = "http://127.0.0.1:5000"  # of 'make ui'
 POLL, AFTERWARDS = 5.0, 5.0  # seconds between two looks at a run, and after its end
 
 
@@ -105,21 +108,18 @@ def connected(results: Path) -> Iterator[Any]:
     except (Exception, NoAnswer) as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         text = f"MLflow store {uri} cannot be used ({reason})"
-        raise RunError(re.sub(r"//[^/@\s]*@", "//", text)) from error  # without password
+        raise RunError(_without_password(text)) from error
 
 
-def experiment_of(client: Any, study: str, note: str = "") -> str:
-    """Return the id of the study's experiment; make or describe it where needed."""
+def experiment_of(client: Any, study: str) -> str:
+    """Return the id of the study's experiment; make it where needed."""
     from mlflow.exceptions import MlflowException
 
     if client.get_experiment_by_name(study) is None:
         kind = {"mlflow.experimentKind": "custom_model_development"}  # else: of language models
         with suppress(MlflowException):  # another process was faster
             client.create_experiment(study, tags=kind)
-    found = client.get_experiment_by_name(study)
-    if note and NOTE not in found.tags:
-        client.set_experiment_tag(found.experiment_id, NOTE, note)
-    return str(found.experiment_id)
+    return str(client.get_experiment_by_name(study).experiment_id)
 
 
 def begin(client: Any, study: str, spec: RunSpec, code: str, start: float) -> Any:
@@ -151,8 +151,8 @@ def complete(client: Any, run: Any, spec: RunSpec, folder: Path, results: Path) 
     metrics = _metrics({**_flat("", result.metrics.last), **values}, result.epochs, end)
     for name, best in _flat("best/", result.metrics.best).items():
         metrics += _metrics({name: best.value}, best.epoch, end)
-    data, words = result.dataset, {NOTE: public(result.reason)} if result.reason else {}
-    tags = {"status": result.status, "dataset_fingerprint": data.fingerprint, **words}
+    data = result.dataset
+    tags = {"status": result.status, "dataset_fingerprint": data.fingerprint}
     tags |= {"code_version": result.code_version, "platform": provenance.platform}
     marks = [RunTag(*each) for each in tags.items()]
     client.log_batch(run.run_id, metrics + curves(folder, run.start_time), tags=marks)
@@ -171,13 +171,37 @@ def complete(client: Any, run: Any, spec: RunSpec, folder: Path, results: Path) 
     client.set_tag(run.run_id, COMPLETE, _digest(folder))
 
 
+def publish(study: str, page: Path, results: Path) -> str:
+    """Put a study's page where the UI serves it; return its address there, empty for none."""
+    from mlflow.exceptions import MlflowException
+    from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
+
+    server, place = value_of(TRACKING_URI), f"reports/{study}"
+    if not page.is_file() or (server and not is_server(server)):
+        return ""
+    if server:
+        try:
+            get_artifact_repository(ARTIFACT_ROOT + place, server).log_artifact(str(page))
+        except MlflowException:  # a server that serves no artifacts
+            return ""
+    else:
+        copy_file(page, results / "mlartifacts" / place / page.name)
+    return f"/api/2.0/mlflow-artifacts/artifacts/{place}/{page.name}"
+
+
 def import_runs(
-    study: str, note: str, specs: Iterable[RunSpec], results: Path, judged: Path
-) -> dict[str, int]:
-    """Return counts after bringing in every finished run of ``specs``, exactly once.
+    study: str,
+    note: str,
+    specs: Iterable[RunSpec],
+    results: Path,
+    judged: Path,
+    metrics: Iterable[str] = (),
+) -> tuple[dict[str, int], str]:
+    """Bring in every finished run of ``specs``, exactly once; return counts, and where to look.
 
     ``note`` describes the study's experiment, ``judged`` is its ``verdicts.csv``, which may be
-    absent. After a RunError what is in by then stays, and a later call goes on.
+    absent, ``metrics`` are what its runs are compared by. After a RunError what is in by then
+    stays, and a later call goes on.
     """
     from mlflow.entities import RunTag
 
@@ -187,7 +211,17 @@ def import_runs(
     try:
         with FileLock(results / ".mlflow.lock", timeout=600), connected(results) as client:
             signal.alarm(patience)
-            experiment = experiment_of(client, study, note)
+            report = publish(study, judged.parent / "report" / "index.html", results)
+            experiment = experiment_of(client, study)
+            view = f"#/experiments/{experiment}/runs?viewStateShareKey={COLUMNS}"
+            links = f"[Report]({report}), " if report else ""
+            links += f"[runs by loss, batch size and score]({view})"
+            columns = [f"params.`{each}`" for each in ("loss", "batch_size", "seed")]
+            columns += [f"metrics.`{each}`" for each in metrics]
+            shown = json.dumps({"selectedColumns": columns})
+            client.set_experiment_tag(experiment, VIEW + COLUMNS, shown)
+            if client.get_experiment(experiment).tags.get(NOTE, note).endswith(note):  # ours
+                client.set_experiment_tag(experiment, NOTE, f"{links}\n\n{note}")
             for spec in tqdm(specs, desc="MLflow", unit="run", disable=None, leave=False):
                 signal.alarm(patience)
                 folder = results / spec.folder
@@ -209,11 +243,16 @@ def import_runs(
                 for run in found:
                     if run.info.run_id != whole[0].run_id:  # of other code, or of an attempt before
                         client.delete_run(run.info.run_id)
-                verdicts = [RunTag(*each) for each in tags[spec.cell.label].items()]
-                client.log_batch(whole[0].run_id, tags=verdicts)
+                words = [public(result.reason)] if result.reason else []
+                words += [f"[Report of the study]({report})"] if report else []
+                marks = tags[spec.cell.label] | ({NOTE: "\n\n".join(words)} if words else {})
+                client.log_batch(whole[0].run_id, tags=[RunTag(*each) for each in marks.items()])
     finally:
         signal.alarm(0)
-    return counts
+    server = value_of(TRACKING_URI)
+    if is_server(server):
+        return counts, f"{_without_password(server).rstrip('/')}/{view}"
+    return counts, f"{LOCAL}/{view} (after 'make ui')"
 
 
 def follow(study: str, spec: Path, folder: Path) -> None:
@@ -263,6 +302,10 @@ def _metrics(values: Mapping[str, float | None], epoch: int, time: float) -> lis
 
 def _digest(folder: Path) -> str:
     return hashlib.sha256((folder / RESULT).read_bytes()).hexdigest()[:16]
+
+
+def _without_password(text: str) -> str:
+    return re.sub(r"//[^/@\s]*@", "//", text)
 
 
 def _give_up(*_: object) -> NoReturn:

@@ -29,14 +29,15 @@ T = TypeVar("T")
 DEFAULT_STUDY = "embedded"
 SETTINGS = ("study", "results", "dataset")
 TABLES = ("runs.csv", "scores.csv")
-# What 'build' makes below a study's folder. The second names what it could not make.
+# What 'build' makes below a study's folder, beside its page, tables and figures. The second names
+# what it could not make.
 PAGE, FAILED = "report/index.html", "report/failed.txt"
 FILES = (
     *("verdicts.csv", "verdicts_other.csv", "claims.csv", "claims_parts.csv"),
     *(f"papers/{name}.json" for name in ("tables", "figures", "sweeps")),
-    *(PAGE, FAILED),
+    FAILED,
 )
-FOLDERS = ("stats", "tables", "figures", "gallery")
+FOLDERS = ("stats", "gallery")
 IMPORTED = "imported.txt"
 
 
@@ -208,7 +209,8 @@ def load_flow(config: Mapping[str, Any], configfiles: Sequence[Any] = ()) -> Flo
     """
     own_file = "blocks" in config and bool(configfiles)
     unknown = ", ".join(sorted(map(str, set(config) - set(SETTINGS))))
-    problems = [f"unknown setting {unknown}; allowed: {', '.join(SETTINGS)}"]
+    elsewhere = "seeds, losses and all others stand in the study's file (docs/studies.md)"
+    problems = [f"unknown setting {unknown}; allowed: {', '.join(SETTINGS)}; {elsewhere}"]
     problems = (problems if unknown and not own_file else []) + _misread(config)
     if problems:
         raise ConfigError("workflow configuration", problems)

@@ -20,6 +20,7 @@ from made_up_records import write_run
 from mlflow_servers import answers, clean_tracking, free_port  # noqa: F401
 from workplace import ROOT
 
+from benchmark.core.files import write_text
 from benchmark.runs.tracking import connected, import_runs
 from benchmark.study import load_study
 from benchmark.study.grid import expand
@@ -37,7 +38,9 @@ def ui(tmp_path_factory):
     specs = {name: run.spec for name, run in expand(study).items()}
     for spec in specs.values():
         write_run(results, spec)
-    import_runs("smoke", study.title, list(specs.values()), results, results / "none")
+    write_text(results / "report" / "index.html", "the page of the study")
+    words = ("smoke", study.title, list(specs.values()), results, results / "none")
+    import_runs(*words, study.metrics)
     with connected(results) as client:
         experiment = client.get_experiment_by_name("smoke").experiment_id
         runs = {run.info.run_name: run for run in client.search_runs([experiment])}
@@ -54,6 +57,8 @@ def ui(tmp_path_factory):
             assert time.monotonic() < deadline, (results / "ui.log").read_text()
             time.sleep(0.3)
         yield address, runs, experiment
+        said = (results / "ui.log").read_text()
+        assert said.endswith(f"MLflow is at {address}; Ctrl-C ends it\n")
     finally:
         os.killpg(process.pid, signal.SIGTERM)
         process.wait()
@@ -89,6 +94,20 @@ def test_the_list_of_runs_shows_their_names_and_a_run_its_dataset(ui, page, pict
     page.open(f"{address}/#/experiments/{experiment}/runs/{run.info.run_id}")
     wait_for_text(page, run.data.params["dataset"] + " (")
     everything_is_local_and_well(page, address)
+
+
+def test_the_list_that_notes_link_to_has_loss_batch_size_and_scores(ui, page, pictures):
+    address, runs, experiment = ui
+    page.open(f"{address}/#/experiments/{experiment}/runs?viewStateShareKey=columns")
+    wait_for_text(page, "recall_at_1")
+    for column in ("recall_at_1", "batch_size", "loss"):
+        assert page.page.locator(f"[role=columnheader]:has-text('{column}')").count(), column
+    page.page.screenshot(path=pictures / "mlflow_columns.png")
+    report = page.page.locator("a", has_text="Report").first.get_attribute("href")
+    assert urllib.request.urlopen(address + report).read() == b"the page of the study"
+    run = next(iter(runs.values())).info.run_id
+    page.open(f"{address}/#/experiments/{experiment}/runs/{run}")
+    wait_for_text(page, "Report of the study")
 
 
 def test_the_comparison_of_all_runs_has_their_parameters_and_final_metrics(ui, page, pictures):

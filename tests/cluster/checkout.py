@@ -31,7 +31,6 @@ class Checkout:
         self.log = folder / "snakemake.log"
         self._started: list[subprocess.Popen] = []
         (folder / "records").mkdir(parents=True)
-        shutil.copy2(ROOT / "Snakefile", folder)
         shutil.copytree(ROOT / "workflow", folder / "workflow")
         shutil.copytree(ROOT / "envs", folder / "envs")
         (folder / "slurm").symlink_to("workflow/profiles/slurm")

@@ -15,7 +15,7 @@ TRAINING = {"train", "analysis"}
 
 def rules() -> tuple[set[str], set[str]]:
     """Return the names of all rules, and of those that Snakemake runs itself."""
-    files = [ROOT / "Snakefile", *(ROOT / "workflow" / "rules").glob("*.smk")]
+    files = [ROOT / "workflow/Snakefile", *(ROOT / "workflow" / "rules").glob("*.smk")]
     text = "\n".join(path.read_text() for path in files)
     lists = re.findall(r"^localrules:\n((?: +.*\n)+)", text, re.MULTILINE)
     known = re.findall(r"^(?:use rule \w+ as|rule) (\w+)", text, re.MULTILINE)

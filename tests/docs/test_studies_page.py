@@ -61,7 +61,7 @@ def test_the_table_of_a_recipe_has_every_key():
 
 
 def test_the_page_names_every_variable_that_the_code_reads():
-    places = ["benchmark", "snakemake_logger_plugin_runs", "workflow", "Snakefile", "Makefile"]
+    places = ["benchmark", "snakemake_logger_plugin_runs", "workflow", "Makefile"]
     places += ["envs", "tests/helpers", "tests/browser"]
     listed = subprocess.check_output(["git", "ls-files", "-z", *places], cwd=ROOT, text=True)
     files = [ROOT / name for name in listed.split("\0") if name]

@@ -40,7 +40,7 @@ def all_at_once(action, specs: dict[str, RunSpec]) -> None:
 
 
 def bring(specs, results: Path) -> dict[str, int]:
-    return import_runs("toy", "A toy", specs, results, results / "none")
+    return import_runs("toy", "A toy", specs, results, results / "none")[0]
 
 
 def nothing_is_lost(results: Path, specs: dict[str, RunSpec]) -> None:

@@ -89,7 +89,7 @@ def wait_for_epochs(server: LocalServer, training: Training, results: Path, spec
 def imported_once(server: LocalServer, results: Path, spec: RunSpec) -> None:
     """Import twice; the first makes one run of it, with every epoch once."""
     for imported in (1, 0):
-        found = import_runs("toy", "A toy", [spec], results, results / "none")
+        found = import_runs("toy", "A toy", [spec], results, results / "none")[0]
         assert found == {"imported": imported, "present": 1 - imported, "unfinished": 0}
     assert list(logged(server, results, spec).values()) == [list(range(1, EPOCHS + 1))]
 

@@ -60,7 +60,7 @@ GLYPHS = {"augmentation": "affine_noise", "image_size": 32, "mean": [0.5], "std"
 JPEGS = {"augmentation": "crop_flip", "resize": SIDE}
 ROOT = Path(__file__).resolve().parents[2]
 RUNS = f"{RESULTS}/runs/*/*/*/*/*"
-STUDY = ("snakemake", "--snakefile", ROOT / "Snakefile", "--config", "study=smoke")
+STUDY = ("snakemake", "--snakefile", ROOT / "workflow/Snakefile", "--config", "study=smoke")
 LOCAL = ("--profile", ROOT / "workflow" / "profiles" / "local")
 
 

@@ -170,7 +170,7 @@ def planned(losses: int, seeds: int) -> dict[str, tuple[float, float]]:
         sizes = {"datasets": ["glyphs_tiny", "glyphs_1k"], "batch_sizes": [32, 64]}
         study.write_text(yaml.safe_dump(wide_study(losses, seeds, **sizes)))
         os.environ["BENCHMARK_CACHE"] = str(folder / "cache")
-        workflow = ["snakemake", "--snakefile", str(ROOT / "Snakefile"), "--profile", str(LOCAL)]
+        workflow = ["snakemake", "-s", str(ROOT / "workflow/Snakefile"), "--profile", str(LOCAL)]
         workflow += ["--config", f"study={study}", "-n", "--quiet", "all"]
         step("plan, nothing done", "benchmark", "plan", str(study))
         step("snakemake -n, nothing done", *workflow)

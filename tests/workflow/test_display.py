@@ -80,13 +80,17 @@ def as_read(screen: str) -> str:
 
 def test_a_log_has_one_line_a_run_then_the_verdicts_and_nothing_else(fresh: Workplace):
     fresh.write(small_study("small", ["smooth_ap", "roadmap"]))
-    words = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile")]
+    words = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "workflow/Snakefile")]
     words += ["--profile", str(LOCAL), "--config", "study=small.yaml"]
-    for call, first in ((command("small"), 4), (words, 0)):
+    reads = ["reading small.yaml ..."]  # within a second, where imports and the study take several
+    for call, said, first in ((command("small"), reads, 4), (words, [], 0)):
         done = run_in(fresh.folder, ["sh", "-c", '"$@" 2>&1', "sh", *call], environment(quick=True))
         assert done.returncode == 0, done.stdout
-        profile, *lines = done.stdout.splitlines()
+        lines = done.stdout.splitlines()
+        assert lines[: len(said)] == said
+        profile, plans, *lines = lines[len(said) :]
         assert profile.startswith("Using profile"), "which Snakemake says before it has a logger"
+        assert plans == "planning the study's runs ..."
         for number, line in enumerate(lines[:first], start=1):
             assert re.fullmatch(rf"{RUN}  recall_at_1 0\.\d{{4}}  \({number} of 4\)", line)
         rest = "\n".join(lines[first:])
@@ -106,7 +110,7 @@ def test_ctrl_c_saves_what_runs_and_the_same_command_continues(fresh: Workplace)
         return sum("epoch" in text for text in logs) > 1
 
     status, screen = on_terminal(command("small"), fresh.folder, under_way, quick=False)
-    assert status not in (0, -signal.SIGINT)
+    assert status == 128 + signal.SIGINT
     assert re.search(r"[0-3] of 4 runs done, [12] running, [0-3] left", screen)
     stays = as_read(screen)
     assert "Traceback" not in screen and "Exception" not in screen and "rror" not in screen

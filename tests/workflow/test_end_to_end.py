@@ -9,6 +9,7 @@ import csv
 import os
 import shutil
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -46,8 +47,8 @@ class PullTogether(Loss):
 
 def smoke_words(folder: Path) -> tuple[list[str], dict[str, str]]:
     """Return the arguments of Snakemake, and the variables, for the study of a folder."""
-    words = ["--snakefile", str(ROOT / "Snakefile"), "--cores", "2", "--config"]
-    words += ["study=./smoke.yaml", "--profile", str(ROOT / "workflow" / "profiles" / "smoke")]
+    words = ["--snakefile", str(ROOT / "workflow/Snakefile"), "--cores", "2", "--config"]
+    words += ["study=./smoke.yaml", "--profile", str(ROOT / "workflow" / "profiles" / "local")]
     plugins = str(folder / "plugins")
     return words, {**os.environ, "PYTHONPATH": str(ROOT), "BENCHMARK_PLUGINS": plugins}
 
@@ -104,6 +105,12 @@ def test_the_smoke_study_with_a_loss_and_a_paper_of_ones_own_runs_to_its_report(
     assert str(len(rows)) in (folder / "imported.txt").read_text()
 
     words, variables = smoke_words(smoke)
+    command = [sys.executable, "-m", "snakemake", *words, "--report", "report.zip"]
+    done = run_in(smoke, command, variables)
+    assert done.returncode == 0, done.stderr
+    held = [Path(name).name for name in zipfile.ZipFile(smoke / "report.zip").namelist()]
+    assert {"index.html", "comparison.html", "metric_by_batch_size.svg", "figure.svg"} <= {*held}
+
     with DryRuns(variables) as dry_runs:
         assert "Nothing to be done" in dry_runs.ask(smoke, *words).stdout
         shutil.rmtree(folder / "tables")

@@ -32,7 +32,7 @@ def stored(fresh: Workplace, tmp_path: Path, dry_runs: DryRuns) -> Workplace:
 
 
 def test_the_smoke_study_plans_all_its_jobs(stored: Workplace):
-    asked = ("--snakefile", str(ROOT / "Snakefile"), "--cores", "2", "--config", "study=smoke")
+    asked = ("-s", str(ROOT / "workflow/Snakefile"), "--cores", "2", "--config", "study=smoke")
     done = stored.dry_runs.ask(stored.folder, *asked, *STORED, "--quiet", "rules")
     assert done.returncode == 0, done.stdout
     counts = jobs(done)

@@ -18,20 +18,18 @@ rule analyses:
         f"{LOGS}/analyses.log",
     conda:
         ENVIRONMENT
-    params:
-        study=FLOW.arguments,
     shell:
-        "python -m benchmark finish {params.study} > {log:q} 2>&1"
+        "python -m benchmark finish {FLOW.arguments} > {log:q} 2>&1"
 
 
 # The trained embeddings are kept below analyses/embeddings, so a second attempt continues where the first ended.
 rule analysis:
     input:
-        lambda wildcards: local(
-            FLOW.data("analysis", ANALYSES[wildcards.name].facts["papers"])
-        ),
+        lambda wildcards: local(FLOW.data("analysis", ANALYSES[wildcards.name].facts["papers"])),
     output:
-        ANALYSIS_FILES,
+        [each for each in ANALYSIS_FILES if each.endswith((".json", ".csv"))],
+        shown(f"{OUT}/analyses/{{name}}/figure.svg", "Analyses", analysis="{name}", shows="figure"),
+        shown(f"{OUT}/analyses/{{name}}/table.html", "Analyses", analysis="{name}", shows="table"),
     log:
         f"{LOGS}/{{name}}.log",
     wildcard_constraints:

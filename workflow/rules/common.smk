@@ -5,12 +5,11 @@ import shlex
 import sys
 from pathlib import Path
 
-from snakemake.logging import logger
-
 from benchmark.core.environment import visible_gpus
 from benchmark.papers.fidelity import study_ledger
 from benchmark.runs.folders import settle, write_spec
 from benchmark.core.interrupts import Interrupt, handle_in_a_thread
+from benchmark.study.model import ROOT
 from benchmark.study.workflow import check_executor, load_flow, or_end
 from snakemake_logger_plugin_runs import StudyFacts
 
@@ -33,15 +32,17 @@ if "gpu" in workflow.global_resources and len(visible_gpus()) > 1:
     workflow.register_resource("gpu", len(visible_gpus()))
 
 # Rules call 'python': the one that runs Snakemake, unless --sdm brings another.
-PATH = [str(Path(sys.executable).parent), os.environ.get("PATH", "")]
-os.environ.update(PATH=os.pathsep.join(PATH))
+os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
 ENVIRONMENT = f"../../envs/{'gpu' if FLOW.study.resources.gpus else 'cpu'}.yaml"
 STORED = workflow.storage_settings.default_storage_provider  # if no shared disk
 DEPLOYED = bool(workflow.deployment_settings.deployment_method)
-if DEPLOYED:  # neither the environment nor the image holds the project itself
-    shell.prefix(
-        f"set -euo pipefail; export PYTHONPATH={shlex.quote(str(workflow.basedir))}; "
-    )
+if DEPLOYED:
+    # Neither the environment nor the image holds the project itself.
+    shell.prefix(f"set -euo pipefail; export PYTHONPATH={shlex.quote(str(ROOT))}; ")
+
+    # Built from envs/apptainer.def. Snakemake refuses a path with blanks, also where no image is asked for.
+    container: str(ROOT / "benchmark.sif")
+
 
 if workflow.is_main_process:
     # What is wrong with papers, or not said of a recipe, is said before anything is trained.
@@ -54,6 +55,12 @@ if workflow.is_main_process:
         FLOW.settle()
     elif OUTDATED:
         logger.warning(f"{OUTDATED} runs are outdated, and will be trained again")
+
+
+def shown(path, category, *patterns, **labels):
+    """Return an output, or the files of a folder, for Snakemake's own report (--report)."""
+    caption = f"../report/{category.lower()}.rst"
+    return report(path, caption, category, labels=labels, patterns=list(patterns))
 
 
 def in_results(above, asked=FLOW.arguments_in):

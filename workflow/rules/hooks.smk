@@ -17,11 +17,7 @@ if workflow.is_main_process:
     INTERRUPT = Interrupt(said, local=lambda: workflow.local_exec)
     logger.info(
         f"study {FLOW.study.name}: {FLOW.count} runs",
-        extra={
-            "study": StudyFacts(
-                FLOW.count, next(iter(FLOW.study.metrics)), WORDS, FLOW.later
-            )
-        },
+        extra={"study": StudyFacts(FLOW.count, next(iter(FLOW.study.metrics)), WORDS, FLOW.later)},
     )
 
 
@@ -49,7 +45,8 @@ onsuccess:
 # runs go to MLflow. After Ctrl-C nobody waits for them.
 onerror:
     FORK_SERVER.stop()
-    if not INTERRUPT.happened:
-        FLOW.attempt("finish")
-        FLOW.attempt("track", "import")
-        logger.info(WORDS(False), extra={"closing": True})
+    if INTERRUPT.happened:
+        sys.exit(128 + INTERRUPT.happened)
+    FLOW.attempt("finish")
+    FLOW.attempt("track", "import")
+    logger.info(WORDS(False), extra={"closing": True})

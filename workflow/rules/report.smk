@@ -1,5 +1,5 @@
 # From finished runs to the report. What is read of the papers is an input too (benchmark.study.data_files).
-from benchmark.study.workflow import FILES, FOLDERS
+from benchmark.study.workflow import FILES, FOLDERS, PAGE
 
 
 rule collect:
@@ -51,6 +51,9 @@ rule build:
     output:
         *[f"{OUT}/{name}" for name in FILES],
         *[directory(f"{OUT}/{name}") for name in FOLDERS],
+        shown(f"{OUT}/{PAGE}", "Page", shows="the whole report"),
+        shown(directory(f"{OUT}/tables"), "Tables", "{shown}.html", shows="{shown}"),
+        shown(directory(f"{OUT}/figures"), "Figures", "{shown}.svg", shows="{shown}"),
     log:
         f"{LOGS}/build.log",
     conda:
@@ -72,7 +75,5 @@ rule check:
         f"{LOGS}/check.log",
     conda:
         ENVIRONMENT
-    params:
-        study=FLOW.arguments,
     shell:
-        "python -m benchmark check {params.study} 2>&1 | tee {log:q}"
+        "python -m benchmark check {FLOW.arguments} 2>&1 | tee {log:q}"

@@ -46,11 +46,7 @@ rule train:
     input:
         spec=f"{RUN}/spec.json",
     output:
-        result=f"{RUN}/result.json",
-        metrics=f"{RUN}/metrics.jsonl",
-        provenance=f"{RUN}/provenance.json",
-        queries=f"{RUN}/queries.npz",
-        neighbours=f"{RUN}/neighbours.npz",
+        [f"{RUN}/{name}" for name in (*RECORDS, "queries.npz", "neighbours.npz")],
     log:
         f"{RUN}/train.log",
     conda:

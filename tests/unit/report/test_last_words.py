@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 import benchmark.study
 from benchmark.__main__ import app
 from benchmark.core.errors import ConfigError
+from benchmark.core.files import write_text
 from benchmark.report.summary import last_words
 from benchmark.runs import folders
 from benchmark.runs.folders import RunStatus
@@ -22,10 +23,12 @@ from benchmark.study.model import Resources
 
 def test_the_words_of_the_import_follow_those_of_the_study(tmp_path):
     (tmp_path / "log").write_bytes(b"warning: \xff\n")
-    words = last_words(
-        lambda: made_up_study(seeds=(0,)), tmp_path, tmp_path / "log", list, finished=True
+    study = made_up_study(seeds=(0,))
+    write_text(
+        study.folder(tmp_path) / "imported.txt", "MLflow: 1 imported\ncompare in MLflow: a\n"
     )
-    assert "missing" in words
+    words = last_words(lambda: study, tmp_path, tmp_path / "log", list, finished=True)
+    assert "missing" in words and "\ncompare in MLflow: a\n" in words
     assert words.endswith("\nwarning: \N{REPLACEMENT CHARACTER}")
 
 
@@ -68,5 +71,5 @@ def test_a_study_says_how_long_it_takes_before_anything_is_finished(tmp_path, mo
     monkeypatch.setattr(folders, "states_of", lambda study, results: states)
     monkeypatch.setattr("snakemake.cli.main", lambda words: sys.exit(0))
     done = CliRunner().invoke(app, ["run", "made_up", "--results", str(tmp_path)])
-    assert re.search(r"^3 runs; .*\nabout \d+ (s|min) on this machine$", done.stderr)
+    assert re.search(r"\n3 runs; .*\nabout \d+ (s|min) on this machine$", done.stderr)
     assert list(tmp_path.iterdir()) == []

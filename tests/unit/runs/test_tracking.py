@@ -11,6 +11,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+import urllib.request
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -21,6 +22,7 @@ from typer.testing import CliRunner
 from benchmark.__main__ import app
 from benchmark.core.code_version import PACKAGE, code_version
 from benchmark.core.errors import RunError
+from benchmark.core.files import write_text
 from benchmark.core.records import RESULT, SPEC
 from benchmark.core.results import EpochRecord
 from benchmark.runs import tracking
@@ -28,7 +30,7 @@ from benchmark.runs.tracking import connected, experiment_of, import_runs
 from benchmark.training import progress
 from benchmark.training.progress import logged_live
 
-DATABASE = "mlflow.db"
+DATABASE, NOTE = "mlflow.db", "mlflow.note.content"
 
 
 @pytest.fixture(scope="session")
@@ -47,7 +49,7 @@ def results(tmp_path, prepared) -> Path:
 
 
 def bring(results, specs, judged="none", study="toy") -> dict[str, int]:
-    return import_runs(study, "A toy", specs, results, results / judged)
+    return import_runs(study, "A toy", specs, results, results / judged)[0]
 
 
 def counts(imported=0, present=0, unfinished=0) -> dict[str, int]:
@@ -154,7 +156,7 @@ def test_a_diverged_run_is_marked_and_has_no_headline_metric(results):
     bring(results, [spec])
     _, (run,) = stored(results)
     assert run.info.status == "FAILED" and run.data.tags["status"] == "diverged"
-    assert run.data.tags["mlflow.note.content"] == "loss is nan at step 40"
+    assert run.data.tags[NOTE] == "loss is nan at step 40"
     assert "recall_at_1" not in run.data.metrics and "curve/recall_at_1" in run.data.metrics
 
 
@@ -255,7 +257,7 @@ def test_the_store_names_no_folder_of_this_machine_and_describes_the_study(prepa
         places = database.execute("select artifact_location from experiments").fetchall()
         notes = database.execute("select value from experiment_tags").fetchall()
     assert places == [("mlflow-artifacts:/0",), ("mlflow-artifacts:/1",)]
-    assert ("A toy",) in notes
+    assert any(note.endswith("\n\nA toy") for (note,) in notes)
     assert str(prepared).encode() not in (prepared / DATABASE).read_bytes()
 
 
@@ -327,13 +329,32 @@ def test_the_verb_says_what_it_did_and_describes_the_study(study, results):
     for spec in study.values():
         write_run(results, spec)
     (results / DATABASE).unlink()
+    page = results / "toy" / "report" / "index.html"
+    write_text(page, "the page")
     done = track(results)
     assert done.exit_code == 0, done.output
     assert "8 imported, 0 present, 0 unfinished" in done.output
-    with connected(results) as client:
-        note = client.get_experiment_by_name("toy").tags["mlflow.note.content"]
-    for part in ("A toy", "Does it work?", "`toy/report/index.html`"):
-        assert part in note
+    client, runs = stored(results)
+    experiment = client.get_experiment_by_name("toy")
+    view = f"#/experiments/{experiment.experiment_id}/runs?viewStateShareKey=columns"
+    served = "/api/2.0/mlflow-artifacts/artifacts/reports/toy/index.html"
+    links, *words = experiment.tags[NOTE].split("\n\n")
+    assert links.startswith(f"[Report]({served}), [") and links.endswith(f"]({view})")
+    assert words == ["**A toy**", "Does it work?"]
+    assert {run.data.tags[NOTE] for run in runs} == {f"[Report of the study]({served})"}
+    assert (results / "mlartifacts" / "reports" / "toy" / page.name).read_text() == "the page"
+    assert f"http://127.0.0.1:5000/{view} (after 'make ui')" in done.output
+    columns = json.loads(experiment.tags["mlflow.sharedViewState.columns"])["selectedColumns"]
+    assert columns[:2] == ["params.`loss`", "params.`batch_size`"]
+    assert columns[-1].startswith("metrics.`")
+
+
+def test_a_note_that_somebody_wrote_is_kept(results):
+    bring(results, [])
+    client, _ = stored(results)
+    client.set_experiment_tag(experiment_of(client, "toy"), NOTE, "ours")
+    bring(results, [])
+    assert client.get_experiment_by_name("toy").tags[NOTE] == "ours"
 
 
 def test_without_a_server_there_is_a_warning_and_strict_makes_it_a_failure(
@@ -461,13 +482,17 @@ def test_runs_reach_a_real_server_while_they_train_and_an_outage_is_made_good_on
     server.start()
     assert logged(results, cut) == [("RUNNING", [1, 2])]
     specs = [whole, cut, stopped]
+    write_text(tmp_path / "report" / "index.html", "the page")
     for imported in (1, 0):
         expected = {"imported": imported, "present": 2 - imported, "unfinished": 1}
-        assert import_runs("toy", "A toy", specs, results, tmp_path / "none") == expected
+        found, view = import_runs("toy", "A toy", specs, results, tmp_path / "none")
+        assert found == expected and view.startswith(f"{server.address}/#/experiments/")
         assert logged(results, cut) == [("FINISHED", [1, 2, 3, 4, 5])]
     with connected(results) as client:
         found = client.search_runs([experiment_of(client, "toy")], "dataset.name = 'glyphs_tiny'")
         assert [len(client.list_artifacts(run.info.run_id)) for run in found] == [4, 4]
+    (address,) = {run.data.tags[NOTE].partition("](")[2].strip(")") for run in found}
+    assert urllib.request.urlopen(server.address + address).read() == b"the page"
 
 
 def logged(results, spec) -> list[tuple[str, list[int]]]:
