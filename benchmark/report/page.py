@@ -41,7 +41,7 @@ OPENING = {
     "table": ("headline", "budgets", "comparison"),
 }
 SMALL = 20  # rows
-# Where printed numbers were run they are the question, and come first.
+# Where printed numbers were run they are the question: they come first, all else starts closed.
 OF_PAPERS = ("verdicts", "papers", "claims")
 # Sections for a second reading start closed; so do our own frozen runs where they stand alone.
 CLOSED = ("cost", "curves", ANALYSES)
@@ -56,8 +56,8 @@ SECTIONS = {
     ),
     "results": (
         "Results",
-        "table:comparison figure:metric_by_batch_size figure:whole_set table:uncertainty "
-        "table:best_epoch",
+        "table:headline table:comparison figure:metric_by_batch_size figure:whole_set "
+        "table:uncertainty table:best_epoch",
     ),
     "tests": ("Tests", "table:paired figure:seed_differences table:all_pairs"),
     "datasets": (
@@ -137,6 +137,7 @@ class Built:
 def build_page(inputs: Inputs, built: Built) -> str:
     """Return the whole page; equal parts give equal bytes."""
     verdicts, study = inputs.verdicts, inputs.study
+    printed = judged(published_of(verdicts))
     elements = [each.element for each in built.artefacts]
     elements += [each.figure for each in built.analyses]
     folder = Path(__file__).with_name("templates")
@@ -163,7 +164,7 @@ def build_page(inputs: Inputs, built: Built) -> str:
         opening=opening,
         sections=sections,
         rest=rest,
-        closed=CLOSED if judged(published_of(inputs.verdicts)) else (*CLOSED, "verdicts"),
+        closed={*SECTIONS, "more"} - {*OF_PAPERS} if printed else (*CLOSED, "verdicts"),
         folded=_folded,
         downloads_of=_downloads,
         gallery=gallery_section(built.gallery),
@@ -296,8 +297,8 @@ def _sections(inputs: Inputs, built: Built) -> tuple[list[Artefact], list[Sectio
             rest.append(each)
         else:
             left[f"{each.kind}:{each.name}"] = each
-    opening = []
-    for kind, names in OPENING.items():
+    opening, printed = [], judged(published_of(inputs.verdicts))
+    for kind, names in {"figure": OF_PAPERS}.items() if printed else OPENING.items():
         keys = [key for name in names if (key := f"{kind}:{name}") in left]
         small = [key for key in keys if kind == "figure" or left[key].rows <= SMALL]
         opening += [left.pop(key) for key in small[:1]]
@@ -305,7 +306,7 @@ def _sections(inputs: Inputs, built: Built) -> tuple[list[Artefact], list[Sectio
     for key, each in left.items():
         grouped[f"{each.kind}/{each.group}"].append(key)
     anchors, found = [*SECTIONS], []
-    if judged(published_of(inputs.verdicts)):
+    if printed:
         anchors = [*OF_PAPERS, *(anchor for anchor in SECTIONS if anchor not in OF_PAPERS)]
     own = {GALLERY: built.gallery.pairs, ANALYSES: built.analyses}
     for anchor in anchors:

@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,8 @@ TOO_WIDE = """() => Array.from(document.querySelectorAll("body *"))
   .filter((node) => !node.closest(".scroll, .hidden, .skip"))
   .filter((node) => node.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
   .map((node) => node.tagName + "." + node.className)"""
+WIDER = """boxes => boxes.filter((box) => box.scrollWidth > box.clientWidth + 1)
+  .map((box) => box.getAttribute("aria-label"))"""
 ROWS = "#table-comparison tbody tr:not(.section):not([hidden])"
 
 
@@ -30,6 +34,24 @@ def report(tmp_path_factory) -> Path:
     inputs = made_up_inputs(bad=WENT_WRONG, references=True)
     write_text(path, written_page(inputs, folder))
     return path
+
+
+@pytest.fixture(scope="module")
+def of_paper(tmp_path_factory) -> Path:
+    """Return the page of a paper's study with made-up runs near the printed numbers."""
+    results = tmp_path_factory.mktemp("filled") / "fast_ap"
+    script = Path(__file__).parents[1] / "evidence" / "filled.py"
+    subprocess.run([sys.executable, script, "fast_ap", results], check=True)
+    return results / "fast_ap" / "report" / "index.html"
+
+
+def test_the_page_of_a_papers_study_is_short_and_no_table_is_wider_than_it(of_paper, visit):
+    seen = visit(width=1280)
+    seen.open(of_paper.as_uri())
+    assert seen.page.evaluate("document.documentElement.scrollHeight") <= 15_000
+    boxes = seen.page.locator(".table .scroll:visible")
+    assert boxes.count() > 5
+    assert boxes.evaluate_all(WIDER) == [] and seen.errors == []
 
 
 def sort_keys(page) -> list[float]:

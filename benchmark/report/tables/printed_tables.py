@@ -216,16 +216,17 @@ def _caption(paper: Paper, name: str, entries: list[Entry], runs: int, first: bo
             facts.append(_valued(paper, field, values.pop()))
     named = f": {', '.join(facts)}" if facts else ""
     parts = [f"Arranged as in {paper.about.citation}{named}."]
-    if runs:
+    if runs and first:
         parts.append(
             f"Each cell: ours {EPOCHS[rule]}, mean ± sd of {runs}; its difference from the print "
             "in points; the verdict."
         )
         why = "" if paper.about.epoch is None else paper.about.epoch.why.rstrip(".")
         silent = "The paper does not say which epoch its numbers are of"
-        if first:
-            parts.append(f"That is the paper's rule: {why}." if why else f"{silent}.")
-            parts.append("A cell's tip has the interval, and the result at the other epoch.")
+        parts.append(f"That is the paper's rule: {why}." if why else f"{silent}.")
+        parts.append("A cell's tip has the interval, and the result at the other epoch.")
+    elif runs:
+        parts.append(f"Ours: mean ± sd of {runs}.")
     else:
         parts.append("None of these numbers was run here; each cell gives the published value.")
     if any(each.verdict == QUOTED for each in ours):

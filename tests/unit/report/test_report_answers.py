@@ -195,3 +195,13 @@ def test_the_papers_tables_have_a_section_and_those_without_runs_start_closed(pa
     tables = [part.count('id="table-roadmap2021v2_table') for part in (run, rest)]
     assert sum(tables) == 10 and all(tables) and "ROADMAP, figure 4" in run
     assert "table 1: average" in run and "table 7: the ablation" in rest
+
+
+def test_the_page_of_a_papers_study_opens_with_differences_and_closes_what_it_does_not_ask(
+    paper, tmp_path
+):
+    study = dataclasses.replace(paper.study, tables=("comparison",), figures=("verdicts",))
+    page = written_page(dataclasses.replace(paper, study=study), tmp_path)
+    top, results = page.split('<section id="papers"')[0], page.split('<section id="results"')[1]
+    assert 'id="figure-verdicts' in top and 'id="table-comparison' not in top
+    assert '<details class="closed">' in results.split("</section>")[0]
