@@ -7,8 +7,6 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from benchmark.core.records import RESULTS
-
 # What each is for stands in docs/studies.md.
 CACHE = "BENCHMARK_CACHE"
 DATA = "BENCHMARK_DATA"
@@ -56,7 +54,7 @@ def available_cores() -> int:
 
 def cache_folder() -> Path:
     """Return the folder of things that are computed once per machine."""
-    return Path(value_of(CACHE) or RESULTS / "cache")
+    return Path(value_of(CACHE) or "results/cache")
 
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"

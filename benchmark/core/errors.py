@@ -5,6 +5,8 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from benchmark.core.environment import PLUGINS, value_of
+
 
 class BenchmarkError(Exception):
     """Base of all errors that the command line prints without a traceback (exit status 2)."""
@@ -81,8 +83,6 @@ def printable(text: str) -> str:
 
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> str:
     """Return the message for a name that is not registered, with the nearest known one."""
-    from benchmark.core.environment import PLUGINS, value_of
-
     own = ("loss", "dataset", "sampler", "table", "figure")  # what your files may add
     known, lost = sorted(known), kind in own and not value_of(PLUGINS)
     close = difflib.get_close_matches(str(name), known, n=1, cutoff=0.75 if lost else 0.5)
