@@ -18,8 +18,10 @@ rule analyses:
         f"{LOGS}/analyses.log",
     conda:
         ENVIRONMENT
+    params:
+        study=FLOW.arguments,
     shell:
-        "python -m benchmark finish {FLOW.arguments} > {log:q} 2>&1"
+        "python -m benchmark finish {params.study} > {log:q} 2>&1"
 
 
 # The trained embeddings are kept below analyses/embeddings, so a second attempt continues where the first ended.

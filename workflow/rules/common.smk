@@ -4,7 +4,6 @@ import os
 import shlex
 import sys
 from pathlib import Path
-
 from benchmark.core.environment import visible_gpus
 from benchmark.papers.fidelity import study_ledger
 from benchmark.runs.folders import settle, write_spec
@@ -32,7 +31,7 @@ if "gpu" in workflow.global_resources and len(visible_gpus()) > 1:
     workflow.register_resource("gpu", len(visible_gpus()))
 
 # Rules call 'python': the one that runs Snakemake, unless --sdm brings another.
-os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+os.environ.update(PATH=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
 ENVIRONMENT = f"../../envs/{'gpu' if FLOW.study.resources.gpus else 'cpu'}.yaml"
 STORED = workflow.storage_settings.default_storage_provider  # if no shared disk
 DEPLOYED = bool(workflow.deployment_settings.deployment_method)
@@ -57,10 +56,9 @@ if workflow.is_main_process:
         logger.warning(f"{OUTDATED} runs are outdated, and will be trained again")
 
 
-def shown(path, category, *patterns, **labels):
+def shown(path, kind, *patterns, **labels):
     """Return an output, or the files of a folder, for Snakemake's own report (--report)."""
-    caption = f"../report/{category.lower()}.rst"
-    return report(path, caption, category, labels=labels, patterns=list(patterns))
+    return report(path, f"../report/{kind.lower()}.rst", kind, labels=labels, patterns=[*patterns])
 
 
 def in_results(above, asked=FLOW.arguments_in):

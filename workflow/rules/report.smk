@@ -75,5 +75,7 @@ rule check:
         f"{LOGS}/check.log",
     conda:
         ENVIRONMENT
+    params:
+        study=FLOW.arguments,
     shell:
-        "python -m benchmark check {FLOW.arguments} 2>&1 | tee {log:q}"
+        "python -m benchmark check {params.study} 2>&1 | tee {log:q}"
