@@ -79,7 +79,7 @@ filled: $(STAMP) ## the page of a study on made-up runs near the printed numbers
 lint: $(STAMP) types ## ruff, snakefmt, mypy and Snakemake's own lints: rules and formatting
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
-	$(VENV)/bin/snakefmt --check workflow
+	$(VENV)/bin/snakefmt --check Snakefile workflow
 	$(PY) -m snakemake --lint
 
 types: $(STAMP) ## mypy: the types of the package
@@ -88,7 +88,7 @@ types: $(STAMP) ## mypy: the types of the package
 format: $(STAMP) ## let ruff and snakefmt rewrite the sources
 	$(VENV)/bin/ruff check --fix .
 	$(VENV)/bin/ruff format .
-	$(VENV)/bin/snakefmt workflow
+	$(VENV)/bin/snakefmt Snakefile workflow
 
 ui: $(STAMP) ## the MLflow UI on the results, on this machine only (PORT=5000)
 	@test -f $(RESULTS)/mlflow.db || { echo "no $(RESULTS)/mlflow.db: run a study, or 'python -m benchmark track import STUDY'"; exit 1; }

@@ -85,7 +85,7 @@ class Workplace:
 
     def arguments(self, study: str) -> list[str]:
         """Return Snakemake's arguments for a study, with words that say what is run."""
-        paths = ["--snakefile", str(self.code / "workflow" / "Snakefile"), "--profile", str(LOCAL)]
+        paths = ["--snakefile", str(self.code / "Snakefile"), "--profile", str(LOCAL)]
         return [*paths, "--cores", "2", "--config", f"study={study}.yaml", "--quiet", "host"]
 
     @property

@@ -54,6 +54,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory):
     for name in ("benchmark", "workflow", "envs"):
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / name, folder / "code" / name, ignore=ignored)
+    shutil.copy(ROOT / "Snakefile", folder / "code")
     variables = {"BENCHMARK_PLUGINS": f"{folder}/plugins", "QUICK_STEPS": ALL_STEPS}
     variables["BENCHMARK_FORK_SERVER"] = "off"
     work = Workplace(folder, folder / "code", environment=variables)
