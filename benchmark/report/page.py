@@ -33,8 +33,8 @@ LIMIT = 2_500_000  # bytes of the gallery's pictures in one page
 ANALYSES = "analyses"
 FILES = {"figure.csv": "Numbers of the figure (CSV)", "table.csv": "Table (CSV)"}
 KINDS = {"table": {"CSV": "csv", "LaTeX": "tex"}, "figure": {"Numbers (CSV)": "csv"}}
-FOLDED = ("all_pairs", "best_epoch", "uncertainty")  # tables for a second reading start closed
-LONG = 60  # rows from which the flat list of reference numbers starts closed as well
+# Tables for a second reading start closed.
+FOLDED = ("all_pairs", "best_epoch", "published", "uncertainty")
 # What opens the page: the first of each kind that a study has, a table only while it is small.
 OPENING = {
     "figure": ("score_by_budget", "whole_set", "metric_by_batch_size"),
@@ -265,9 +265,7 @@ def deviations(study: Study, rows: Sequence[Any]) -> Table:
 
 def _folded(record: Artefact) -> bool:
     """Return whether a table starts closed."""
-    long = record.name == "published" and record.rows > LONG
-    unmeasured = record.group == "paper" and not record.measured
-    return record.name in FOLDED or long or unmeasured
+    return record.name in FOLDED or (record.group == "paper" and not record.measured)
 
 
 def _downloads(record: Artefact) -> list[Download]:

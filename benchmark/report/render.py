@@ -48,6 +48,7 @@ TEMPLATES = Environment(  # they escape every text
     lstrip_blocks=True,
 )
 TALL = 40  # rows from which a table scrolls inside its box
+LETTERS = 14  # of a header that are as wide as a score
 WIDE = 8  # columns from which a table is printed across the page
 LIMIT = 250  # rows on a page; the CSV beside it has them all
 
@@ -200,13 +201,20 @@ def _across(table: Table, shown: list[int]) -> Iterator[list[int]]:
     """Yield the columns of each block; equal upper heads stay together where they can."""
     words = [at for at in shown if not table.columns[at].numeric]
     left = [at for at in shown if at not in words]
-    if table.across is None or len(left) <= table.across:
+    groups = [[*each] for _, each in groupby(left, lambda at: table.columns[at].header[:-1])]
+    widths: dict[int, float] = {}  # 1 is a column with a short name
+    for same in groups:
+        for at in same:
+            *above, own = map(len, table.columns[at].header)
+            widths[at] = max(1, own / LETTERS, max(above, default=0) / LETTERS / len(same))
+    if table.across is None or sum(widths.values()) <= table.across:
         yield shown
         return
     block: list[int] = []
-    for _, group in groupby(left, key=lambda at: table.columns[at].header[:-1]):
-        for at in (same := [*group]):
-            if block and len(block) + (len(same) if at == same[0] else 1) > table.across:
+    for same in groups:
+        for at in same:
+            next_ones = same if at == same[0] else [at]
+            if block and sum(widths[each] for each in [*block, *next_ones]) > table.across:
                 yield [*words, *block]
                 block = []
             block.append(at)
