@@ -53,13 +53,13 @@ BUDGETS = {
     "metrics": (800, 430),
     "models": (570, 390),
     "papers": (4_460, 2_670),
-    "report": (4_860, 2_940),
+    "report": (4_860, 2_950),
     "runs": (1_120, 730),
     "stats": (2_510, 1_470),
     "study": (2_120, 1_300),
     "training": (1_890, 1_200),
 }
-WHOLE = (31_630, 18_990)
+WHOLE = (31_630, 19_000)
 FILES, ALONE = 160, 25  # files of the package; those whose only importer lies beside them
 # One idea in two packages: a study on own images, and its verbs.
 SAME = {"own.py"}
