@@ -69,7 +69,7 @@ def words_after_interrupt(study: Study, results: Path) -> str:
     runs = states_of(study, results)
     unfinished = [run for run, state in runs if not state.result]
     saved = sum((results / run.spec.folder / STATE).is_dir() for run in unfinished)
-    of_make = "; the error that make reports is this stop" if "MAKELEVEL" in os.environ else ""
+    of_make = "; what make reports next is this stop" if "MAKELEVEL" in os.environ else ""
     return (
         f"stopped: {len(runs) - len(unfinished)} of {len(runs)} runs are finished, "
         f"{saved} more have saved their state\nnothing is lost; the same command continues{of_make}"

@@ -163,7 +163,7 @@ def test_closing_words_name_states_verdicts_and_the_report(study, results, runs,
         assert done.exit_code == 0, done.output
     text = closing_words(study, results, finished=False)
     assert "4 runs: 1 ok, 3 missing" in text
-    assert "no references" in text
+    assert "names no printed numbers" in text
     assert str(folder / "report" / "index.html") in text and "the same command continues it" in text
 
 

@@ -68,7 +68,7 @@ def test_check_exits_with_one_and_names_the_number_when_it_drifted(results):
 
 def test_a_study_without_a_frozen_file_has_nothing_to_judge(results):
     found = run("check", "toy", "--results", results)
-    assert found.exit_code == 0 and "no references" in found.output
+    assert found.exit_code == 0 and "names no printed numbers" in found.output
     found = run("verdicts", "toy", "--results", results)
     assert "toy.csv yet: 'python -m benchmark freeze toy'" in found.stderr
 
