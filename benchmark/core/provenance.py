@@ -71,13 +71,12 @@ def kernels() -> str:
     """Return what chose the kernels, and torch's vector instructions: ``portable AVX2``.
 
     Native ones depend on the processor; portable ones do not, where torch reports AVX2. On a GPU it
-    is ``cuda``; without torch there are none.
+    is ``cuda``. Torch must be loaded.
     """
-    torch = sys.modules.get("torch")
-    if torch is None or _cuda():
-        return "" if torch is None else "cuda"
+    if _cuda():
+        return "cuda"
     chosen = "portable" if os.environ.items() >= PORTABLE.items() else NATIVE
-    return f"{chosen} {torch.backends.cpu.get_cpu_capability()}"
+    return f"{chosen} {sys.modules['torch'].backends.cpu.get_cpu_capability()}"
 
 
 def packages() -> dict[str, str]:

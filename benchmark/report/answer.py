@@ -126,7 +126,7 @@ def _by_table(inputs: Inputs) -> list[str]:
 
     Tables with a drift that stands come before the others, which are in the order of the print.
     """
-    lines, rows = [], inputs.verdicts[inputs.verdicts["source"] != "frozen"]
+    lines, rows = [], published_of(inputs.verdicts)
     for (source, table), part in rows.groupby(["source", "table"], sort=False):
         drifts = _drifts(part, inputs)
         counted = part["verdict"].value_counts()
