@@ -285,11 +285,8 @@ def direct_distance() -> type:
         def compute_mat(self, query_emb, ref_emb):
             if query_emb.is_cuda:
                 return super().compute_mat(query_emb, ref_emb)
-            others, direct = (
-                query_emb if ref_emb is None else ref_emb,
-                "donot_use_mm_for_euclid_dist",
-            )
-            return torch.cdist(query_emb, others, p=self.p, compute_mode=direct)
+            others = query_emb if ref_emb is None else ref_emb
+            return torch.cdist(query_emb, others, self.p, "donot_use_mm_for_euclid_dist")
 
     return DirectDistance
 
