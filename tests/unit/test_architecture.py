@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import io
 import re
 import subprocess
 import sys
+import tokenize
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -39,27 +41,42 @@ TORCH_FREE = {  # one process each
     "presentation": ["report"],
     "command line": ["cli", "__main__"],
 }
-# Lines and statements of each package, at most. To raise one is a change of its own, with its
-# reason beside it.
+# Tokens of code of each package, and tokens a line of code in hundredths, at most. Tokens cannot be
+# packed: a limit of lines or statements would pay for several assignments on one line.
 BUDGETS = {
-    "__init__.py": (10, 10),
-    "__main__.py": (60, 40),
-    "analyses": (1_500, 1_000),
-    "cli": (1_480, 800),
-    "core": (2_420, 1_360),
-    "datasets": (2_840, 1_720),
-    "input": (1_070, 650),
-    "losses": (3_920, 2_280),
-    "metrics": (800, 430),
-    "models": (570, 390),
-    "papers": (4_460, 2_670),
-    "report": (4_860, 2_950),
-    "runs": (1_120, 730),
-    "stats": (2_510, 1_470),
-    "study": (2_120, 1_300),
-    "training": (1_890, 1_200),
+    "__init__.py": (3, 300),
+    "__main__.py": (286, 753),
+    "analyses": (14_755, 1_294),
+    "cli": (8_975, 860),
+    "core": (12_795, 846),
+    "datasets": (19_776, 1_014),
+    "input": (7_943, 1_141),
+    "losses": (27_701, 1_060),
+    "metrics": (5_557, 1_069),
+    "models": (3_756, 963),
+    "papers": (32_464, 994),
+    "report": (38_682, 1_005),
+    "runs": (9_109, 1_087),
+    "stats": (20_775, 1_211),
+    "study": (15_348, 979),
+    "training": (13_163, 950),
 }
-WHOLE = (31_630, 19_000)
+# What changes may add to the sum of the packages, each with its reason.
+ADDED = {
+    "a GPU is fed from files, signals reach workers, finished runs stay": 2_500,
+    "scores, losses and data that gave wrong numbers are checked": 4_000,
+    "embeddings of others are scored under every protocol": 5_000,
+    "claims, figures and options of the papers that were missing": 6_000,
+}
+LAYOUT = {
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENCODING,
+    tokenize.ENDMARKER,
+}
 FILES, ALONE = 160, 25  # files of the package; those whose only importer lies beside them
 # One idea in two packages: a study on own images, and its verbs.
 SAME = {"own.py"}
@@ -167,26 +184,57 @@ def test_test_files_have_names_of_their_own():
     assert sorted({name for name in names if names.count(name) > 1}) == []
 
 
+def code_of(text: str) -> tuple[int, int]:
+    """Return the tokens of code in a source, docstrings left out, and the lines they stand on."""
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    docstrings = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, documented) and ast.get_docstring(node, clean=False) is not None:
+            first = node.body[0]
+            docstrings.add((first.lineno, first.col_offset))
+    tokens = 0
+    lines = set()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        is_docstring = token.type == tokenize.STRING and token.start in docstrings
+        if token.type in LAYOUT or is_docstring:
+            continue
+        tokens += 1
+        lines.update(range(token.start[0], token.end[0] + 1))
+    return tokens, len(lines)
+
+
 def sizes() -> dict[str, tuple[int, int]]:
-    """Return the lines and statements of each package; what lies beside them counts as one."""
-    found = dict.fromkeys(BUDGETS, (0, 0))
+    """Return the tokens and lines of code of each package; a file beside them is one."""
+    found = {}
     for path in sources():
-        text = path.read_text(encoding="utf-8")
         part = path.relative_to(PACKAGE).parts[0]
-        lines, statements = found.get(part, (0, 0))
-        statements += sum(isinstance(node, ast.stmt) for node in ast.walk(ast.parse(text)))
-        found[part] = (lines + text.count("\n"), statements)
+        tokens, lines = code_of(path.read_text(encoding="utf-8"))
+        before = found.get(part, (0, 0))
+        found[part] = (before[0] + tokens, before[1] + lines)
     return found
 
 
-def test_each_package_keeps_its_budget():
-    over = {
-        part: f"{size} of {BUDGETS.get(part)}"
-        for part, size in sizes().items()
-        if not (part in BUDGETS and all(map(int.__le__, size, BUDGETS[part])))
-    }
-    assert over == {}
-    assert tuple(map(sum, zip(*BUDGETS.values(), strict=True))) == WHOLE
+def test_packages_keep_the_budget_of_tokens():
+    sums = {part: tokens for part, (tokens, _) in sizes().items()}
+    assert set(sums) == set(BUDGETS)
+    over = {part: max(0, tokens - BUDGETS[part][0]) for part, tokens in sums.items()}
+    assert sum(over.values()) <= sum(ADDED.values()), over
+
+
+def test_no_package_is_set_denser():
+    denser = {}
+    for part, (tokens, lines) in sizes().items():
+        density = round(100 * tokens / max(lines, 1))
+        if density > BUDGETS[part][1]:
+            denser[part] = f"{density} of {BUDGETS[part][1]}"
+    assert denser == {}
+
+
+def test_code_of_counts_tokens_and_not_layout():
+    packed = "a, b = 1, 2  # two\n"
+    unpacked = '"""Words."""\n\na = 1\n\n# two\nb = 2\n'
+    assert code_of(packed) == (7, 1)
+    assert code_of(unpacked) == (6, 2)
 
 
 def test_files_stand_for_concepts_and_import_without_a_circle():
