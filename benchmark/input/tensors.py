@@ -2,12 +2,14 @@
 
 Files are decoded by the training process or by workers, with the same bits either way. Workers
 start once and share the work of each batch: they decode pieces of it, which reach this process as
-uint8 through shared memory and become floats directly in the batch.
+uint8 through shared memory and become floats directly in the batch. For a GPU they stay uint8, a
+quarter of the bytes, and become floats there; a thread gathers the next batch during a step.
 """
 
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,10 +28,14 @@ from benchmark.input.views import Size, View, eval_view, resize, train_view
 
 PIECE = 16  # images that a worker decodes at a time
 AHEAD = 4  # pieces that each worker may have ready or under way
+CPU = torch.device("cpu")
 
 
 class Input(ABC):
-    """Turns image numbers into float tensors (B, C, H, W) in channels-last memory, normalised."""
+    """Turns image numbers into tensors (B, C, H, W) in channels-last memory.
+
+    They are normalised floats, or uint8 on their way to a GPU, where ``normalised`` makes them so.
+    """
 
     @abstractmethod
     def train_batches(
@@ -43,6 +49,22 @@ class Input(ABC):
     @abstractmethod
     def eval_batches(self, batch_size: int, scale: float = 1.0) -> Iterator[torch.Tensor]:
         """Yield batches of all images in order, without augmentation; ``scale``: of their sides."""
+
+    def normalised(self, images: torch.Tensor) -> torch.Tensor:
+        """Return images of a batch, wherever they lie now, as normalised floats."""
+        return images
+
+
+def one_ahead(items: Iterator[Any]) -> Iterator[Any]:
+    """Yield ``items``, none of them None; a thread makes the next one while one is used.
+
+    What making an item raises is raised here. The thread ends with this iterator.
+    """
+    with ThreadPoolExecutor(1) as thread:
+        following = thread.submit(next, items, None)
+        while (item := following.result()) is not None:
+            following = thread.submit(next, items, None)
+            yield item
 
 
 def normalisation(config: InputConfig, channels: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -143,9 +165,16 @@ class Job:
 class FileInput(Input):
     """Opens, transforms and normalises images one by one, with one seed per image."""
 
-    def __init__(self, image_set: ImageSet, config: InputConfig, channels: int):
+    def __init__(
+        self, image_set: ImageSet, config: InputConfig, channels: int, device: torch.device = CPU
+    ):
         self.image_set, self.config, self.channels = image_set, config, channels
-        self._mean, self._std = (v.view(-1).numpy() for v in normalisation(config, channels))
+        self._device = device
+        constants = [torch.tensor(255.0), *normalisation(config, channels)]
+        self._mean, self._std = (values.view(-1).numpy() for values in constants[1:])
+        self._constants = {
+            place.type: [values.to(place) for values in constants] for place in (CPU, device)
+        }
         self._jobs: list[Job] = []  # of now; the loader reads them at each start
         self._loader = DataLoader(  # its workers live from one use to the next
             _Views(image_set, config, channels),
@@ -171,6 +200,14 @@ class FileInput(Input):
         batches = [images[at : at + size] for at in images[::size]]
         yield from self._tensors(batches, scale=scale)
 
+    def normalised(self, images: torch.Tensor) -> torch.Tensor:
+        """Return images of a batch as normalised floats: on a GPU the bits of the CPU."""
+        if images.dtype != torch.uint8:
+            return images
+        # CUDA divides by a tensor; by a number it multiplies with the reciprocal
+        white, mean, std = self._constants[images.device.type]
+        return images.float().div_(white).sub_(mean).div_(std)
+
     def _tensors(
         self,
         batches: Sequence[np.ndarray],
@@ -179,18 +216,42 @@ class FileInput(Input):
         epoch: int = 0,
         scale: float = 1.0,
     ) -> Iterator[torch.Tensor]:
-        """Yield float tensors (B, C, H, W) of these batches; ``first`` numbers the first one."""
+        """Yield tensors (B, C, H, W) of these batches; ``first`` numbers the first one."""
         self._jobs[:] = [
             Job(tuple(batch[at : at + PIECE].tolist()), at, number, seed, epoch, scale)
             for number, batch in enumerate(batches, first)
             for at in range(0, len(batch), PIECE)
         ]
-        pieces = iter(self._loader)
+        pieces = map(_decoded, iter(self._loader))
+        if self._device.type == "cpu":
+            yield from self._floats(batches, pieces)
+        else:
+            yield from one_ahead(self._bytes(batches, pieces))
+
+    def _bytes(
+        self, batches: Sequence[np.ndarray], pieces: Iterator[torch.Tensor]
+    ) -> Iterator[torch.Tensor]:
+        """Yield uint8 tensors in pinned memory, which a GPU reads while this process goes on.
+
+        Torch keeps that memory, and gives it to a later batch once the copies from it are done.
+        """
+        pinned = self._device.type == "cuda"
         for batch in batches:
             for start in range(0, len(batch), PIECE):
                 piece = next(pieces)
-                if isinstance(piece, str):
-                    raise DataError(piece)
+                if start == 0:
+                    shape = (len(batch), *piece.shape[1:])
+                    pixels = torch.empty(shape, dtype=torch.uint8, pin_memory=pinned)
+                pixels[start : start + len(piece)] = piece
+            yield pixels.permute(0, 3, 1, 2)
+
+    def _floats(
+        self, batches: Sequence[np.ndarray], pieces: Iterator[torch.Tensor]
+    ) -> Iterator[torch.Tensor]:
+        """Yield normalised float tensors."""
+        for batch in batches:
+            for start in range(0, len(batch), PIECE):
+                piece = next(pieces)
                 if start == 0:
                     height, width = piece.shape[1:3]
                     # a row of a batch in memory is a sequence of pixels with their channels
@@ -203,6 +264,13 @@ class FileInput(Input):
                     np.divide(np.subtract(row, mean, out=row), std, out=row)
             tensor = torch.from_numpy(rows).view(len(batch), height, width, self.channels)
             yield tensor.permute(0, 3, 1, 2)
+
+
+def _decoded(piece: torch.Tensor | str) -> torch.Tensor:
+    """Return a piece; raise DataError where it is the message of a broken image."""
+    if isinstance(piece, str):
+        raise DataError(piece)
+    return piece
 
 
 class _Views(Dataset):
@@ -250,8 +318,10 @@ class _Views(Dataset):
         return view.of(picture)
 
 
-def create_input(image_set: ImageSet, config: InputConfig, channels: int) -> Input:
-    """Return the input of ``image_set``; raise ConfigError with all conflicting options.
+def create_input(
+    image_set: ImageSet, config: InputConfig, channels: int, device: torch.device = CPU
+) -> Input:
+    """Return the input of ``image_set`` for a device; raise ConfigError with all conflicts.
 
     Pixels in memory of the right size get batched tensor operations; all else is decoded and
     transformed image by image.
@@ -271,4 +341,4 @@ def create_input(image_set: ImageSet, config: InputConfig, channels: int) -> Inp
     unresized = config.augmentation == "none" and config.resize in (None, side)
     if fits and (config.augmentation == "affine_noise" or unresized):
         return PixelInput(image_set, config, channels)
-    return FileInput(image_set, config, channels)
+    return FileInput(image_set, config, channels, device)

@@ -125,7 +125,8 @@ def build_components(
             model.take_backbone(), dataset.images_fingerprint, recipe, device, report
         )
     else:
-        make_input = partial(create_input, config=recipe.input, channels=recipe.model.channels)
+        channels = recipe.model.channels
+        make_input = partial(create_input, config=recipe.input, channels=channels, device=device)
     return Components(
         spec=spec,
         device=device,

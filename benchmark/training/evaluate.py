@@ -265,7 +265,8 @@ def embed_images(
     rows, start = np.empty((count, 0), np.float32), 0
     # filled in place: a million images fit once
     for batch in images.eval_batches(batch_size, scale):
-        part = model(batch.to(device)).float().cpu().numpy()
+        shown = images.normalised(batch.to(device, non_blocking=True))
+        part = model(shown).float().cpu().numpy()
         if start == 0:
             rows = np.empty((count, part.shape[1]), np.float32)
         rows[start : start + len(part)] = part

@@ -117,7 +117,8 @@ class FrozenFeatures:
             path.parent.mkdir(parents=True, exist_ok=True)
             with FileLock(path.with_suffix(".lock"), timeout=patience):
                 if not path.exists():
-                    view = create_input(images, self.recipe.input, self.recipe.model.channels)
+                    recipe = self.recipe
+                    view = create_input(images, recipe.input, recipe.model.channels, self.device)
                     rows = embed_images(self.backbone, view, len(images), BATCH, self.device)
                     with replacing(path) as temporary, open(temporary, "wb") as stream:
                         np.savez(stream, features=rows)

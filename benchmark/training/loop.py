@@ -44,7 +44,10 @@ class Trainer:
         optimizer = create_optimizer(self.recipe.optimizer, model, loss)
         scaler, settings = grad_scaler(self.recipe.training, device), self.recipe.training
         seed = components.spec.seed
-        self.stepper = Stepper(model, loss, optimizer, scaler, settings, device, seed, memory)
+        self.normalised = components.train_input.normalised
+        self.stepper = Stepper(
+            model, loss, optimizer, scaler, settings, device, seed, memory, self.normalised
+        )
         self._started = self._saved = time.perf_counter()
 
     def run(self, stop: StopRequest) -> Evaluation:
@@ -95,7 +98,7 @@ class Trainer:
         )
         for images in stream:
             indices = batches[state.position]
-            state.hash_batch(indices, images)
+            state.hash_batch(indices, images, self.normalised)
             share = state.position / len(batches)
             set_learning_rate(stepper.optimizer, self._rate(share))
             started = state.epoch + share >= self.recipe.memory.start_epoch
@@ -176,7 +179,7 @@ def batches_of(components: Components, epoch: int) -> tuple[list[np.ndarray], in
     if not sampler.pooled:
         return sampler.epoch(epoch), 0
     pool = components.dataset.train.part(sampler.pool(epoch))
-    images = create_input(pool, recipe.input, recipe.model.channels)
+    images = create_input(pool, recipe.input, recipe.model.channels, components.device)
     size, training = recipe.evaluation.batch_size, model.training
     model.eval()
     rows = embed_images(model, images, len(pool), size, components.device)

@@ -9,6 +9,7 @@ import contextlib
 import dataclasses
 import hashlib
 import pickle
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -68,12 +69,21 @@ class RunState:
         self.epoch_images += images
         self.epoch_seconds += seconds
 
-    def hash_batch(self, indices: np.ndarray, images: torch.Tensor) -> None:
-        """Note the digest of one of the first batches: which images, in which augmented form."""
+    def hash_batch(
+        self,
+        indices: np.ndarray,
+        images: torch.Tensor,
+        normalised: Callable[[torch.Tensor], torch.Tensor],
+    ) -> None:
+        """Note the digest of one of the first batches: which images, in which augmented form.
+
+        Images on their way to a GPU are ``normalised`` here as well, so that nothing waits for it.
+        """
         if len(self.batch_digests) >= HASHED_BATCHES:
             return
         content = hashlib.sha256(np.ascontiguousarray(indices, dtype=np.int64).tobytes())
-        content.update(images.detach().cpu().contiguous().numpy().tobytes())
+        for image in images.split(1):  # one by one they stay in the cache
+            content.update(normalised(image).contiguous().numpy().tobytes())
         self.batch_digests.append(content.hexdigest())
 
     def before_training(self, evaluation: Scores) -> EpochRecord:

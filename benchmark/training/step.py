@@ -47,6 +47,7 @@ class Stepper:
     device: torch.device
     seed: int
     memory: Memory | None = None
+    normalised: Callable[[torch.Tensor], torch.Tensor] = lambda images: images  # of the input
     _pending: list[torch.Tensor] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
@@ -85,7 +86,7 @@ class Stepper:
         self.scaler.update()
 
     def _embed(self, images: torch.Tensor) -> torch.Tensor:
-        images = images.to(self.device, non_blocking=True)
+        images = self.normalised(images.to(self.device, non_blocking=True))
         with autocast(self.config, self.device):
             return self.model(images)
 

@@ -199,6 +199,7 @@ class Loops:
     def ours(self, batches: Batches) -> float:
         """Return images per second of the suite's loop."""
         source = SimpleNamespace(train_batches=lambda *_, **__: batches())
+        source.normalised = self.components.train_input.normalised
         components = replace(self.components, train_input=source)
         trainer = Trainer(components, self.folder, _Silence(self.spec.run_id, 1))
         trainer.state.batch_digests = [""] * HASHED_BATCHES  # later batches are not hashed

@@ -117,6 +117,10 @@ class Batches(Sampler):
         """Yield the images of an epoch's batches, whole for the one process."""
         yield from self.images[epoch * EPOCH :][start : len(batches)]
 
+    def normalised(self, images: torch.Tensor) -> torch.Tensor:
+        """Return the images as they are."""
+        return images
+
 
 def specification(case: Case, steps: int, width: int) -> RunSpec:
     """Return the run: our recipe, with the network, rates and lengths of the authors' record."""
