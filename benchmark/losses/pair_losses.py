@@ -159,11 +159,12 @@ class TripletPerAnchor(ComparingLoss):
             nearest = fixed.masked_fill(~negative, torch.inf).amin(1, keepdim=True)
             farthest = fixed.masked_fill(~positive, -torch.inf).amax(1, keepdim=True)
             rows, drawn = torch.arange(len(anchors), device=queries.device), []
+            source = torch.device("cpu") if generator is None else generator.device
             for allowed, hard in (
                 (positive, positive & (fixed > nearest)),
                 (negative, negative & (fixed < farthest)),
             ):
-                among = torch.where(hard.any(1, keepdim=True), hard, allowed).double().cpu()
+                among = torch.where(hard.any(1, keepdim=True), hard, allowed).double().to(source)
                 columns = torch.multinomial(among, 1, generator=generator)[:, 0]
                 drawn.append(distances[rows, columns.to(queries.device)])
             return (drawn[0] - drawn[1] + self.config.margin).clamp(min=0).mean() + zero
