@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field
 from benchmark.core.errors import Problem, failing
 from benchmark.core.options import distinct, option, options
 
-Precision = Literal["float32", "bfloat16", "float16"]
+Precision = Literal["float32", "tf32", "bfloat16", "float16"]
 # The loss of a network that is not trained: a row of its own beside the trained ones.
 UNTRAINED = "untrained"
 MOST_RATIO = 100.0  # of sides, as images may have
@@ -163,7 +163,8 @@ class TrainingConfig:
                         at once
     staged              micro_batch: the first pass is as in a test; in the second, each part has
                         batch-norm statistics and an update of its own, as in FastAP's code
-    precision           autocast type on CUDA
+    precision           of the network's training passes on CUDA: an autocast type, or float32 whose
+                        products round their factors to tf32, which no GPU of the papers had
     threads             CPU threads of torch
     deterministic       demand deterministic algorithms
     checkpoint_seconds  least time between rolling checkpoints, s

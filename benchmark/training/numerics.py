@@ -6,6 +6,7 @@ Schedules are pure functions of progress: resuming needs no state of them.
 import contextlib
 import math
 import os
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -14,7 +15,7 @@ from torch import nn
 from benchmark.core.recipe import OptimizerConfig, ScheduleConfig, TrainingConfig
 from benchmark.models import EmbeddingModel
 
-AUTOCAST = {"float32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
+AUTOCAST = {"bfloat16": torch.bfloat16, "float16": torch.float16}
 OPTIMIZERS = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
 ONE_CYCLE_START = 1 / 25
 ONE_CYCLE_END = 1e-4
@@ -42,10 +43,31 @@ def prepare_numerics(config: TrainingConfig) -> torch.device:
 
 def autocast(config: TrainingConfig, device: torch.device) -> contextlib.AbstractContextManager:
     """Return the autocast context of the recipe's precision; on a CPU everything stays float32."""
-    dtype = AUTOCAST[config.precision]
+    dtype = AUTOCAST.get(config.precision)
     if dtype is None or device.type != "cuda":
         return contextlib.nullcontext()
     return torch.autocast("cuda", dtype=dtype)
+
+
+@contextlib.contextmanager
+def tf32(config: TrainingConfig) -> Iterator[None]:
+    """Let products and convolutions on CUDA round to TF32 in the block, if the recipe says so.
+
+    The switches are the process's: they are put back, so that losses, evaluations and later runs
+    compute as before. A CPU takes no notice.
+    """
+    if config.precision != "tf32":
+        yield
+        return
+    switches: list[Any] = [torch.backends.cuda.matmul, torch.backends.cudnn]
+    before = [each.allow_tf32 for each in switches]
+    try:
+        for each in switches:
+            each.allow_tf32 = True
+        yield
+    finally:
+        for each, value in zip(switches, before, strict=True):
+            each.allow_tf32 = value
 
 
 def grad_scaler(config: TrainingConfig, device: torch.device) -> torch.amp.GradScaler:

@@ -13,6 +13,7 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from torch import nn
 from benchmark.core.recipe import MemoryConfig, TrainingConfig
 from benchmark.core.seeding import derive
 from benchmark.losses.base import Loss
-from benchmark.training.numerics import autocast
+from benchmark.training.numerics import autocast, tf32
 
 
 class DivergedError(Exception):
@@ -88,7 +89,13 @@ class Stepper:
     def _embed(self, images: torch.Tensor) -> torch.Tensor:
         images = self.normalised(images.to(self.device, non_blocking=True))
         with autocast(self.config, self.device):
-            return self.model(images)
+            with tf32(self.config):  # which the loss and its scores do not see
+                return self.model(images)
+
+    def _send_back(self, embeddings: torch.Tensor, gradient: torch.Tensor) -> None:
+        """Add the gradient of the network's parameters, given that of its embeddings (B, D)."""
+        with tf32(self.config):
+            embeddings.backward(gradient)
 
     def _forward(
         self, images: torch.Tensor, seed: int
@@ -112,7 +119,7 @@ class Stepper:
                     if staged and part.start:
                         self._update()
                         self.optimizer.zero_grad(set_to_none=True)
-                    embed(part).backward(gradient[part])
+                    self._send_back(embed(part), gradient[part])
 
             self.model.train(not staged)
             with torch.no_grad():
@@ -120,7 +127,7 @@ class Stepper:
             self.model.train()
             return embeddings, backward
         embeddings = self._embed(images)
-        return embeddings, embeddings.backward
+        return embeddings, partial(self._send_back, embeddings)
 
     def _differentiate(
         self,
@@ -179,7 +186,7 @@ class Stepper:
             part = slice(start, start + size)
             embeddings, share = self._embed(images[part]), len(images[part]) / len(images)
             loss, gradient = self._differentiate(embeddings, labels[part])
-            embeddings.backward(share * gradient)
+            self._send_back(embeddings, share * gradient)
             total = total + share * loss
         return total
 

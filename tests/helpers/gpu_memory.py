@@ -45,6 +45,6 @@ def training_mb(spec: RunSpec) -> float:
     side = min(recipe.input.image_size, 224)  # a larger image has as much more as it has pixels
     image, weights = counted(bare, side)
     image *= (recipe.input.image_size / side) ** 2
-    share = 1.0 if training.precision == "float32" else 0.5
+    share = 1.0 if training.precision in ("float32", "tf32") else 0.5
     at_once = min(training.micro_batch or spec.batch_size, spec.batch_size)
     return (share * image * at_once + 4 * weights) / 2**20
