@@ -6,11 +6,12 @@
 import argparse
 import importlib
 import inspect
+import json
 import os
 import sys
 import time
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -42,11 +43,21 @@ def main() -> int:
 
 
 def run(
-    parts: Mapping[str, str], out: Path, *, quick: bool, threads: int, seconds: Mapping[str, float]
+    parts: Mapping[str, str],
+    out: Path,
+    *,
+    quick: bool,
+    threads: int,
+    seconds: Mapping[str, float],
+    going_on: Collection[str] = (),
 ) -> tuple[bool, bool]:
     """Measure parts, write ``bench.md`` and a CSV for each; return if any failed, missed a bound.
 
-    ``seconds``: the time of a part after which no further row begins.
+    A row is in ``PART.jsonl`` as soon as it is measured.
+
+    seconds   the time of a part: a row that would take as long as the longest one before, and end
+              after it, does not begin
+    going_on  parts that get the rows of an earlier call beside ``quick``, and measure the others
     """
     import pandas as pd
     import torch
@@ -61,15 +72,26 @@ def run(
     for name in parts:
         torch.set_num_threads(threads)
         torch.use_deterministic_algorithms(False)
-        rows, start = [], time.monotonic()
+        written = out / f"{name}.jsonl"
+        rows, longest = [], 0.0
+        if name in going_on and written.is_file():
+            rows = [json.loads(line) for line in written.read_text("utf-8").splitlines()]
+        written.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
+        start = last = time.monotonic()
         try:
             module = importlib.import_module(f"perf.{parts[name]}")
-            for row in getattr(module, name)(quick):
+            for row in getattr(module, name)(quick, *([rows.copy()] if name in going_on else [])):
                 targets += row.pop("targets", [])
                 rows.append({**row, "threads": threads, "load": round(os.getloadavg()[0], 2)})
                 print(f"{name}: {', '.join(f'{key} {_text(row[key])}' for key in row)}", flush=True)
-                if time.monotonic() - start > seconds.get(name, float("inf")):
-                    head.append(f"**{name} ran out of its {seconds[name]} s.**")
+                with written.open("a", encoding="utf-8") as stream:
+                    stream.write(f"{json.dumps(rows[-1])}\n")
+                now = time.monotonic()
+                longest = max(longest, now - last)
+                last = now
+                if now + longest - start > seconds.get(name, float("inf")):
+                    words = f"**{name} began no row after {now - start:.0f} of its"
+                    head.append(f"{words} {seconds[name]} s.**")
                     break
         except Exception:
             traceback.print_exc()

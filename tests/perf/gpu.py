@@ -1,6 +1,8 @@
-"""The check of a GPU: ``PYTHONPATH=.:tests python -m perf.gpu --out DIR``; a CPU in miniature.
+"""The check of a GPU: ``PYTHONPATH=.:tests python -m perf.gpu [PART ...] --out DIR``.
 
-It needs torch, timm, numpy and pandas: what a machine with a GPU and no network may have.
+It needs torch, torchvision, timm, numpy, pandas, PyYAML, tqdm, filelock and pydantic with what that
+needs, and for the catalogue pytorch-metric-learning; simplejpeg makes ``files`` faster. On a CPU it
+runs in miniature. What is measured is in DIR at once: ``networks`` goes on where it stopped.
 """
 
 import argparse
@@ -16,6 +18,8 @@ from typing import Any
 import torch
 from perf import bench, losses
 from perf.evaluation import made_up
+from perf.studies import CUDA, DEVICE, pictures
+from perf.studies import stepper as stepper_of
 from perf.timing import Row, Target, seconds_of
 from torch import Tensor
 from torch.nn.functional import normalize
@@ -25,50 +29,77 @@ from benchmark.core.recipe import ModelConfig, TrainingConfig
 from benchmark.losses import LOSSES, create_loss
 from benchmark.losses.base import ScoreLoss
 from benchmark.metrics import retrieval_metrics
-from benchmark.models import create_model
 from benchmark.training.numerics import autocast
 from benchmark.training.step import Stepper
 
-CUDA = torch.cuda.is_available()
-DEVICE = torch.device("cuda" if CUDA else "cpu")
-# Seconds of a part after which no further row begins.
-PARTS = {"values": 50, "times": 150, "share": 90, "ranking": 60, "resuming": 30}
+# Part -> its module, and the seconds after which no row of it begins.
+PARTS = {
+    "values": ("gpu", 15),
+    "times": ("gpu", 50),
+    "share": ("gpu", 20),
+    "ranking": ("gpu", 20),
+    "resuming": ("gpu", 20),
+    "precision": ("studies", 25),
+    "files": ("feeding", 90),
+    "catalogue": ("studies", 60),
+    "networks": ("studies", 120),
+}
+GOING_ON = ("networks",)
+# Of float32, and of embeddings in half precision under autocast, which a loss has to switch off.
+TYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
 # Where a score lies near a step of the loss, the last bit of it decides.
-TOLERANCES = {"float32": 2e-4, "autocast": 5e-2}
+TOLERANCE = 2e-4
+SCALE = 2.0**10  # of the value, as a run in float16 scales it, so that no gradient vanishes
 SHARE_OF_BARE_LOOP = 0.97
 # The losses of scores, whose kernels are the suite's.
 OWN = [entry.name for entry in LOSSES if issubclass(entry.target, ScoreLoss)]
 
 
-def main(out: Path) -> int:
-    """Measure every part; return 1 when one failed or missed a bound."""
+def main(out: Path, names: tuple[str, ...] = ()) -> int:
+    """Measure the parts that are named, or all; return 1 when one failed or missed a bound."""
     torch.set_float32_matmul_precision("highest")
-    threads, parts = torch.get_num_threads(), dict.fromkeys(PARTS, "gpu")
-    return int(any(bench.run(parts, out, quick=not CUDA, threads=threads, seconds=PARTS)))
+    chosen = {name: PARTS[name] for name in names or PARTS}
+    modules = {name: module for name, (module, _) in chosen.items()}
+    seconds = {name: limit for name, (_, limit) in chosen.items()}
+    failed, missed = bench.run(
+        modules,
+        out,
+        quick=not CUDA,
+        threads=torch.get_num_threads(),
+        seconds=seconds,
+        going_on=GOING_ON,
+    )
+    return int(failed or missed)
 
 
-def backward(loss: Any, embeddings: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the value and the gradient of the embeddings."""
+def backward(
+    loss: Any, embeddings: Tensor, labels: Tensor, scale: float = 1.0
+) -> tuple[Tensor, Tensor]:
+    """Return the value and the gradient of the embeddings, of ``scale`` times the value."""
     rows = embeddings.detach().requires_grad_()
     value = loss(rows, labels)
-    return value.detach(), *torch.autograd.grad(value, rows)
+    return value.detach(), *torch.autograd.grad(scale * value, rows)
 
 
 def values(quick: bool) -> Iterator[Row]:
-    """Values and gradients beside those of the CPU in float64, per loss and precision."""
-    rows, labels = losses.batch(32 if quick else 384, 64)
-    rows = normalize(rows + rows[4 * labels], dim=1).detach()  # near those of their class
-    for name, precision in itertools.product(OWN, TOLERANCES):
+    """Values and gradients beside those of the CPU in float64, per loss and type of embeddings;
+    those in half precision stand under autocast, which a loss has to switch off.
+    """
+    free, labels = losses.batch(384, 64)
+    near = normalize(free + free[4 * labels], dim=1).detach()  # near those of their class
+    for name, (kind, number_type) in itertools.product(OWN, TYPES.items()):
         loss = create_loss(name, **({"margin": 0.0} if name == "blackbox_ap" else {}))
-        wanted = backward(loss.double(), rows.double(), labels)
-        with torch.autocast(DEVICE.type, torch.bfloat16, enabled=precision == "autocast"):
+        rows = near.to(number_type)
+        wanted = backward(loss.double(), rows.double(), labels, SCALE)
+        half = number_type != torch.float32
+        with torch.autocast(DEVICE.type, number_type if half else torch.bfloat16, enabled=half):
             torch.manual_seed(0)
-            found = backward(loss.float(), rows.to(DEVICE), labels)
+            found = backward(loss.float(), rows.to(DEVICE), labels, SCALE)
         value, gradient = map(_off, found, wanted)
-        bound, what = TOLERANCES[precision], f"off the CPU, {precision}"
-        bounds = [Target(f"value {what}", value, bound, "of it")]
-        bounds.append(Target(f"gradient {what}", gradient, 10 * bound, "of its norm"))
-        row = {"loss": name, "precision": precision, "value": value, "gradient": gradient}
+        what = f"off the CPU, {kind}"
+        bounds = [Target(f"value {what}", value, TOLERANCE, "of it")]
+        bounds.append(Target(f"gradient {what}", gradient, 10 * TOLERANCE, "of its norm"))
+        row = {"loss": name, "embeddings": kind, "value": value, "gradient": gradient}
         yield {**row, "targets": bounds}
 
 
@@ -78,16 +109,21 @@ def _off(found: Tensor, wanted: Tensor) -> float:
 
 
 def times(quick: bool) -> Iterator[Row]:
-    """Forward + backward of each loss, the score matrix, the dense formula, compiled too."""
+    """Forward + backward of each loss, the score matrix, the dense formula, compiled too; of the
+    largest batches three losses, some rows of scores at a time.
+    """
     compiler = "eager" if quick else "inductor"  # which needs a compiler of C++ on a CPU
-    for size in (32, 64) if quick else (128, 384, 1024, 4096, 16_384, 30_000, 60_000):
+    for size in (32, 64) if quick else (128, 384, 1024, 4096, 16_384, 60_000):
         rows, labels = losses.batch(size)
-        methods: dict[str, Any] = {name: create_loss(name) for name in OWN}
+        chosen = OWN if size <= 4096 else losses.TILED
+        methods: dict[str, Any] = {name: create_loss(name) for name in chosen}
         if size <= 16_384:
             methods = {losses.FLOOR: losses.products(size)} | methods
         if size <= 384:
-            dense = methods["dense SmoothAP"] = losses.dense_smooth_ap
-            methods["dense SmoothAP, torch.compile"] = torch.compile(dense, backend=compiler)
+            methods["dense SmoothAP"] = losses.dense_smooth_ap
+        if size == (64 if quick else 384):
+            compiled = torch.compile(losses.dense_smooth_ap, backend=compiler)
+            methods["dense SmoothAP, torch.compile"] = compiled
         rows = rows.detach().to(DEVICE).requires_grad_()
         peak = peak_of_device if CUDA else losses.peak_of_tensors
         settings = {"floor": losses.FLOOR, "repeats": 3 if quick or size > 16_384 else 7}
@@ -108,17 +144,7 @@ def peak_of_device(work: Callable[[], object]) -> int:
 def stepper(backbone: str, loss: str = "smooth_ap") -> Stepper:
     """Return a stepper as a run has it, of an untrained network."""
     config = ModelConfig(backbone=backbone, embedding_dim=64, freeze_batch_norm=True)
-    model = create_model(config, 0).to(DEVICE, memory_format=torch.channels_last)
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-5, fused=True)
-    scaler, settings = torch.amp.GradScaler(enabled=False), TrainingConfig(precision="bfloat16")
-    return Stepper(model, create_loss(loss), optimizer, scaler, settings, DEVICE, 0)
-
-
-def pictures(size: int, side: int) -> tuple[Tensor, Tensor]:
-    """Return random images and their labels."""
-    images = torch.randn(size, 3, side, side, generator=torch.Generator().manual_seed(0))
-    images = images.contiguous(memory_format=torch.channels_last)
-    return images.pin_memory() if CUDA else images, torch.arange(size) // 4
+    return stepper_of(config, loss, TrainingConfig(precision="bfloat16"))
 
 
 def share(quick: bool) -> Iterator[Row]:
@@ -186,5 +212,7 @@ def resuming(quick: bool) -> Iterator[Row]:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}")
     parser.add_argument("--out", type=Path, default=Path("results/bench-gpu"))
-    sys.exit(main(parser.parse_args().out))
+    wanted = parser.parse_args()
+    sys.exit(main(wanted.out, tuple(wanted.parts)))
