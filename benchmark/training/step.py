@@ -88,9 +88,9 @@ class Stepper:
 
     def _embed(self, images: torch.Tensor) -> torch.Tensor:
         images = self.normalised(images.to(self.device, non_blocking=True))
-        with autocast(self.config, self.device):
-            with tf32(self.config):  # which the loss and its scores do not see
-                return self.model(images)
+        # rounding that the loss and its scores do not see
+        with autocast(self.config, self.device), tf32(self.config):
+            return self.model(images)
 
     def _send_back(self, embeddings: torch.Tensor, gradient: torch.Tensor) -> None:
         """Add the gradient of the network's parameters, given that of its embeddings (B, D)."""
