@@ -25,8 +25,10 @@ OTHER_ITEMS = (
     *("number_type_of_scores", "number_type_of_test_embeddings", "epoch_of_the_numbers"),
     *("length_of_training", "code_of_training"),
 )
+OF_LOSSES = ("losses", "loss_precision")  # sections whose items begin with a loss
 WHOLE = ("evaluation.query_expansion",)  # a value, though it is a mapping
 ASSUMED = "assumed: "  # begins what a number rests on
+TF32 = "no GPU of the papers had TF32; nobody has compared its scores with theirs"
 COLUMNS = ("item", "paper", "code", "ours", "equal", "effect")  # of the printed table
 
 
@@ -101,7 +103,28 @@ def study_ledger(study: Study) -> list[Row]:
     papers = load_papers().values()
     facts = [*read_facts(PACKAGE, []), *(fact for paper in papers for fact in paper.facts)]
     names = dict.fromkeys(block.recipe_name for block in study.blocks if block.recipe_name)
-    return [row for name in names for row in ledger(name, _recipe_values(study, name), facts)]
+    rows = [row for name in names for row in ledger(name, _recipe_values(study, name), facts)]
+    found = {(row.recipe, row.item): row for row in rows}
+    for recipe, item in _in_tf32(study):
+        own = Row(recipe, item, "", "", "", "", "tf32", "not stated", "unknown", TF32)
+        if stated := found.get((recipe, item)):
+            equal = "no" if stated.equal == "yes" else stated.equal
+            own = stated._replace(ours="tf32", equal=equal, effect="unknown", reason=TF32)
+        found[recipe, item] = own
+    return list(found.values())
+
+
+def _in_tf32(study: Study) -> Iterator[tuple[str, str]]:
+    """Yield recipe and item of each place where a study, or a recipe of anybody, asks for TF32."""
+    for block in study.blocks:
+        item = "training.precision"
+        if "precision" in block.overrides.get("training", {}):
+            item = f"options.{block.setting.options[-1]}.{item}"
+        if block.recipe.training.precision == "tf32":
+            yield block.recipe_name, item
+        for loss, precision in block.loss_precision.items():
+            if precision == "tf32":
+                yield block.recipe_name, f"loss_precision.{loss}"
 
 
 def assumed(rows: Iterable[Row], recipe: str, loss: str, options: Collection[str]) -> str:
@@ -114,7 +137,8 @@ def assumed(rows: Iterable[Row], recipe: str, loss: str, options: Collection[str
         option, item = "", row.item
         if item.startswith("options."):
             _, option, item = item.split(".", 2)
-        other = item.startswith("losses.") and not item.startswith(f"losses.{loss}.")
+        section, _, name = item.partition(".")
+        other = section in OF_LOSSES and name.split(".")[0] != loss
         if row.recipe == recipe and option in ("", *options) and not other:
             found[item] = row
     words = [f"{item} ({row.effect})" for item, row in found.items() if row.large]

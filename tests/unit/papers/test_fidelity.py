@@ -12,6 +12,7 @@ from paper_folders import refused_by, write_paper
 
 from benchmark.core.errors import ReferenceDataError
 from benchmark.papers.fidelity import Row, as_text, assumed, ledger, study_ledger
+from benchmark.papers.matching import candidates
 from benchmark.papers.paper import Fact, load_papers, read_facts
 from benchmark.study import load_study
 from benchmark.study.data_files import PACKAGE
@@ -241,3 +242,47 @@ def test_losses_that_no_fact_names_are_not_the_papers_and_have_no_rows():
     rows = study_ledger(load_study("reality_check-on-cub"))
     losses = {row.item.split(".")[1] for row in rows if row.item.startswith("losses.")}
     assert "roadmap" in losses and "circle" not in losses
+
+
+OWN = """
+study: mine
+title: of one's own
+seeds: [0]
+blocks:
+  - {{name: main, datasets: [cub], recipe: mine, losses: [smooth_ap, circle], batch_sizes: [64]}}
+  - {{name: other, datasets: [cub], recipe: roadmap_cub_resnet50, losses: [roadmap],
+     batch_sizes: [64], option: quick, override: {{training: {{precision: {}}}}}}}
+metrics: [recall_at_1]
+comparison: {{baseline: smooth_ap}}
+references: {{published: [roadmap2021v2]}}
+"""
+MINE = "extends: roadmap_cub_resnet50\nlabel: resnet50\nsource: mine\n"
+EFFECTS = {"tf32": "unknown", "bfloat16": None}
+
+
+@pytest.mark.parametrize(("precision", "effect"), EFFECTS.items())
+@pytest.mark.parametrize("place", ["training", "loss_precision"])
+def test_a_run_in_tf32_has_a_row_of_unknown_effect(tmp_path, place, precision, effect):
+    key = "precision" if place == "training" else "smooth_ap"
+    (tmp_path / "recipes").mkdir()
+    recipe = tmp_path / "recipes" / "mine.yaml"
+    recipe.write_text(f"{MINE}{place}: {{{key}: {precision}}}\n")
+    (tmp_path / "mine.yaml").write_text(OWN.format(precision))
+    study = load_study(tmp_path / "mine.yaml")
+    rows = {(row.recipe, row.item): row for row in study_ledger(study) if row.ours == "tf32"}
+    mine, option = f"{place}.{key}", "options.quick.training.precision"
+    places = {("mine", mine), ("roadmap_cub_resnet50", option)}
+    assert set(rows) == (places if effect else set())
+    assert {row.effect for row in rows.values()} == ({effect} if effect else set())
+    numbers = {cell.label: each.assumed for cell, each in candidates(study).items()}
+    words = f"{mine} (unknown)" if effect else ""
+    assert (words in numbers["cub/resnet50/smooth_ap/bs64"]) and numbers
+    # what a recipe says of one loss is not said of another
+    assert (words in numbers["cub/resnet50/circle/bs64"]) == (place == "training" or not effect)
+    assert ("precision (unknown)" in numbers["cub/resnet50~quick/roadmap/bs64"]) == bool(effect)
+
+
+def test_the_papers_own_recipes_stay_as_they_are():
+    for name in PAPER_STUDIES:
+        runs = load_study(name).blocks
+        assert not [b.name for b in runs if b.recipe.training.precision == "tf32"], name
