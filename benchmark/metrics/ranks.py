@@ -5,20 +5,18 @@ The metrics need nothing but these ranks. The rank of item p in the row of score
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
 from benchmark.core.documents import whole_number
 from benchmark.core.environment import available_cores
-from benchmark.core.errors import DataError
+from benchmark.metrics.sets import DistinctRows, EmbeddedSet
 
 BLOCK_BYTES = 128 * 2**20
-# Rows this close to unit length are left as they are: scores are those of the caller's own vectors.
-UNIT_TOLERANCE = 1e-5
 # Scores handled by one call into numpy: enough that threads seldom meet at the interpreter's lock,
 # few enough that they, their masks and sorted copies stay in the second-level cache.
 SCORES_AT_ONCE = 2**18
@@ -32,47 +30,9 @@ TIED_ITEMS = 32
 _WORDS = 128
 
 
-class EmbeddedSet(NamedTuple):
-    """Unit rows float32 (N, D) with ``classes`` int64 (N,) that both sets number alike."""
-
-    embeddings: np.ndarray
-    classes: np.ndarray
-
-
-# The positives of a block of queries: how many each has (B,), and their ranks, query by query,
-# ascending within each query, 1 = nearest.
-BlockRanks = tuple[np.ndarray, np.ndarray]
-
-
-def embedded_sets(
-    query: np.ndarray,
-    query_labels: np.ndarray,
-    gallery: np.ndarray | None = None,
-    gallery_labels: np.ndarray | None = None,
-) -> tuple[EmbeddedSet, EmbeddedSet]:
-    """Return query and gallery; without a gallery both are the same."""
-    given = () if gallery_labels is None else (gallery_labels,)
-    labels = np.concatenate([query_labels, *given])
-    classes = np.unique(labels, return_inverse=True)[1].astype(np.int64)
-    queries = EmbeddedSet(unit_rows(query), classes[: len(query)])
-    if gallery is None:
-        return queries, queries
-    return queries, EmbeddedSet(unit_rows(gallery), classes[len(query) :])
-
-
-def unit_rows(values: np.ndarray) -> np.ndarray:
-    """Return float32 (N, D) rows of unit length; a row of zeros stays: it is like nothing.
-
-    Raise DataError for rows that are not finite, which no other item would outrank.
-    """
-    rows = np.ascontiguousarray(values, dtype=np.float32)
-    with np.errstate(over="ignore", invalid="ignore"):
-        norms = np.sqrt(np.einsum("nd,nd->n", rows, rows))
-    if not np.isfinite(norms).all():
-        raise DataError("some embeddings are not finite; the model has diverged")
-    if np.abs(norms - 1).max(initial=0.0) <= UNIT_TOLERANCE:
-        return rows
-    return rows / np.where(norms > 0, norms, 1)[:, None]
+# The positives of a block of queries: the queries' numbers (B,), how many positives each has (B,),
+# and their ranks, query by query, ascending within each query, 1 = nearest.
+BlockRanks = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 class ClassIndex:
@@ -103,19 +63,24 @@ def positive_ranks(
 
     ``gallery is query`` means that each item queries all the others. Memory: one block of scores.
     """
-    index, starts = ClassIndex(gallery.classes), block_starts(query, gallery)
-    buffer = np.empty((starts.step, len(gallery.embeddings)), dtype=np.float32)
+    index = ClassIndex(gallery.classes)
+    rows = query.items.rows
+    items = gallery.items.rows
+    step = min(block_size(len(gallery.classes)), len(rows))
+    buffer = np.empty((step, len(items)), dtype=np.float32)
+
+    def multiply(part: slice) -> np.ndarray:
+        chosen = rows[part]
+        return np.matmul(chosen, items.T, out=buffer[: len(chosen)])
+
     # OMP_NUM_THREADS is what matrix products obey, too
     threads = threads or whole_number(os.environ.get("OMP_NUM_THREADS", "")) or available_cores()
     with ThreadPoolExecutor(threads) as pool:
-        for start in starts:
-            stop = min(start + starts.step, len(query.embeddings))
-            scores = buffer[: stop - start]
-            np.matmul(query.embeddings[start:stop], gallery.embeddings.T, out=scores)
-            own = np.arange(start, stop) if gallery is query else None
+        for numbers, scores in score_blocks(query.items, gallery.items, multiply):
+            own = numbers if gallery is query else None
             if own is not None:
-                scores[own - start, own] = -np.inf
-            counts, positives = index.positives(query.classes[start:stop], own)
+                scores[np.arange(len(own)), own] = -np.inf
+            counts, positives = index.positives(query.classes[numbers], own)
             bounds = np.concatenate([[0], np.cumsum(counts)])
             # Several parts per thread keep all of them busy to the end, whatever the sizes of the
             # classes.
@@ -127,7 +92,7 @@ def positive_ranks(
                 [counts[part] for part in parts],
                 [positives[bounds[part.start] : bounds[part.stop]] for part in parts],
             )
-            yield counts, np.concatenate(list(ranked))
+            yield numbers, counts, np.concatenate(list(ranked))
 
 
 def positive_ranks_on(
@@ -139,38 +104,67 @@ def positive_ranks_on(
     """
     import torch  # only where a device is given
 
-    def there(items: EmbeddedSet) -> list[torch.Tensor]:
-        return [torch.from_numpy(part).to(device) for part in items]
+    def there(values: np.ndarray) -> torch.Tensor:
+        return torch.from_numpy(values).to(device)
 
-    rows, classes = there(query)
-    items, item_classes = (rows, classes) if gallery is query else there(gallery)
-    starts, excluded = block_starts(query, gallery), int(gallery is query)
-    for start in starts:
-        part = slice(start, start + starts.step)
+    def multiply(part: slice) -> torch.Tensor:
         before = torch.get_float32_matmul_precision()
         torch.set_float32_matmul_precision("highest")
         try:
-            scores = rows[part] @ items.T
+            return rows[part] @ items.T
         finally:
             torch.set_float32_matmul_precision(before)
-        if excluded:  # the query itself ranks last and is cut off
-            numbers = torch.arange(len(scores), device=device)
-            scores[numbers, numbers + start] = -torch.inf
+
+    def take(products: torch.Tensor, places: np.ndarray, axis: int) -> torch.Tensor:
+        return products.index_select(axis, there(places))
+
+    rows = there(query.items.rows)
+    classes = there(query.classes)
+    own = gallery is query
+    items = rows if own else there(gallery.items.rows)
+    item_classes = classes if own else there(gallery.classes)
+    for numbers, scores in score_blocks(query.items, gallery.items, multiply, take):
+        asked = there(numbers)
+        if own:  # the query itself ranks last and is cut off
+            each = torch.arange(len(asked), device=device)
+            scores[each, asked] = -torch.inf
         order = scores.sort(dim=1, descending=True, stable=True).indices
-        matches = item_classes[order[:, : len(items) - excluded]] == classes[part, None]
+        others = order[:, : len(item_classes) - own]
+        matches = item_classes[others] == classes[asked, None]
+        counts = matches.sum(dim=1)
         ranks = matches.nonzero()[:, 1] + 1
-        yield matches.sum(dim=1).cpu().numpy(), ranks.cpu().numpy()
-
-
-def block_starts(query: EmbeddedSet, gallery: EmbeddedSet) -> range:
-    """Return the first query of each block; the step is the size of a block."""
-    queries = len(query.embeddings)
-    return range(0, queries, min(block_size(len(gallery.embeddings)), queries))
+        yield numbers, counts.cpu().numpy(), ranks.cpu().numpy()
 
 
 def block_size(items: int) -> int:
     """Return how many rows of ``items`` float32 scores make a block."""
     return max(1, BLOCK_BYTES // (4 * items))
+
+
+def score_blocks(
+    query: DistinctRows,
+    gallery: DistinctRows,
+    multiply: Callable[[slice], Any],
+    take: Callable[[Any, np.ndarray, int], Any] = np.take,
+) -> Iterator[tuple[np.ndarray, Any]]:
+    """Yield numbers of queries (B,), in order where no two are equal, and their scores (B, N).
+
+    ``multiply`` returns the products of a slice of the query's rows with all rows of the gallery;
+    ``take`` picks places along an axis of them. Memory: one block of scores.
+    """
+    size = block_size(len(gallery.number))
+    order = np.argsort(query.number, kind="stable")
+    for low in range(0, len(query.rows), size):
+        products = multiply(slice(low, low + size))
+        ends = np.searchsorted(query.number[order], [low, low + size])
+        for start in range(*ends, size):
+            numbers = order[start : min(start + size, ends[1])]
+            scores = products
+            if len(query.rows) < len(query.number):
+                scores = take(scores, query.number[numbers] - low, 0)
+            if len(gallery.rows) < len(gallery.number):
+                scores = take(scores, gallery.number, 1)
+            yield numbers, scores
 
 
 def rank_rows(scores: np.ndarray, counts: np.ndarray, items: np.ndarray) -> np.ndarray:

@@ -11,15 +11,9 @@ import numpy as np
 from benchmark.core.errors import DataError
 from benchmark.core.results import RECALL, QueryScores
 from benchmark.metrics.metric import METRICS, Ranked
-from benchmark.metrics.ranks import (
-    block_size,
-    embedded_sets,
-    positive_ranks,
-    positive_ranks_on,
-    rank_rows,
-    unit_rows,
-)
+from benchmark.metrics.ranks import positive_ranks, positive_ranks_on, rank_rows, score_blocks
 from benchmark.metrics.search import ranks_behind
+from benchmark.metrics.sets import DistinctRows, embedded_sets, unit_sets
 
 if TYPE_CHECKING:
     from benchmark.datasets.base import Judgements
@@ -50,15 +44,17 @@ def retrieval_metrics(
     """Return ``METRICS``: ``recall_at_K`` for each K, ``map_at_r`` and ``map``, all in [0, 1].
 
     ``query`` (Q, D) and ``gallery`` (G, D) are compared by cosine similarity in float32; rows that
-    are not of unit length are normalised. Without a gallery each item queries all the others: the
-    query is left out by its index. Equal scores rank in the order of their index. Queries without a
+    are not of unit length are normalised, whatever their length. Labels are whole numbers of any
+    type, or text, one for each row. Without a gallery each item queries all the others: the query
+    is left out by its index. Equal rows have equal scores, and equal scores rank in the order of
+    their index; rounding orders different rows whose scores are equal on paper. Queries without a
     positive are left out of the means and counted in a log warning (``evaluate_retrieval`` returns
     the count); a K beyond the gallery's size looks at the whole gallery. With the query's positives
     at ranks r_1 < ... < r_P, precision at the i-th is i / r_i and mAP = mean_i i / r_i, mAP@R =
     sum_{r_i <= P} i / r_i / P (Musgrave et al., ECCV 2020, section 2.1). ``device``: a torch device
     ("cuda") that ranks instead of the processor. ``threads``: for counting ranks; None means
-    OMP_NUM_THREADS, else all processors. Raise DataError for embeddings that are not finite, and
-    where no query has a positive.
+    OMP_NUM_THREADS, else all processors. Raise DataError for shapes that do not belong together,
+    missing labels, a K below 1, embeddings that are not finite, and where no query has a positive.
     """
     return evaluate_retrieval(
         query, query_labels, gallery, gallery_labels, recall_at, device=device, threads=threads
@@ -79,6 +75,9 @@ def evaluate_retrieval(
 
     Arguments as in ``retrieval_metrics``.
     """
+    depths = np.asarray(recall_at)
+    if depths.size and (depths.dtype.kind not in "iu" or depths.ndim != 1 or depths.min() < 1):
+        raise DataError(f"retrieval: recall_at is {recall_at!r}; whole numbers from 1 are needed")
     queries, items = embedded_sets(query, query_labels, gallery, gallery_labels)
     if device is None:
         blocks = positive_ranks(queries, items, threads)
@@ -87,16 +86,17 @@ def evaluate_retrieval(
     names = {
         metric.at(k): (metric, k)
         for metric in METRICS.values()
-        for k in (recall_at if metric.has_k else (0,))
+        for k in (depths.tolist() if metric.has_k else (0,))
     }
     # recalls of the queries follow from their nearest positive
     kept = ["nearest", *sorted(name for name in names if not name.startswith(RECALL))]
-    sums, total, found, asked = dict.fromkeys(names, 0.0), len(queries.classes), [], []
-    start = 0
-    for counts, ranks in blocks:
+    sums = dict.fromkeys(names, 0.0)
+    total = len(queries.classes)
+    found = []
+    asked = []
+    for numbers, counts, ranks in blocks:
         some = np.flatnonzero(counts)
-        asked.append(some + start)
-        start += len(counts)
+        asked.append(numbers[some])
         if len(some):
             ranked = Ranked.of(counts[some], ranks)
             values = {name: each.per_query(ranked, k) for name, (each, k) in names.items()}
@@ -113,7 +113,10 @@ def evaluate_retrieval(
         words = "%d of %d queries have no positive and are left out of the means"
         logger.warning(words, skipped, total)
     means = {name: float(np.clip(each / len(number), 0.0, 1.0)) for name, each in sums.items()}
-    nearest, *averages = map(np.concatenate, zip(*found, strict=True))
+    order = np.argsort(number)
+    number = number[order]
+    joined = map(np.concatenate, zip(*found, strict=True))
+    nearest, *averages = (values[order] for values in joined)
     by_name = dict(zip(kept[1:], averages, strict=True))
     scores = QueryScores(number, np.asarray(query_labels)[number], nearest, by_name)
     return Retrieval(means, len(number), skipped, scores)
@@ -140,24 +143,31 @@ def landmark_scores(
     ``labels`` (Q,) are the queries' classes; without them each query is its own.
     Memory: one block of scores. Each query has a relevant item, and none is named twice.
     """
-    rows, items = unit_rows(query), unit_rows(gallery)
-    size = block_size(len(items))
-    total, found = 0.0, []
-    for start in range(0, len(rows), size):
-        scores = rows[start : start + size] @ items.T
-        relevant = judgements.relevant[start : start + size]
-        for row, ignored in zip(scores, judgements.ignored[start : start + size], strict=True):
-            row[ignored] = -np.inf
-        counts = np.array([len(found) for found in relevant])
+    rows, items = unit_sets(query, gallery)
+    asked = {"judgements": judgements.relevant, "labels": rows if labels is None else labels}
+    for name, each in asked.items():
+        if len(each) != len(rows):
+            raise DataError(f"retrieval: {len(each)} {name} for {len(rows)} queries")
+    distinct = DistinctRows.of(rows)
+    searched = DistinctRows.of(items)
+    total = 0.0
+    nearest = np.empty(len(rows), dtype=np.int64)
+    average = np.empty(len(rows))
+    for numbers, scores in score_blocks(
+        distinct, searched, lambda part: distinct.rows[part] @ searched.rows.T
+    ):
+        relevant = [judgements.relevant[number] for number in numbers]
+        for row, number in zip(scores, numbers, strict=True):
+            row[judgements.ignored[number]] = -np.inf
+        counts = np.array([len(own) for own in relevant])
         ranks = rank_rows(scores, counts, np.concatenate(relevant).astype(np.int64))
         split = np.split(ranks, np.cumsum(counts)[:-1])
         if distractors is not None:
-            chosen = rows[start : start + size]
-            split = ranks_behind(chosen, distractors, scores, relevant, split)
+            split = ranks_behind(rows[numbers], items, distractors, scores, relevant, split)
         of_block = [_by_trapezoids(part) for part in split]
         total += sum(of_block)
-        found += [(part[0], average) for part, average in zip(split, of_block, strict=True)]
-    nearest, average = map(np.array, zip(*found, strict=True))
+        nearest[numbers] = [part[0] for part in split]
+        average[numbers] = of_block
     number = np.arange(len(rows))
     own = number if labels is None else labels
     return total / len(rows), QueryScores(number, own, nearest, {"map": average})

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmark.core.errors import DataError
-from benchmark.metrics.ranks import unit_rows
+from benchmark.metrics.ranks import ClassIndex
+from benchmark.metrics.sets import DistinctRows, bits, unit_rows, unit_sets
 
 logger = logging.getLogger(__name__)
 
@@ -30,29 +31,60 @@ def nearest_neighbours(
     among the other rows of ``query`` (each query is left out by its index). Equal scores come in
     the order of their index.
 
-    K is ``neighbours``, or all there are. Which of the items that tie at its last place faiss
-    returns is not defined, so the search widens until the last place wanted is better than the last
-    place found.
+    K is ``neighbours``, or all there are. Equal rows are searched once, so that their scores are
+    equal.
     """
-    rows = unit_rows(query)
-    items = rows if gallery is None else unit_rows(gallery)
+    rows, items = unit_sets(query, gallery)
+    own = gallery is None
     queries = np.asarray(queries, dtype=np.int64).reshape(-1)
-    wanted = max(0, min(neighbours, len(items) - (gallery is None)))
+    wanted = max(0, min(neighbours, len(items) - own))
     if len(queries) == 0 or wanted == 0:
         none = np.empty((len(queries), wanted))
         return none.astype(np.int64), none.astype(np.float32)
+    asked = DistinctRows.of(rows[queries])
+    distinct = DistinctRows.of(items)
+    found, values = _best(asked.rows, distinct.rows, wanted + own)
+    # more copies of a row than are wanted, and the query, are of no use
+    counts, members = ClassIndex(distinct.number).positives(np.arange(len(distinct.rows)), None)
+    earlier = np.arange(len(members)) - np.repeat(np.cumsum(counts) - counts, counts)
+    first = np.sort(members[earlier <= wanted])
+    copies = ClassIndex(distinct.number[first])
+    found = found[asked.number]
+    values = values[asked.number]
+    counts, places = copies.positives(found.ravel(), None)
+    indices = first[places]
+    scores = np.repeat(values.ravel(), counts)
+    asking = np.repeat(np.arange(len(queries)), found.shape[1])
+    query_of = np.repeat(asking, counts)
+    if own:
+        others = indices != queries[query_of]
+        indices = indices[others]
+        scores = scores[others]
+        query_of = query_of[others]
+    order = np.lexsort((indices, -scores, query_of))
+    starts = np.searchsorted(query_of, np.arange(len(queries)))
+    chosen = order[starts[:, None] + np.arange(wanted)]
+    return indices[chosen], scores[chosen]
+
+
+def _best(rows: np.ndarray, items: np.ndarray, wanted: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return indices and scores (Q, K) of the best items, equal scores in the order of the index.
+
+    Which of the items that tie at its last place faiss returns is not defined, so the search widens
+    until the last place wanted is better than the last place found.
+    """
     index = flat_index(items)
-    reach = wanted + 2
+    wanted = min(wanted, index.ntotal)
+    reach = wanted + 1
     while True:
         reach = min(reach, index.ntotal)
-        scores, indices = index.search(rows[queries], reach)
-        worst = scores[:, -1].copy()
-        if gallery is None:
-            scores[indices == queries[:, None]] = -np.inf
-        order = np.lexsort((indices, -scores))[:, :wanted]
-        scores = np.take_along_axis(scores, order, axis=1)
-        if reach == index.ntotal or (scores[:, -1] > worst).all():
-            return np.take_along_axis(indices, order, axis=1), scores
+        scores, indices = index.search(rows, reach)
+        worst = scores[:, -1]
+        order = np.lexsort((indices, -scores))
+        order = order[:, :wanted]
+        best = np.take_along_axis(scores, order, axis=1)
+        if reach == index.ntotal or (best[:, -1] > worst).all():
+            return np.take_along_axis(indices, order, axis=1), best
         reach *= 2
 
 
@@ -61,9 +93,11 @@ def nearest_in_blocks(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return what ``nearest_neighbours`` returns for a gallery given in parts (G_i, D).
 
-    Indices count on from part to part. Memory beside the parts: one block of them.
+    Indices count on from part to part. Memory beside the parts: one block of them; of equal rows in
+    two blocks the scores may differ in the last bit.
     """
-    indices, scores = np.empty((len(queries), 0), np.int64), np.empty((len(queries), 0), np.float32)
+    indices = np.empty((len(queries), 0), np.int64)
+    scores = np.empty((len(queries), 0), np.float32)
     for start, block in _blocks(parts):
         found, values = nearest_neighbours(query, queries, neighbours, block)
         indices = np.concatenate([indices, found + start], axis=1)
@@ -76,6 +110,7 @@ def nearest_in_blocks(
 
 def ranks_behind(
     rows: np.ndarray,
+    items: np.ndarray,
     distractors: np.ndarray,
     scores: np.ndarray,
     relevant: Sequence[np.ndarray],
@@ -83,15 +118,27 @@ def ranks_behind(
 ) -> list[np.ndarray]:
     """Return the ranks of relevant items among a gallery and distractors (N, D).
 
-    ``rows`` (Q, D) are the queries, unit rows; ``scores`` float32 (Q, G) those of the gallery, in
-    which the relevant items (P,) of a query have the ascending ``ranks`` (P,). Memory beside the
+    ``rows`` (Q, D) are the queries and ``items`` (G, D) the gallery, unit rows; ``scores`` float32
+    (Q, G) are their scores, in which the relevant items (P,) of a query have the ascending
+    ``ranks`` (P,). A distractor that equals a relevant item has its score. Memory beside the
     distractors: one block of them.
     """
     found = [own.copy() for own in ranks]
     # falling scores, as ranks ascend
     limits = [np.sort(row[own])[::-1] for row, own in zip(scores, relevant, strict=True)]
+    asked = DistinctRows.of(rows)
+    wanted = np.unique(np.concatenate(relevant))
+    known = {bits(items[item]): item for item in wanted.tolist()}
+    leading = items[wanted, 0]
     for _, block in _blocks([distractors]):
-        others = np.sort(rows @ unit_rows(block).T, axis=1)
+        block = unit_sets(rows, block)[1]
+        others = (asked.rows @ block.T)[asked.number]
+        for place in np.flatnonzero(np.isin(block[:, 0], leading)):
+            item = known.get(bits(block[place]))
+            if item is not None:
+                told = np.isfinite(scores[:, item])  # not to be found by the others
+                others[told, place] = scores[told, item]
+        others.sort(axis=1)
         for rank, row, values in zip(found, others, limits, strict=True):
             rank += len(row) - np.searchsorted(row, values, side="right")
     return found
@@ -110,13 +157,15 @@ class _Products:
     """faiss's flat index as torch computes it, where faiss is not installed."""
 
     def __init__(self, items: np.ndarray):
-        self.items, self.ntotal = items, len(items)
+        self.items = items
+        self.ntotal = len(items)
 
     def search(self, rows: np.ndarray, reach: int) -> tuple[np.ndarray, np.ndarray]:
         import torch
 
-        blocks = (torch.from_numpy(block @ self.items.T) for _, block in _blocks((rows,)))
-        scores, indices = zip(*(block.topk(reach) for block in blocks), strict=True)
+        products = (block @ self.items.T for _, block in _blocks((rows,)))
+        best = (torch.from_numpy(block).topk(reach) for block in products)
+        scores, indices = zip(*best, strict=True)
         return torch.cat(scores).numpy(), torch.cat(indices).numpy()
 
 
@@ -173,8 +222,10 @@ def learn_whitening(rows: np.ndarray, dimensions: int, power: float = 0.5) -> Wh
         centered = rows[start : start + ROWS] - mean
         covariance += centered.T @ centered
     variances, axes = np.linalg.eigh(covariance / (count - 1))
-    variances, axes = variances[::-1][:dimensions], axes[:, ::-1][:, :dimensions]
-    axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(dimensions)])
+    variances = variances[::-1][:dimensions]
+    axes = axes[:, ::-1][:, :dimensions]
+    largest = np.abs(axes).argmax(axis=0)
+    axes = axes * np.sign(axes[largest, np.arange(dimensions)])
     varies = variances > NEGLIGIBLE * variances[0]
     if not varies.all():
         logger.warning(
@@ -202,14 +253,15 @@ def expand_queries(
     come in the order of their index. ``distractors`` (N, D) are searched, in blocks, after the
     gallery.
     """
-    rows, items = unit_rows(query), unit_rows(gallery)
+    rows, items = unit_sets(query, gallery)
     every = np.arange(len(rows))
     if distractors is None:
         neighbours, scores = nearest_neighbours(rows, every, k, items)
     else:
         neighbours, scores = nearest_in_blocks(rows, every, k, (items, distractors))
     weights = scores.clip(min=0.0) ** alpha
-    expanded, chosen = rows.copy(), np.empty_like(rows)
+    expanded = rows.copy()
+    chosen = np.empty_like(rows)
     for indices, weight in zip(neighbours.T, weights.T, strict=True):  # memory O(Q x D)
         own = indices < len(items)  # the indices of distractors count on
         chosen[own] = items[indices[own]]

@@ -23,8 +23,9 @@ from benchmark.metrics import (
     learn_whitening,
     nearest_neighbours,
 )
-from benchmark.metrics.ranks import ClassIndex, rank_rows, unit_rows
+from benchmark.metrics.ranks import ClassIndex, rank_rows
 from benchmark.metrics.search import SPLIT_SUFFIX, nearest_in_blocks, ranks_behind
+from benchmark.metrics.sets import similarities, unit_sets
 from benchmark.models import EmbeddingModel
 
 # Training images that whitening is learnt on: some ten per dimension of the widest embeddings.
@@ -118,8 +119,9 @@ class EmbeddedProtocol:
         if not len(queries):
             return []
         judgements = self.protocol.judgements
-        rows = unit_rows(self.query)[queries]
-        scores = rows @ unit_rows(self.items).T
+        every, items = unit_sets(self.query, self.items)
+        rows = every[queries]
+        scores = similarities(rows, items)
         if judgements is None:
             own = queries if self.gallery is None else None
             if own is not None:
@@ -135,7 +137,7 @@ class EmbeddedProtocol:
         ranks = np.split(rank_rows(scores, counts, positives), np.cumsum(counts)[:-1])
         if self.distractors is None or judgements is None:
             return ranks
-        return ranks_behind(rows, self.distractors, scores, relevant, ranks)
+        return ranks_behind(rows, items, self.distractors, scores, relevant, ranks)
 
 
 def among(items: np.ndarray, lists: Sequence[np.ndarray]) -> np.ndarray:

@@ -33,7 +33,8 @@ from benchmark.core.files import write_json  # noqa: E402
 from benchmark.core.interrupts import Interrupted  # noqa: E402
 from benchmark.core.records import DatasetChoice, RunSpec  # noqa: E402
 from benchmark.losses import create_loss  # noqa: E402
-from benchmark.metrics.ranks import ClassIndex, rank_rows, unit_rows  # noqa: E402
+from benchmark.metrics.ranks import ClassIndex, rank_rows  # noqa: E402
+from benchmark.metrics.sets import unit_rows  # noqa: E402
 from benchmark.study import load_study  # noqa: E402
 from benchmark.study.grid import expand  # noqa: E402
 from benchmark.training.components import build_components  # noqa: E402

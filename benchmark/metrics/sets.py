@@ -1,0 +1,154 @@
+"""Embeddings and labels as a caller hands them over: checked, of unit length, numbered.
+
+Matrix products give equal rows scores that differ in the last bit, by their place in the product.
+Each distinct row is therefore multiplied once, and its scores are copied to all that equal it.
+"""
+
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmark.core.errors import DataError
+
+# Rows this close to unit length are left as they are: scores are those of the caller's own vectors.
+UNIT_TOLERANCE = 1e-5
+# Between these lengths no square of a component that matters leaves the range of float32.
+SHORT = 1e-10
+LONG = 1e10
+# Rows that differ nearly always do so in their first columns, which one sort compares.
+FIRST_COLUMNS = 3
+
+
+class DistinctRows(NamedTuple):
+    """Rows float32 (U, D) of which no two are equal, and the ``number`` int64 (N,) of each item's
+    row; they come in the order of their first item."""
+
+    rows: np.ndarray
+    number: np.ndarray
+
+    @classmethod
+    def of(cls, rows: np.ndarray) -> "DistinctRows":
+        """Return the distinct ones among rows (N, D)."""
+        few = rows[:, :FIRST_COLUMNS]
+        order = np.lexsort(few.T)
+        ordered = few[order]
+        alike = np.flatnonzero((ordered[1:] == ordered[:-1]).all(axis=1))
+        doubtful = np.union1d(order[alike], order[alike + 1])
+        first = np.arange(len(rows))
+        known: dict[bytes, int] = {}
+        for item in doubtful.tolist():
+            first[item] = known.setdefault(bits(rows[item]), item)
+        kept, number = np.unique(first, return_inverse=True)
+        if len(kept) < len(rows):
+            rows = rows[kept]
+        return cls(rows, number)
+
+
+def bits(row: np.ndarray) -> bytes:
+    """Return what equal rows (D,) have in common: -0.0 equals 0.0, which adding 0 makes of it."""
+    return (row + np.float32(0)).tobytes()
+
+
+class EmbeddedSet(NamedTuple):
+    """Unit ``items`` (N, D) with ``classes`` int64 (N,) that both sets number alike."""
+
+    items: DistinctRows
+    classes: np.ndarray
+
+
+def embedded_sets(
+    query: np.ndarray,
+    query_labels: np.ndarray,
+    gallery: np.ndarray | None = None,
+    gallery_labels: np.ndarray | None = None,
+) -> tuple[EmbeddedSet, EmbeddedSet]:
+    """Return query and gallery; without a gallery both are the same.
+
+    Raise DataError for shapes that do not belong together, and for labels that are neither whole
+    numbers nor text.
+    """
+    rows, items = unit_sets(query, gallery)
+    known: dict[Any, int] = {}
+    queries = EmbeddedSet(DistinctRows.of(rows), _classes("query", rows, query_labels, known))
+    if (gallery is None) != (gallery_labels is None):
+        shapes = [None if each is None else np.shape(each) for each in (gallery, gallery_labels)]
+        raise DataError(
+            f"retrieval: gallery and gallery_labels have shapes {shapes}; give both or neither"
+        )
+    if gallery is None:
+        return queries, queries
+    classes = _classes("gallery", items, gallery_labels, known)
+    return queries, EmbeddedSet(DistinctRows.of(items), classes)
+
+
+def _classes(name: str, rows: np.ndarray, labels: Any, known: dict[Any, int]) -> np.ndarray:
+    """Return the number int64 (N,) of each row's label; ``known`` are those numbered so far.
+
+    Python compares labels, because numpy rounds large numbers to compare them.
+    """
+    # numpy would make text of a number in a list with text
+    kind = object if isinstance(labels, (list, tuple)) else None
+    given = np.array(labels, dtype=kind)
+    if given.shape != rows.shape[:1]:
+        raise DataError(
+            f"{name}: labels of shape {given.shape} for embeddings of shape {rows.shape}; each row "
+            "needs one label"
+        )
+    values = given.tolist()
+    for place, label in enumerate(values):
+        whole = isinstance(label, Real) and label % 1 == 0
+        if not whole and not isinstance(label, (str, bytes)):
+            raise DataError(
+                f"{name}: the label of row {place} is {label!r}; a label is a whole number or a "
+                "text. Leave out rows without one: embeddings[known], labels[known]"
+            )
+    numbers = [known.setdefault(label, len(known)) for label in values]
+    if len({isinstance(label, Real) for label in known}) > 1:
+        raise DataError(f"{name}: some labels are numbers and some text, which are never equal")
+    return np.array(numbers, dtype=np.int64)
+
+
+def unit_sets(query: np.ndarray, gallery: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return the unit rows of query (Q, D) and gallery (G, D), without one those of the query."""
+    rows = unit_rows(query)
+    items = rows if gallery is None else unit_rows(gallery)
+    if rows.shape[1] != items.shape[1]:
+        raise DataError(f"embeddings of shapes {rows.shape} and {items.shape} differ in width")
+    return rows, items
+
+
+def unit_rows(values: np.ndarray) -> np.ndarray:
+    """Return float32 (N, D) rows of unit length; a row of zeros stays: it is like nothing.
+
+    Raise DataError for rows that are not finite, which no other item would outrank.
+    """
+    values = np.asarray(values)
+    if values.ndim != 2 or not values.size:
+        raise DataError(f"embeddings have shape {values.shape}; (N, D) is needed, both at least 1")
+    with np.errstate(over="ignore", invalid="ignore"):
+        rows = np.ascontiguousarray(values, dtype=np.float32)
+        norms = np.sqrt(np.einsum("nd,nd->n", rows, rows))
+    odd = np.flatnonzero(~((norms > SHORT) & (norms < LONG)))
+    if len(odd):
+        exact = values[odd].astype(np.float64)
+        if not np.isfinite(exact).all():
+            raise DataError("some embeddings are not finite; the model has diverged")
+        largest = np.abs(exact).max(axis=1)
+        _, exponents = np.frexp(largest)
+        # powers of two change no digit
+        scaled = np.ldexp(exact, -exponents[:, None]).astype(np.float32)
+        rows = rows.copy()
+        rows[odd] = scaled
+        norms[odd] = np.sqrt(np.einsum("nd,nd->n", scaled, scaled))
+    if np.abs(norms - 1).max(initial=0.0) <= UNIT_TOLERANCE:
+        return rows
+    return rows / np.where(norms > 0, norms, 1)[:, None]
+
+
+def similarities(rows: np.ndarray, items: np.ndarray) -> np.ndarray:
+    """Return the scores float32 (Q, N) of unit rows (Q, D) with unit rows (N, D)."""
+    query = DistinctRows.of(rows)
+    gallery = DistinctRows.of(items)
+    products = query.rows @ gallery.rows.T
+    return products[query.number].take(gallery.number, axis=1)

@@ -1,0 +1,143 @@
+"""Equal embeddings have equal scores, whatever their place in a product, and rank by position.
+
+Widths of 64 and 257 columns are those at which products of equal rows differ in their last bits.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmark.datasets.base import Judgements
+from benchmark.metrics import (
+    evaluate_retrieval,
+    landmark_scores,
+    nearest_neighbours,
+    ranks,
+    retrieval_metrics,
+)
+from benchmark.metrics.sets import DistinctRows, unit_rows
+
+DEVICES = [
+    None,
+    "cpu",
+    pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")),
+]
+WIDTHS = [64, 257]
+
+
+def drawn(count: int, distinct: int, width: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows (count, width) that repeat ``distinct`` ones, and which of them each repeats."""
+    rng = np.random.default_rng(seed)
+    rows = unit_rows(rng.standard_normal((distinct, width)))
+    chosen = rng.permutation(np.arange(count) % distinct)
+    return rows[chosen], chosen
+
+
+def ranking(scores: np.ndarray, query: int | None) -> list[int]:
+    """Return the items of a row of scores, best first, equal ones by position, without a query."""
+    order = np.lexsort((np.arange(len(scores)), -scores)).tolist()
+    return [item for item in order if item != query]
+
+
+def exact(rows: np.ndarray, chosen: np.ndarray, queries: np.ndarray) -> np.ndarray:
+    """Return scores (Q, N) in float64 of each pair of distinct rows, copied to their repeats."""
+    first = np.unique(chosen, return_index=True)[1]
+    wide = rows[first].astype(np.float64)
+    return (wide @ wide.T)[chosen[queries]][:, chosen]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_collapsed_network_scores_what_the_order_of_the_items_gives(width, device):
+    rows, _ = drawn(100, 1, width, seed=width)
+    labels = np.arange(100) // 5
+    got = retrieval_metrics(rows, labels, recall_at=(1,), device=device)
+    # item 0 comes first for all others, so that four of the hundred begin with a match; item 0
+    # itself begins with item 1, which makes five
+    assert got["recall_at_1"] == 0.05
+    axis = np.tile(np.eye(width, dtype=np.float32)[0], (100, 1))
+    assert got == retrieval_metrics(axis, labels, recall_at=(1,), device=device)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@settings(max_examples=25, deadline=None)
+@given(
+    width=st.sampled_from(WIDTHS),
+    distinct=st.integers(1, 70),
+    rows_in_block=st.sampled_from([1, 7, 1000]),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_sets_with_repeated_rows_rank_by_score_and_then_by_position(
+    device, width, distinct, rows_in_block, seed
+):
+    count = 3 * distinct + 1
+    rows, chosen = drawn(count, distinct, width, seed)
+    labels = np.random.default_rng(seed).integers(0, 3, count)
+    scores = exact(rows, chosen, np.arange(count))
+    nearest = {}
+    for query in range(count):
+        order = ranking(scores[query], query)
+        places = np.flatnonzero(labels[order] == labels[query])
+        if len(places):
+            nearest[query] = places[0] + 1
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ranks, "BLOCK_BYTES", rows_in_block * 4 * count)
+        found = evaluate_retrieval(rows, labels, device=device).scores
+    assert dict(zip(found.query.tolist(), found.nearest.tolist(), strict=True)) == nearest
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    width=st.sampled_from(WIDTHS),
+    distinct=st.integers(1, 40),
+    wanted=st.integers(1, 12),
+    own=st.booleans(),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_neighbours_among_repeated_rows_come_by_score_and_then_by_position(
+    width, distinct, wanted, own, seed
+):
+    count = 3 * distinct + 1
+    rows, chosen = drawn(count, distinct, width, seed)
+    queries = np.random.default_rng(seed).permutation(count)[: 1 + count // 2]
+    scores = exact(rows, chosen, queries)
+    gallery = None if own else rows
+    items, values = nearest_neighbours(rows, queries, wanted, gallery)
+    for place, query in enumerate(queries.tolist()):
+        order = ranking(scores[place], query if own else None)
+        assert items[place].tolist() == order[:wanted]
+        for other in np.flatnonzero(chosen[queries] == chosen[query]).tolist():
+            own_items = dict(zip(chosen[items[other]].tolist(), values[other], strict=True))
+            for item, value in zip(items[place], values[place], strict=True):
+                assert own_items.get(int(chosen[item]), value) == value
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_distractor_that_equals_a_relevant_item_comes_after_it(width):
+    rows, _ = drawn(40, 40, width, seed=1)
+    query = rows[:9] + np.float32(0.5) * rows[9:18]
+    relevant = tuple(np.array([number]) for number in range(9))
+    judgements = Judgements(relevant, (np.array([], dtype=int),) * 9)
+    plain, _ = landmark_scores(query, rows, judgements)
+    copies = np.concatenate([drawn(17, 17, width, seed=2)[0], rows[:9], -rows])
+    with_copies, found = landmark_scores(query, rows, judgements, copies)
+    assert (with_copies, found.nearest.tolist()) == (plain, [1] * 9)
+
+
+def test_rows_that_are_equal_as_numbers_are_one():
+    rows = np.array([[0.0, 1], [1, 0], [-0.0, 1], [1, -0.0], [0, -1]], dtype=np.float32)
+    distinct = DistinctRows.of(rows)
+    assert distinct.number.tolist() == [0, 1, 0, 1, 2]
+    assert distinct.rows.tolist() == [[0, 1], [1, 0], [0, -1]]
+
+
+def test_a_set_without_repeated_rows_is_not_copied():
+    rows, _ = drawn(50, 50, 8, seed=0)
+    rows[:, :4] = rows[0, :4]
+    distinct = DistinctRows.of(rows)
+    assert distinct.rows is rows
+    assert distinct.number.tolist() == list(range(50))
