@@ -47,6 +47,17 @@ class EmbeddingModel(nn.Module):
         self._parameters_in_all = sum(parameter.numel() for parameter in self.parameters())
         self.train()
 
+    def fit_positions(self, side: int) -> None:
+        """Bring learned positions to images of ``side`` pixels, before they are trained.
+
+        A network that follows the size of its images would bring them there in each step, and on
+        a GPU the gradient of that is not deterministic.
+        """
+        if getattr(self.backbone, "pos_embed", None) is not None and hasattr(
+            self.backbone, "set_input_size"
+        ):
+            self.backbone.set_input_size(img_size=(side, side))
+
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         """Return (B, embedding_dim), L2-normalised in at least float32.
 

@@ -99,7 +99,10 @@ def build_components(
         raise ConfigError(spec.run_id, [Problem(words, "sampler.name")])
     # torch's annotations of ``to`` leave the memory format out
     place: dict[str, Any] = {"device": device, "memory_format": torch.channels_last}
-    model = create_model(recipe.model, spec.seed_of("weights")).to(**place)
+    model = create_model(recipe.model, spec.seed_of("weights"))
+    if not recipe.model.freeze_backbone:
+        model.fit_positions(recipe.input.image_size)
+    model.to(**place)
     size = recipe.training.micro_batch
     split = size is not None and size < spec.batch_size and not recipe.training.staged
     # they would normalise with other statistics: the gradient of another network

@@ -54,13 +54,18 @@ def stepper(
     options: dict[str, Any] | None = None,
     memory: MemoryConfig | None = None,
     labels: Tensor | None = None,
+    side: int | None = None,
 ) -> Stepper:
     """Return what takes the steps of a run, with an untrained network on the device.
 
-    ``labels``: of the training images, for proxies and memory.
+    labels    of the training images, for proxies and memory
+    side      of the images that a network with learned positions is trained on, pixels
     """
     bare = replace(config, pretrained=False, checkpoint=None)
-    model = create_model(bare, 0).to(DEVICE, memory_format=torch.channels_last)
+    model = create_model(bare, 0)
+    if side is not None:
+        model.fit_positions(side)
+    model.to(DEVICE, memory_format=torch.channels_last)
     width = model.embedding_dim
     classes = 1 if labels is None else len(labels.unique())
     made = create_loss(loss, embedding_dim=width, num_classes=classes, **(options or {}))
@@ -221,7 +226,7 @@ def steps_of_network(spec: RunSpec, quick: bool) -> Row:
     settings = recipe.training
     if quick:
         settings = replace(settings, micro_batch=None, staged=False)
-    step = stepper(model, "smooth_ap", settings)
+    step = stepper(model, "smooth_ap", settings, side=side)
     images, labels = pictures(size, side, model.channels)
     if CUDA:
         torch.cuda.empty_cache()

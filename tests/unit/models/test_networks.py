@@ -202,3 +202,35 @@ def test_what_it_cannot_do_is_said(changes, words):
     with pytest.raises(ConfigError) as caught:
         create_model(ModelConfig(**{"backbone": "googlenet", **changes}), seed=0)
     assert words in str(caught.value)
+
+
+def test_positions_are_fitted_once_and_keep_what_the_network_gives():
+    import timm.models.vision_transformer as transformers
+
+    network = model("test_vit", embedding_dim=8)
+    images = torch.rand(2, 3, 96, 96)
+    before = network(images)
+    whole = network.backbone.pos_embed.shape
+    network.fit_positions(96)
+    assert network.backbone.pos_embed.shape != whole
+    assert torch.equal(network(images), before)
+    resized = []
+    original = transformers.resample_abs_pos_embed
+
+    def watched(positions, *arguments, **options):
+        found = original(positions, *arguments, **options)
+        resized.append(found is not positions)
+        return found
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(transformers, "resample_abs_pos_embed", watched)
+        network(images).sum().backward()
+        network(torch.rand(2, 3, 64, 64))
+    assert resized == [False, True]
+
+
+def test_networks_without_learned_positions_stay_as_they_are():
+    network = model("test_resnet", embedding_dim=8)
+    before = network(IMAGES)
+    network.fit_positions(64)
+    assert torch.equal(network(IMAGES), before)
