@@ -55,7 +55,8 @@ class Loss(nn.Module):
 
         With references (M, D) and (M,) the batch queries the references, else itself. Random
         numbers come from ``generator``, without one from torch's own. Non-finite embeddings give a
-        non-finite loss; wrong shapes raise RunError.
+        non-finite loss. Wrong shapes, an empty batch, and a label outside of 0 to num_classes - 1
+        where the loss has proxies, raise RunError.
         """
         raise NotImplementedError
 
@@ -90,6 +91,9 @@ class ComparingLoss(Loss):
     """A loss that tells a batch from other references; subclasses define ``compare``."""
 
     labels_on_cpu = True
+    # Labels are below this, where the loss has a proxy for each class.
+    num_classes: int | None = None
+    _looked_at = False
 
     def compare(
         self,
@@ -112,31 +116,52 @@ class ComparingLoss(Loss):
         *,
         generator=None,
     ):
-        batch = (embeddings, labels, reference_embeddings, reference_labels)
-        self._check_inputs(*batch)
-        return self.compare(*batch, reference_embeddings is None, generator)
+        others = reference_embeddings
+        labels, other_labels = self._checked(embeddings, labels, others, reference_labels)
+        return self.compare(embeddings, labels, others, other_labels, others is None, generator)
 
     def with_memory(self, embeddings, labels, memory, memory_labels, *, generator=None):
-        self._check_inputs(embeddings, labels, memory, memory_labels)
+        labels, memory_labels = self._checked(embeddings, labels, memory, memory_labels)
         return self.compare(embeddings, labels, memory, memory_labels, True, generator)
 
-    def _check_inputs(self, embeddings, labels, references, reference_labels):
-        columns = labels.shape[1:2] if self.hierarchical else ()
+    def _checked(self, embeddings, labels, references, reference_labels):
+        """Return the labels of the batch and of the references as int64."""
+        columns: Any = ()
+        if self.hierarchical:
+            columns = getattr(labels, "shape", ())[1:2]
         for rows, numbers in ((embeddings, labels), (references, reference_labels)):
             if rows is None and numbers is None:
                 continue
             if (
-                rows is None
-                or numbers is None
+                not isinstance(rows, Tensor)
+                or not isinstance(numbers, Tensor)
                 or rows.shape != (len(numbers), embeddings.shape[-1])
                 or numbers.shape != (len(rows), *columns)
                 or numbers.is_floating_point()
             ):
-                shapes = [None if each is None else tuple(each.shape) for each in (rows, numbers)]
+                shapes = [
+                    tuple(each.shape) if isinstance(each, Tensor) else type(each).__name__
+                    for each in (rows, numbers)
+                ]
                 raise RunError(
                     f"got rows and labels of shapes {shapes}; a loss takes embeddings (B, D) with "
-                    "integer labels (B,), and references (M, D) with labels (M,)"
+                    "integer labels (B,), and references (M, D) with labels (M,), all as tensors"
                 )
+        if not len(labels):
+            raise RunError("got an empty batch; the loss of no image is undefined")
+        labels = labels.long()
+        # on a GPU labels would be waited for in each step
+        if self.num_classes is not None and (labels.device.type == "cpu" or not self._looked_at):
+            self._looked_at = True
+            wrong = labels[(labels < 0) | (labels >= self.num_classes)]
+            if len(wrong):
+                raise RunError(
+                    f"got label {wrong[0]}, but num_classes is {self.num_classes}: labels go from "
+                    f"0 to {self.num_classes - 1}"
+                )
+        if reference_labels is not None:
+            reference_labels = reference_labels.long()
+        return labels, reference_labels
 
 
 class ScoreLoss(ComparingLoss):

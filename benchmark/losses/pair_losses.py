@@ -9,7 +9,7 @@ from torch import Tensor
 from benchmark.core.errors import RunError
 from benchmark.core.options import option
 from benchmark.losses import LOSSES
-from benchmark.losses.base import ComparingLoss, Loss, widened
+from benchmark.losses.base import ComparingLoss, widened
 from benchmark.losses.kernels.relation import Positives
 
 SAME = 1e-5  # positives this close to a cosine of 1 cost nothing: the query itself, or a copy of it
@@ -67,29 +67,20 @@ class CosineContrastive(ComparingLoss):
     kind="triplets",
     accepts_references=False,
 )
-class TripletMined(Loss):
+class TripletMined(ComparingLoss):
     """Mean over triplets of [m + d(a, p) - d(a, n)]+ / 2 with squared Euclidean d.
 
     The batch is a, p, n, a, p, n, ... as the sampler ``mined_triplets`` makes it; one of another
     kind is an error.
     """
 
-    labels_on_cpu = True
     group = OF_TRIPLET
 
     @dataclass(frozen=True, kw_only=True)
     class Config:
         margin: float = option(0.1, above=0.0, help="required gap between squared distances")
 
-    def forward(
-        self,
-        embeddings,
-        labels,
-        reference_embeddings=None,
-        reference_labels=None,
-        *,
-        generator=None,
-    ):
+    def compare(self, embeddings, labels, others, other_labels, own, generator):
         of_anchor, of_positive, of_negative = (labels[i::OF_TRIPLET] for i in range(OF_TRIPLET))
         if (
             len(labels) % OF_TRIPLET
@@ -193,6 +184,7 @@ class ProxyNCAOthers(ComparingLoss):
 
     def __init__(self, config, *, embedding_dim=None, num_classes=None, seed=0):
         super().__init__(config)
+        self.num_classes = num_classes
         generator = torch.Generator().manual_seed(seed)
         drawn = torch.randn(num_classes, embedding_dim, generator=generator)
         self.proxies = torch.nn.Parameter(drawn / 8)

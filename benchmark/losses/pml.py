@@ -158,6 +158,7 @@ class LibraryLoss(ComparingLoss):
         self.takes_references = takes_references(target)
         sizes = dict.fromkeys(SUPPLIED, embedding_dim) | {"num_classes": num_classes}
         supplied: dict[str, Any] = {name: sizes[name] for name in supplied_to(target)}
+        self.num_classes = supplied.get("num_classes")
         if self.name == "HistogramLoss" and "distance" not in loss.get("params", {}):
             supplied["distance"] = inside_cosine()
         # the library draws from torch's global generator; it is put back as it was

@@ -105,7 +105,12 @@ class Trainer:
             takes_part = started or self.recipe.memory.write_first
             remembered = indices if stepper.memory is not None and takes_part else None
             labels = components.labels[torch.from_numpy(indices)]
-            stepper(images, labels, state.step, remembered, reads=started)
+            try:
+                stepper(images, labels, state.step, remembered, reads=started)
+            except DivergedError as error:
+                # a loss that nobody has looked at may have been the first
+                self._check_losses()
+                raise DivergedError(f"{error} at {self._place(state.position + 1)}") from error
             now = time.perf_counter()
             state.count_step(len(indices), now - clock, stepper.passes(len(images)))
             clock = now
@@ -142,8 +147,10 @@ class Trainer:
         self._drain()
         for step, value in enumerate(self.state.losses, 1):
             if not math.isfinite(value):
-                where = f"epoch {self.state.epoch + 1}, step {step} of it"
-                raise DivergedError(f"loss became {value} at {where}")
+                raise DivergedError(f"loss became {value} at {self._place(step)}")
+
+    def _place(self, step: int) -> str:
+        return f"epoch {self.state.epoch + 1}, step {step} of it"
 
     def _evaluate(self) -> Evaluation:
         started, components = time.perf_counter(), self.components

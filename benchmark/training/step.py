@@ -30,6 +30,21 @@ class DivergedError(Exception):
     """The loss or an embedding stopped being a finite number: a result, not a failure."""
 
 
+@contextlib.contextmanager
+def diverging_with(embeddings: torch.Tensor) -> Iterator[None]:
+    """Make a divergence of any error that is raised while the embeddings (N, D) are not finite.
+
+    They are looked at after the error alone, because looking waits for the device.
+    """
+    try:
+        yield
+    except Exception as error:
+        with contextlib.suppress(RuntimeError):  # of a device that cannot be asked any more
+            if not embeddings.isfinite().all():
+                raise DivergedError("embeddings became non-finite") from error
+        raise
+
+
 @dataclass
 class Stepper:
     """Takes optimisation steps; random numbers in a step are seeded by the step's number alone.
@@ -146,7 +161,7 @@ class Stepper:
         images = np.empty(0, np.int64) if remembered is None else remembered
         if memory is not None and memory.write_first:
             memory.store(leaves, images)
-        with self.stopwatch.running():
+        with diverging_with(leaves), self.stopwatch.running():
             with autocast(self.config, self.device):
                 if memory is not None and reads:
                     others, other_labels = memory.references(images)
