@@ -1,7 +1,8 @@
 """A terminal sends Ctrl-C to every process, also to one that has just been started by another.
 
 Python answers with a traceback until the process says what it does. So interrupts are held back
-while processes are started, and these ignore them: their parent ends them.
+while processes are started, and these ignore them: their parent ends them. A scheduler sends
+SIGTERM in the same way.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from multiprocessing import resource_tracker
 from typing import Any
@@ -44,7 +45,7 @@ def handling_stop_signals(handler: Callable[[int, Any], None]) -> Iterator[dict[
 
 
 @contextmanager
-def held_back() -> Iterator[None]:
+def held_back(signals: Sequence[signal.Signals] = INTERRUPTS) -> Iterator[None]:
     """Hold interrupts back from processes started in the block until they ``ignore_interrupts``.
 
     This process hears them at the end of the block, or earlier where it has other threads.
@@ -52,7 +53,7 @@ def held_back() -> Iterator[None]:
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     try:
         # inside: one that came just before is raised by this call, which has blocked them by then
-        signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTS)
+        signal.pthread_sigmask(signal.SIG_BLOCK, signals)
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
@@ -85,11 +86,27 @@ def keep_interrupts() -> None:
     sys.unraisablehook = hook
 
 
-def ignore_interrupts(*_: object) -> None:
-    """Leave interrupts to the parent; the argument of a loader's worker does not matter."""
+def ignore_interrupts() -> None:
+    """Leave interrupts to the parent."""
     for number in INTERRUPTS:
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, INTERRUPTS)
+
+
+def obey_parent_alone(*_: object) -> None:
+    """Ignore signals to stop in a worker of a loader, but for its parent's SIGTERM.
+
+    The parent needs batches until it has saved its state. It starts the worker while it holds
+    ``STOP_SIGNALS`` back; SIGTERM stays so, and a thread looks who sent it.
+    """
+    ignore_interrupts()
+    threading.Thread(target=_end_by_parent, daemon=True).start()
+
+
+def _end_by_parent() -> None:
+    while signal.sigwaitinfo([signal.SIGTERM]).si_pid != os.getppid():
+        pass
+    os._exit(0)
 
 
 def leave_interrupts_to_parent() -> None:
@@ -174,12 +191,25 @@ class StopRequest(ExitStack):
     """
 
     requested = False
+    _answer: Callable[[], object] = bool  # to the first signal, besides the note
 
     def __enter__(self) -> StopRequest:
         self._before = self.enter_context(handling_stop_signals(self._note))
         return self
 
+    @contextmanager
+    def answered_by(self, save: Callable[[], object]) -> Iterator[None]:
+        """Call ``save`` as soon as a signal comes in the block, which may take too long to end."""
+        self._answer = save
+        try:
+            yield
+        finally:
+            self._answer = bool
+
     def _note(self, number: int, _: Any) -> None:
+        first = not self.requested
         self.requested = True
         if number == signal.SIGINT:
             signal.signal(number, self._before[number])
+        if first:
+            self._answer()

@@ -20,7 +20,7 @@ from PIL import Image
 from torch.utils.data import DataLoader, Dataset
 
 from benchmark.core.errors import ConfigError, DataError, Problem
-from benchmark.core.interrupts import ignore_interrupts
+from benchmark.core.interrupts import STOP_SIGNALS, held_back, obey_parent_alone
 from benchmark.core.recipe import InputConfig, check_input
 from benchmark.core.seeding import derive
 from benchmark.datasets.base import ImageSet
@@ -183,8 +183,7 @@ class FileInput(Input):
             num_workers=config.workers,
             persistent_workers=config.workers > 0,
             prefetch_factor=AHEAD if config.workers else None,
-            # the training still needs batches to save its state when a terminal interrupts
-            worker_init_fn=ignore_interrupts,
+            worker_init_fn=obey_parent_alone,
         )
 
     def train_batches(
@@ -222,7 +221,8 @@ class FileInput(Input):
             for number, batch in enumerate(batches, first)
             for at in range(0, len(batch), PIECE)
         ]
-        pieces = map(_decoded, iter(self._loader))
+        with held_back(STOP_SIGNALS):
+            pieces = map(_decoded, iter(self._loader))
         if self._device.type == "cpu":
             yield from self._floats(batches, pieces)
         else:

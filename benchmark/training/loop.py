@@ -70,13 +70,13 @@ class Trainer:
         while state.epoch < self.epochs:
             rate, done = self._train_epoch(stop), state.epoch + 1
             due = done == self.epochs or done % self.recipe.evaluation.every == 0
-            last = self._evaluate() if due else None
+            with stop.answered_by(self._checkpoint):  # an evaluation may take hours
+                last = self._evaluate() if due else None
             record = state.finish_epoch(rate, None if last is None else last.scores)
             EpochRecord.write_all(self.folder / METRICS, state.records)
             spent = state.train_seconds + state.eval_seconds
             self.progress.finish_epoch(record, spent / state.epoch * (self.epochs - state.epoch))
-            if time.perf_counter() - self._saved >= self.recipe.training.checkpoint_seconds:
-                self._checkpoint()
+            self._save_if_due(stop)
         return last or self._evaluate()
 
     def _train_epoch(self, stop: StopRequest) -> float:
@@ -85,7 +85,8 @@ class Trainer:
         clock = time.perf_counter()
         batches, embedded = [np.array(batch) for batch in state.mined], 0
         if not batches:
-            batches, embedded = batches_of(components, state.epoch)
+            with stop.answered_by(self._checkpoint):
+                batches, embedded = batches_of(components, state.epoch)
         if embedded:  # mined batches are kept, as the network moves on
             state.mined = [batch.tolist() for batch in batches]
             state.images_forward += embedded
@@ -113,18 +114,11 @@ class Trainer:
                 raise DivergedError(f"{error} at {self._place(state.position + 1)}") from error
             now = time.perf_counter()
             state.count_step(len(indices), now - clock, stepper.passes(len(images)))
-            clock = now
             self.progress.step()
             if state.step % DRAIN_EVERY == 0:
                 self._check_losses()
-            if stop.requested:
-                self._checkpoint()
-                raise Interrupted(
-                    f"stopped on request at epoch {state.epoch + 1}, step {state.position}"
-                )
-            if now - self._saved >= self.recipe.training.checkpoint_seconds:
-                self._checkpoint()
-                clock = time.perf_counter()
+            self._save_if_due(stop)
+            clock = max(now, self._saved)
         self._check_losses()
         return self._rate((len(batches) - 1) / len(batches))
 
@@ -162,6 +156,20 @@ class Trainer:
         evaluation = measure(embedded, self.recipe.evaluation, components.device)
         self.state.eval_seconds += time.perf_counter() - started
         return evaluation
+
+    def _save_if_due(self, stop: StopRequest) -> None:
+        """Save the state when its time has come, or on request; then raise Interrupted.
+
+        A run that has all its epochs is not stopped: the rest takes seconds.
+        """
+        state = self.state
+        if stop.requested and state.epoch < self.epochs:
+            self._checkpoint()
+            raise Interrupted(
+                f"stopped on request at epoch {state.epoch + 1}, step {state.position}"
+            )
+        if time.perf_counter() - self._saved >= self.recipe.training.checkpoint_seconds:
+            self._checkpoint()
 
     def _checkpoint(self) -> None:
         self._drain()

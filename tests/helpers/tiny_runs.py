@@ -19,7 +19,7 @@ from benchmark.core.options import build, defaults_of
 from benchmark.core.recipe import Recipe
 from benchmark.core.records import METRICS, DatasetChoice, LossChoice, RunSpec, Setting
 from benchmark.losses.catalogue import load_catalogue
-from benchmark.training.state import CHECKPOINT
+from benchmark.training.state import CHECKPOINT, RunState
 
 TIMES = {"images_per_second", "loss_ms", "seconds"}
 
@@ -67,8 +67,15 @@ def curve(folder: Path) -> list[dict]:
 
 def stop_after(steps: int, monkeypatch) -> None:
     """Makes the next run ask to stop after ``steps`` optimiser steps."""
-    looks = iter(range(10_000))
-    asked = property(lambda self: next(looks) >= steps - 1, lambda self, value: None)
+    taken: list[int] = []
+    count_step = RunState.count_step
+
+    def counting(self: RunState, images: int, seconds: float, passes: int) -> None:
+        count_step(self, images, seconds, passes)
+        taken.append(images)
+
+    monkeypatch.setattr(RunState, "count_step", counting)
+    asked = property(lambda self: len(taken) >= steps, lambda self, value: None)
     monkeypatch.setattr(StopRequest, "requested", asked, raising=False)
 
 
@@ -82,11 +89,15 @@ def train_command(spec: Path) -> list[str]:
 
 @contextlib.contextmanager
 def held(
-    folder: Path, spec: RunSpec, environment: dict[str, str] | None = None
+    folder: Path,
+    spec: RunSpec,
+    environment: dict[str, str] | None = None,
+    until: str = CHECKPOINT,
 ) -> Iterator[tuple[subprocess.Popen, Callable[[], bytes]]]:
     """Yield a command that trains in ``folder``, once it has a checkpoint, and what lets it go on.
 
-    It prints to a pipe that is full, so that it waits with the line of its first epoch.
+    It prints to a pipe that is full, so that it waits with the line of its first epoch. Without
+    checkpoints it has a file of another name ``until`` then. Its group of processes is its own.
     """
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
@@ -95,10 +106,10 @@ def held(
             os.write(writing, bytes(4096))
     os.set_blocking(writing, True)
     words = train_command(write_spec_in(folder, spec))
-    process = subprocess.Popen(words, env=environment, stdout=writing)
+    process = subprocess.Popen(words, env=environment, stdout=writing, start_new_session=True)
     os.close(writing)
     try:
-        wait_for((folder / CHECKPOINT).exists)
+        wait_for((folder / until).exists)
         yield process, lambda: os.read(reading, FULL)
     finally:
         process.kill()
