@@ -37,6 +37,8 @@ LOG = "train.log"
 STATE = "state"
 
 STATUSES = ("ok", "diverged", "missing", "failed", "stale")
+# Of a run, by which is decided what is trained: an outdated one has files that are to be put away.
+Standing = Literal["finished", "outdated", "to do"]
 
 _ADVICE = "write it again with 'python -m benchmark specs STUDY', and change the study instead"
 

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from benchmark.core.records import (
     SPEC,
     STATUSES,
     RunSpec,
+    Standing,
     digest_of,
 )
 from benchmark.core.results import Provenance, Result
@@ -39,6 +40,7 @@ def write_spec(run: Run, results: Path, log: Path | None = None) -> None:
     first, because the training that follows takes its place.
     """
     folder = Path(results) / run.spec.folder
+    _put_back(folder, run.digest)
     aside = not (folder / RESULT).exists()
     names = {name: OUTDATED[name] if aside else name for name in (RESULT, SPEC)}
     old = _digest(folder / names[RESULT])
@@ -64,27 +66,35 @@ def write_specs(runs: Iterable[Run], results: Path) -> int:
     return len(changed)
 
 
-def settle(runs: Mapping[str, Run], results: Path, *, dry_run: bool = False) -> int:
-    """Put away what is outdated, so that it is made anew; return of how many runs.
+def settle(run: Run, results: Path, *, dry_run: bool = False) -> Standing:
+    """Return how a run stands, by content alone, once what is outdated is put away.
 
-    Snakemake compares dates and remembers parameters; what decides is content. A specification that
-    is not the study's, or whose result is damaged or of another one, gets another name with its
-    result. They get their own back when the study asks for them again.
+    A run is finished where there is a result of its specification. A specification that is not the
+    study's, and a result that is damaged or of another one, get other names, so that both are made
+    anew. They get their own back when the study asks for them again. A dry run changes nothing.
     """
-    outdated = 0
-    for run in runs.values():
-        folder = Path(results) / run.spec.folder
-        now = {folder / name: folder / aside for name, aside in OUTDATED.items()}
-        there = [path for path in now if path.exists()]
-        wrong = any(_digest(path) != run.digest for path in there)
-        outdated += wrong
-        if wrong and not dry_run:
-            for path in there:
-                path.replace(now[path])
-        elif not there and not dry_run and {*map(_digest, now.values())} == {run.digest}:
-            for path, aside in now.items():
-                aside.replace(path)
-    return outdated
+    folder = Path(results) / run.spec.folder
+    now = {folder / name: folder / aside for name, aside in OUTDATED.items()}
+    if run.digest in (_digest(folder / RESULT), _digest(folder / OUTDATED[RESULT])):
+        if not dry_run:
+            _put_back(folder, run.digest)
+            write_specs([run], results)
+        return "finished"
+    there = [path for path in now if path.exists()]
+    if all(_digest(path) == run.digest for path in there):
+        return "to do"
+    if dry_run:
+        return "outdated"
+    for path in there:
+        path.replace(now[path])
+    return "to do"
+
+
+def _put_back(folder: Path, digest: str) -> None:
+    """Give files of this specification that were put away their own names."""
+    for name, aside in OUTDATED.items():
+        if _digest(folder / aside) == digest != _digest(folder / name):
+            (folder / aside).replace(folder / name)
 
 
 def _digest(path: Path) -> str | None:

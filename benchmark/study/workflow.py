@@ -6,8 +6,8 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from benchmark.core.documents import read_document
 from benchmark.core.environment import STUDY
 from benchmark.core.errors import BenchmarkError, ConfigError, RunError, print_error
-from benchmark.core.records import RESULT, RESULTS
+from benchmark.core.records import RESULT, RESULTS, Standing
 from benchmark.study import Study, load_study
 from benchmark.study.data_files import data_files, named_papers
 from benchmark.study.grid import Run, expand
@@ -25,6 +25,8 @@ from benchmark.study.trials import FILE as SELECTION
 from benchmark.study.trials import is_current, selected_path
 
 T = TypeVar("T")
+
+PATIENCE = 60.0  # seconds for Slurm's answer
 
 DEFAULT_STUDY = "embedded"
 SETTINGS = ("study", "results", "dataset")
@@ -39,6 +41,7 @@ FILES = (
 )
 FOLDERS = ("stats", "gallery")
 IMPORTED = "imported.txt"
+NEW = "new_result.json"  # a file that a dry run plans and nobody makes
 
 
 @dataclass(frozen=True)
@@ -47,11 +50,14 @@ class Flow:
 
     ``runs`` of a study with rules are its trials. Everything behind them is made of the final runs,
     whose study file ``selected`` is there once the checkpoint ``select`` has written it.
+    ``settle`` says how a run stands below the results.
     """
 
     study: Study
     runs: dict[str, Run]
     results: str
+    settle: Callable[[Run, Path], Standing]
+    _standings: dict[str, Standing] = field(default_factory=dict)
 
     @property
     def selected(self) -> Path | None:
@@ -109,8 +115,8 @@ class Flow:
     @property
     def later(self) -> int:
         """The number of unknown final runs to train, but for those that are finished."""
-        folders = (Path(self.results) / run.spec.folder for run in self.final_runs.values())
-        return max(0, self.unknown - sum((folder / RESULT).is_file() for folder in folders))
+        finished = [run for run in self.final_runs if self.standing(run) == "finished"]
+        return max(0, self.unknown - len(finished))
 
     @property
     def count(self) -> int:
@@ -126,6 +132,18 @@ class Flow:
         """Return one run."""
         return self.runs.get(run_id) or self.final_runs[run_id]
 
+    def standing(self, run_id: str) -> Standing:
+        """Return how a run stood when this was first asked: a job of this call finishes it."""
+        run = self.run(run_id)
+        if run.digest not in self._standings:
+            self._standings[run.digest] = self.settle(run, Path(self.results))
+        return self._standings[run.digest]
+
+    def are_finished(self, targets: Iterable[Any]) -> bool:
+        """Return whether all of a job's targets are finished runs."""
+        runs = [target.wildcards_dict.get("run") for target in targets]
+        return all(run and self.standing(run) == "finished" for run in runs)
+
     def files(self, name: str) -> list[str]:
         """Return the path of file ``name`` of every run that the report is made of."""
         return self.paths(self.final_runs if self.study.trials else self.runs, name)
@@ -133,14 +151,17 @@ class Flow:
     def paths(self, runs: Collection[str], name: str) -> list[str]:
         """Return the path of file ``name`` of these runs.
 
-        Runs that were finished before training wrote such a file are left out.
+        Of finished runs, those that are not there are left out. An outdated run is asked for
+        ``NEW``: its files count as missing.
         """
-        folders = [f"{self.results}/runs/{run}" for run in runs]
-        return [
-            f"{folder}/{name}"
-            for folder in folders
-            if not os.path.exists(f"{folder}/{RESULT}") or os.path.exists(f"{folder}/{name}")
-        ]
+        paths = []
+        for run in runs:
+            standing = self.standing(run)
+            asked = NEW if standing == "outdated" else name
+            path = f"{self.results}/runs/{run}/{asked}"
+            if standing != "finished" or os.path.exists(path):
+                paths.append(path)
+        return paths
 
     def data(self, step: str, papers: Collection[str] | None = None) -> list[str]:
         """Return the data files that a step reads of ``papers`` (keys), or those of the study."""
@@ -159,7 +180,7 @@ class Flow:
         path = self.study.references.frozen
         return [path] if path and Path(path).is_file() else []
 
-    def settle(self) -> None:
+    def forget_failures(self) -> None:
         """Remove what says that a step failed, and a selection that follows from other trials."""
         for name, says_failed in ((IMPORTED, False), (FAILED, True)):
             path = Path(self.folder, name)
@@ -200,12 +221,21 @@ def _final_runs(path: Path, _: int) -> dict[str, Run]:
     return expand(load_study(path))
 
 
-def load_flow(config: Mapping[str, Any], configfiles: Sequence[Any] = ()) -> Flow:
+def _by_presence(run: Run, results: Path) -> Standing:
+    return "finished" if (results / run.spec.folder / RESULT).is_file() else "to do"
+
+
+def load_flow(
+    config: Mapping[str, Any],
+    configfiles: Sequence[Any] = (),
+    settle: Callable[[Run, Path], Standing] = _by_presence,
+) -> Flow:
     """Return the flow of Snakemake's ``config``; raise ConfigError with all problems of the study.
 
     config          {"study": name or path, "results": folder, "dataset": another that the study's
                     rules allow}, all optional; or a whole study file, given with --configfile
     configfiles     the paths given with --configfile
+    settle          says how a run stands below the results; by default, whether it has any
     """
     own_file = "blocks" in config and bool(configfiles)
     unknown = ", ".join(sorted(map(str, set(config) - set(SETTINGS))))
@@ -229,7 +259,7 @@ def load_flow(config: Mapping[str, Any], configfiles: Sequence[Any] = ()) -> Flo
     results = Path(config.get("results", RESULTS))
     study = load_study(asked, results)
     os.environ[STUDY] = study.name
-    return Flow(study, expand(study), results.as_posix())
+    return Flow(study, expand(study), results.as_posix(), settle)
 
 
 def _misread(config: Mapping[str, Any]) -> list[str]:
@@ -253,11 +283,20 @@ def _misread(config: Mapping[str, Any]) -> list[str]:
 
 def check_executor(name: str) -> None:
     """Raise RunError where jobs cannot be handed to this executor of Snakemake's."""
-    if name == "slurm" and shutil.which("sbatch") is None:
-        raise RunError(
-            "no Slurm here (sbatch not found): load its module, or use --profile "
-            "workflow/profiles/local"
-        )
+    if name != "slurm":
+        return
+    local = "or use --profile workflow/profiles/local"
+    if shutil.which("sbatch") is None:
+        raise RunError(f"no Slurm here (sbatch not found): load its module, {local}")
+    try:
+        subprocess.run(["sinfo"], capture_output=True, text=True, timeout=PATIENCE, check=True)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        said = str(error)
+    except subprocess.CalledProcessError as error:
+        said = error.stderr.strip() or str(error)
+    else:
+        return
+    raise RunError(f"Slurm does not answer (sinfo: {said.splitlines()[-1]}): wait for it, {local}")
 
 
 def or_end(load: Callable[[], T], say: Callable[[str], object] | None = None) -> T:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import subprocess
 
 import pytest
 from checkout import LIMIT, Checkout, block, study
@@ -81,8 +82,29 @@ def test_a_run_that_fails_is_tried_again_and_then_named_with_its_log(checkout: C
     assert len(checkout.jobs()) == 4, "only what is missing is trained"
 
 
+def test_a_job_that_starts_again_after_its_run_has_finished_leaves_the_result(checkout: Checkout):
+    checkout.write(study(block("main", ["smooth_ap"])))
+    checkout.environment["CLUSTER_QUICK"] = "yes"
+    assert checkout.run("small", "runs", "--no-hooks") == 0, checkout.said()
+    before = files_with_dates(checkout)
+    (job,) = checkout.jobs()
+    subprocess.run(["scontrol", "requeue", job["JobId"]], check=True)
+    checkout.wait_for(lambda: checkout.jobs()[0]["JobState"] != "COMPLETED")
+    checkout.wait_for(lambda: checkout.jobs()[0]["JobState"] in ("COMPLETED", "FAILED"))
+    assert [(job["JobState"], job["Restarts"]) for job in checkout.jobs()] == [("COMPLETED", "1")]
+    assert files_with_dates(checkout) == before
+
+
+def files_with_dates(checkout: Checkout) -> dict[str, int]:
+    """Return the time of change of every file of the only run."""
+    return {path.name: path.stat().st_mtime_ns for path in checkout.run_folder().iterdir()}
+
+
 # What Snakemake says before it has a logger, and of a Slurm without accounts.
-OF_THIS_SLURM = ("Using profile", "No SLURM account", "No account was given", "Unable to guess")
+OF_THIS_SLURM = (
+    *("Using profile", "planning the study's runs"),
+    *("No SLURM account", "No account was given", "Unable to guess"),
+)
 
 
 def said(checkout: Checkout) -> list[str]:

@@ -31,6 +31,7 @@ if FLOW.study.trials:
 rule spec:
     output:
         f"{RUN}/spec.json",
+        NEW_SPEC,
     log:
         f"{RUN}/spec.log",
     params:
@@ -44,9 +45,11 @@ rule spec:
 # Retries belong into a profile: in a rule they would be multiplied on a cluster.
 rule train:
     input:
+        reason_to_train,
         spec=f"{RUN}/spec.json",
     output:
         [f"{RUN}/{name}" for name in (*RECORDS, "queries.npz", "neighbours.npz")],
+        NEW_RESULT,
     log:
         f"{RUN}/train.log",
     conda:

@@ -181,7 +181,8 @@ def finished(runs, results, finish):
 
 def kept(runs, results, folder):
     """Settle the runs; return whether both files in a folder have kept their names."""
-    settle(runs, results)
+    for run in runs.values():
+        settle(run, results)
     for path in ("spec", "result"):
         kept, away = ((folder / f"{path}{end}").exists() for end in (".json", ".outdated.json"))
         assert kept != away
@@ -194,14 +195,34 @@ def test_runs_that_are_finished_or_not_started_are_left_alone(finished, runs, re
     assert not any((results / run.spec.folder).exists() for run in others)
 
 
-@pytest.mark.parametrize("text", ['"seed": 9', "{", "[]", "\x00"])
-def test_an_edited_or_torn_specification_is_written_anew(text, finished, runs, results):
+@pytest.mark.parametrize("text", ['"seed": 9', "{", "[]", "\x00", None])
+@pytest.mark.parametrize("write", [settle, write_spec])
+def test_an_edited_torn_or_lost_specification_of_a_finished_run_is_written_anew(
+    text, write, finished, runs, results
+):
     run, folder = finished
-    spec = folder / "spec.json"
-    spec.write_text(spec.read_text().replace('"seed": 0', text) if "seed" in text else text)
-    assert not kept(runs, results, folder) and not kept(runs, results, folder)
-    write_spec(run, results)
-    assert sorted(path.name for path in folder.glob("*.json")) == ["provenance.json", "spec.json"]
+    spec, result = folder / "spec.json", folder / "result.json"
+    before = spec.read_bytes(), result.read_bytes()
+    if text is None:
+        spec.unlink()
+    else:
+        spec.write_text(spec.read_text().replace('"seed": 0', text) if "seed" in text else text)
+    assert settle(run, results, dry_run=True) == "finished"
+    write(run, results)
+    assert (spec.read_bytes(), result.read_bytes()) == before
+    names = sorted(path.name for path in folder.iterdir())
+    assert names == ["provenance.json", "result.json", "spec.json"]
+
+
+def test_a_specification_of_another_study_is_put_away_where_no_run_has_finished(
+    finished, runs, results
+):
+    run, folder = finished
+    (folder / "result.json").unlink()
+    assert settle(run, results) == "to do" and (folder / "spec.json").is_file()
+    other = with_tau(run, 9.0)
+    assert settle(other, results, dry_run=True) == "outdated"
+    assert settle(other, results) == "to do" and not (folder / "spec.json").exists()
 
 
 @pytest.mark.parametrize("text", ['{"spec_digest": "0123"}', "{}", "[]", '{"schema": 1, "ru', ""])
@@ -226,6 +247,7 @@ def test_a_study_that_is_changed_back_finds_its_specification_as_it_was(finished
     before, other = (folder / "spec.json").read_bytes(), with_tau(run, 9.0)
     assert not kept({run.spec.run_id: other}, results, folder)
     assert [status_in(folder, each.spec).status for each in (other, run)] == ["stale", "ok"]
+    assert settle(run, results, dry_run=True) == "finished"
     assert kept(runs, results, folder)
     assert (folder / "spec.json").read_bytes() == before
     assert (folder / "spec.json").stat().st_mtime_ns == 10**18
@@ -234,15 +256,27 @@ def test_a_study_that_is_changed_back_finds_its_specification_as_it_was(finished
 def test_the_result_of_a_specification_that_was_put_away_is_kept_with_it(finished, runs, results):
     run, folder = finished
     other = with_tau(run, 9.0)
-    settle({run.spec.run_id: other}, results)
+    settle(other, results)
     write_spec(other, results)
     names = {path.name for path in (folder / "previous" / run.digest).iterdir()}
     assert {"spec.json", "result.json"} <= names
     assert not list(folder.glob("*.outdated.json"))
 
 
-def test_a_dry_run_counts_and_changes_nothing(finished, runs, results):
-    _, folder = finished
-    (folder / "spec.json").write_text("{")
-    assert settle(runs, results, dry_run=True) == 1 and (folder / "spec.json").read_text() == "{"
-    assert (settle(runs, results), settle(runs, results)) == (1, 0)
+def test_writing_the_specification_of_a_study_changed_back_keeps_the_finished_result(
+    finished, runs, results
+):
+    run, folder = finished
+    before = (folder / "result.json").read_bytes()
+    settle(with_tau(run, 9.0), results)
+    assert write_specs([run], results) == 1
+    assert (folder / "result.json").read_bytes() == before
+    assert not list(folder.glob("*.outdated.json"))
+
+
+def test_a_dry_run_says_what_is_outdated_and_changes_nothing(finished, runs, results):
+    run, folder = finished
+    (folder / "result.json").write_text("{")
+    assert settle(run, results, dry_run=True) == "outdated"
+    assert (folder / "result.json").read_text() == "{"
+    assert settle(run, results) == "to do" and not (folder / "result.json").exists()

@@ -1,0 +1,161 @@
+"""A finished run is neither trained again nor deleted: the digest of its result alone decides.
+
+What Snakemake would go by, dates and its own memory, is set at random or taken away.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from workplace import ROOT, Workplace, jobs, run_in, small_study
+
+LOSSES = ["smooth_ap", "smooth_ap_wide"]
+SLURM = ROOT / "workflow" / "profiles" / "slurm"
+REFUSES = "echo 'sbatch: error: Batch job submission failed' >&2; exit 1"
+ANSWERS = "echo PARTITION"
+SILENT = "echo 'slurm_load_partitions: Unable to contact slurm controller' >&2; exit 1"
+
+
+def files_of_runs(place: Workplace) -> dict[Path, bytes]:
+    """Return the files of all runs but their logs."""
+    paths = [path for path in place.runs.rglob("*") if path.is_file() and path.suffix != ".log"]
+    return {path.relative_to(place.runs): path.read_bytes() for path in paths}
+
+
+def change_dates(place: Workplace, seed: int) -> None:
+    """Give every file of a run a date of the last days, in an order of its own."""
+    dates = random.Random(seed)
+    for path in sorted(place.runs.rglob("*.*")):
+        if path.is_file():
+            change = path.stat().st_mtime - dates.uniform(0, 1e6)
+            os.utime(path, (change, change))
+
+
+def forget(place: Workplace) -> None:
+    """Take away what Snakemake remembers."""
+    shutil.rmtree(place.folder / ".snakemake")
+
+
+def to_do(place: Workplace, *arguments: str) -> list[int]:
+    """Return the numbers of runs to train by 'plan', 'run -n' and 'snakemake -n'."""
+    verbs = [
+        run_in(place.folder, [sys.executable, "-m", "benchmark", *verb], place.variables)
+        for verb in (["plan", "small.yaml"], ["run", "small.yaml", "-n"])
+    ]
+    planned = re.search(r"runs, (\d+) to do", verbs[0].stdout)
+    assert planned, verbs[0].stderr
+    counts = [jobs(verbs[1]), jobs(place.dry_run("small"))]
+    return [int(planned[1]), *[count.get("train", 0) for count in counts]]
+
+
+def slurm(place: Workplace, tmp_path: Path, sbatch: str, sinfo: str) -> None:
+    """Put programs of a cluster on the path, which do as the given scripts say."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name, script in (("sbatch", sbatch), ("sinfo", sinfo)):
+        (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+        (folder / name).chmod(0o755)
+    place.environment["PATH"] = f"{folder}{os.pathsep}{os.environ['PATH']}"
+
+
+def submit(place: Workplace):
+    """Return Snakemake, finished, with the profile of a cluster."""
+    words = ["--profile", str(SLURM), "--retries", "0", "--config", "study=small.yaml"]
+    return place.snakemake("small", *words, hooks=True, target="runs")
+
+
+@pytest.mark.parametrize("remembered", [True, False])
+def test_dates_and_a_missing_memory_train_nothing(workplace: Workplace, remembered):
+    before = files_of_runs(workplace)
+    remembered or forget(workplace)
+    for seed in range(4):
+        change_dates(workplace, seed)
+        planned = workplace.dry_run("small")
+        assert "train" not in jobs(planned) and "spec" not in jobs(planned), planned.stdout
+    done = workplace.snakemake("small", target="runs")
+    assert done.returncode == 0 and "train" not in jobs(done)
+    assert files_of_runs(workplace) == before
+    if not remembered:
+        forget(workplace)
+        assert to_do(workplace) == [0, 0, 0]
+
+
+@pytest.mark.parametrize("remembered", [True, False])
+def test_a_changed_specification_is_planned_and_trained_with_the_old_run_kept(
+    workplace: Workplace, remembered
+):
+    before = files_of_runs(workplace)
+    change_dates(workplace, 5)
+    remembered or forget(workplace)
+    workplace.write(small_study("small", LOSSES, tau=0.2))
+    planned = jobs(workplace.dry_run("small"))
+    assert (planned["spec"], planned["train"]) == (2, 2)
+    assert files_of_runs(workplace) == before, "a dry run changes nothing"
+    if not remembered:
+        assert to_do(workplace) == [2, 2, 2]
+    done = workplace.snakemake("small")
+    assert done.returncode == 0, done.stderr
+    assert (jobs(done)["spec"], jobs(done)["train"], jobs(done)["collect"]) == (2, 2, 1)
+    after = files_of_runs(workplace)
+    for path, content in before.items():
+        if "smooth_ap_wide" in path.parts:
+            (kept,) = workplace.runs.glob(f"{path.parent}/previous/*/{path.name}")
+            assert kept.read_bytes() == content
+        else:
+            assert after[path] == content
+    assert "Nothing to be done" in workplace.dry_run("small").stdout
+
+
+def test_a_study_changed_back_before_anything_was_trained_has_nothing_to_do(workplace: Workplace):
+    before = files_of_runs(workplace)
+    workplace.write(small_study("small", LOSSES, tau=0.2))
+    done = workplace.snakemake("small", target="no_such_target")
+    assert done.returncode != 0 and files_of_runs(workplace) != before
+    workplace.write(small_study("small", LOSSES))
+    forget(workplace)
+    assert to_do(workplace) == [0, 0, 0]
+    assert workplace.snakemake("small", target="runs").returncode == 0
+    assert files_of_runs(workplace) == before
+
+
+def test_tables_follow_a_newer_result(workplace: Workplace):
+    path = min(workplace.runs.glob("*/*/*/*/*/result.json"))
+    path.write_text(path.read_text() + "\n")
+    planned = jobs(workplace.dry_run("small"))
+    assert planned["collect"] == 1 and "train" not in planned
+
+
+def test_submissions_that_fail_leave_every_file(workplace: Workplace, tmp_path):
+    before = files_of_runs(workplace)
+    forget(workplace)
+    change_dates(workplace, 6)
+    workplace.write(small_study("small", [*LOSSES, "roadmap"], tau=0.2))
+    slurm(workplace, tmp_path, REFUSES, ANSWERS)
+    done = submit(workplace)
+    assert done.returncode == 1 and "failed" in done.stderr
+    after = files_of_runs(workplace)
+    for path, content in before.items():
+        if "smooth_ap_wide" in path.parts:
+            (kept,) = workplace.runs.glob(f"{path.parent}/previous/*/{path.name}")
+            assert kept.read_bytes() == content
+        else:
+            assert after[path] == content
+
+
+def test_a_silent_controller_is_one_line_before_anything_starts(workplace: Workplace, tmp_path):
+    before = files_of_runs(workplace)
+    workplace.write(small_study("small", [*LOSSES, "roadmap"]))
+    slurm(workplace, tmp_path, REFUSES, SILENT)
+    done = submit(workplace)
+    assert done.returncode == 2
+    assert done.stderr.rstrip().splitlines()[-1] == (
+        "error: Slurm does not answer (sinfo: slurm_load_partitions: Unable to contact slurm "
+        "controller): wait for it, or use --profile workflow/profiles/local"
+    )
+    assert "Traceback" not in done.stderr and files_of_runs(workplace) == before
