@@ -22,7 +22,6 @@ from perf.timing import Row, compare, seconds_of
 from PIL import Image
 from torch.utils.data import DataLoader
 
-from benchmark.cli.running import THREAD_VARIABLES
 from benchmark.core.environment import available_cores
 from benchmark.core.interrupts import StopRequest
 from benchmark.core.options import build
@@ -43,6 +42,7 @@ from benchmark.input.tensors import create_input
 from benchmark.losses import create_loss
 from benchmark.models.backbone import prepare_torchvision
 from benchmark.training.components import build_components
+from benchmark.training.fork_server import THREADS
 from benchmark.training.loop import Trainer
 from benchmark.training.numerics import prepare_numerics
 from benchmark.training.progress import Progress
@@ -263,7 +263,7 @@ def _timings(folder: str) -> list[dict[str, float]]:
 
 def _run(folder: str, *module: str | Path, **variables: str) -> None:
     """Run ``python -m`` of a module with arguments, with the threads that its recipe says."""
-    environment = {key: value for key, value in os.environ.items() if key not in THREAD_VARIABLES}
+    environment = {key: value for key, value in os.environ.items() if key not in THREADS}
     environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     command = [sys.executable, "-m", *map(str, module)]
     subprocess.run(command, cwd=folder, env=environment | variables, check=True, stdout=2)

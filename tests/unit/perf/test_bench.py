@@ -1,5 +1,6 @@
 """The benchmark measures what it says, and compares like with like."""
 
+import importlib
 import json
 from functools import partial
 from types import SimpleNamespace
@@ -34,6 +35,21 @@ def test_losses_and_evaluation_are_measured_beside_floor_and_library():
 def test_peak_of_process_sees_memory_that_is_given_back():
     grown = peak_of_process(lambda: len(bytearray(b"x") * (256 * 2**20)))
     assert grown > 200 * 2**20
+
+
+OF_A_GPU = {part: module for part, (module, _) in gpu.PARTS.items()}
+
+
+@pytest.mark.parametrize(("part", "module"), [*bench.PARTS.items(), *OF_A_GPU.items()])
+def test_every_part_is_a_function_that_says_what_it_measures(part, module):
+    measure = getattr(importlib.import_module(f"perf.{module}"), part)
+    assert callable(measure) and measure.__doc__
+
+
+def test_the_start_of_a_run_is_measured(tmp_path):
+    parts = {"workflow": bench.PARTS["workflow"]}
+    assert bench.run(parts, tmp_path, quick=True, threads=1, seconds={}) == (False, False)
+    assert "start-up of a run by itself, s" in (tmp_path / "bench.md").read_text()
 
 
 def test_a_part_that_fails_is_named_and_the_worst_number_is_shown(tmp_path, monkeypatch):
