@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from archives import save
 from checkout import LIMIT, ROOT, Checkout, block, study
 from tiny_runs import curve, train_command
 
@@ -20,6 +21,19 @@ def long_study(checkpoint_seconds: float = 1e9, minutes: int = 60) -> dict:
     training = {"epochs": 3, "checkpoint_seconds": checkpoint_seconds}
     run = block("main", ["smooth_ap"], option="long", override={"training": training})
     return study(run, minutes=minutes)
+
+
+def study_on_files(root: Path) -> dict:
+    """Return that run on 144 JPEGs in ``root``, which two workers decode."""
+    for number in range(144):
+        save(root / f"class{number // 12:02d}" / f"{number}.jpg", seed=number, size=(44, 40))
+    images = {"augmentation": "crop_flip", "image_size": 32, "workers": 2}
+    found = long_study()
+    (run,) = found["blocks"]
+    run["datasets"] = [{"name": "folder", "label": "photos", "params": {"root": str(root)}}]
+    run["batch_sizes"] = [16]
+    run["override"] |= {"input": images, "model": {"channels": 3}}
+    return found
 
 
 def resumed(checkout: Checkout, tmp_path: Path) -> int:
@@ -51,6 +65,24 @@ def preempt(job: str) -> None:
 
 def cancel(job: str) -> None:
     slurm("scancel", job)
+
+
+def warn(job: str) -> None:
+    """Send SIGTERM to every process of the job's steps, as ``--signal=TERM@600`` does."""
+    slurm("scancel", "--signal=TERM", job)
+
+
+@pytest.mark.parametrize(("interrupt", "jobs"), [(warn, 2), (requeue, 1)])
+def test_a_run_with_workers_whose_processes_all_get_the_signal_goes_on_from_there(
+    interrupt, jobs, checkout: Checkout, tmp_path: Path
+):
+    checkout.write(study_on_files(tmp_path / "photos"))
+    checkout.environment["CLUSTER_STEP_SECONDS"] = "0.3"
+    process = checkout.start("small", "runs", "--no-hooks")
+    interrupt(checkout.wait_for_an_epoch())
+    assert process.wait(LIMIT) == 0, checkout.said()
+    assert len(checkout.jobs()) == jobs
+    assert resumed(checkout, tmp_path) == 1  # from the only state that was saved: at the signal
 
 
 @pytest.mark.parametrize(("interrupt", "jobs"), [(requeue, 1), (preempt, 1), (cancel, 2)])

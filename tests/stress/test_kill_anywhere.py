@@ -1,5 +1,5 @@
 """SIGKILL at random moments costs time and nothing else: every loss, memory, sampler, micro-batches
-and files.
+and files. So does SIGTERM to every process of a run.
 
 Each attempt is killed in one phase, a random moment after the run has entered it (``hooks`` say
 when that is). A run that ends is compared, bit for bit, with one that was left alone: result.json,
@@ -24,6 +24,7 @@ import pytest
 from archives import save
 from tiny_runs import curve, tiny_spec, train_command, write_spec_in
 
+from benchmark.core.interrupts import EXIT_INTERRUPTED
 from benchmark.core.records import (
     METRICS,
     NEIGHBOURS,
@@ -104,13 +105,14 @@ class Killer:
     environment: dict[str, str]
     chance: random.Random
 
-    def attempt(self, spec: Path, wanted: str = "") -> str | None:
+    def attempt(self, spec: Path, wanted: str = "", number: int = signal.SIGKILL) -> str | None:
         """Return the phase in which the run was killed, None where it ended before that.
 
-        Without a phase that is wanted the run is left alone.
+        Without a phase that is wanted the run is left alone. SIGKILL is for its process, another
+        signal for its workers as well.
         """
         longest, passes = PHASES.get(wanted, (0, 1))
-        order = [wanted, self.chance.randint(1, passes), self.chance.uniform(0, longest)]
+        order = [wanted, self.chance.randint(1, passes), self.chance.uniform(0, longest), number]
         self.phase_file.with_name(f"{self.phase_file.name}.order").write_text(json.dumps(order))
         self.phase_file.write_text("other")
         with open(spec.parent.parent / "train.log", "ab") as log:
@@ -118,6 +120,8 @@ class Killer:
             done = subprocess.run(train_command(spec), timeout=LONGEST, check=False, **streams)
         if done.returncode == 0:
             return None
+        if number != signal.SIGKILL and done.returncode == EXIT_INTERRUPTED:
+            return wanted
         words = Path(log.name).read_text()[-2000:]
         assert done.returncode in (-signal.SIGKILL, 128 + signal.SIGKILL), words
         return self.phase_file.read_text() or "other"  # killed while it noted the next phase
@@ -159,7 +163,9 @@ def endure(spec: RunSpec, kills: int, killers: list[Killer], folder: Path) -> Co
     found: Counter[str] = Counter()
     for turn in range(10 * kills + 20):
         wanted = list(PHASES)[turn % len(PHASES)] if found.total() < kills else ""
-        phase = killers[turn % len(killers)].attempt(write_spec_in(run, spec), wanted)
+        number = signal.SIGTERM if turn // len(PHASES) % 2 else signal.SIGKILL
+        path = write_spec_in(run, spec)
+        phase = killers[turn % len(killers)].attempt(path, wanted, number)
         if phase is not None:
             found[phase] += 1
             continue

@@ -2,9 +2,11 @@
 what was ordered.
 
 Put on PYTHONPATH, with the file's path in STRESS_PHASE. The order lies beside it: ["evaluation", 2,
-0.01] means 0.01 s after the second evaluation has begun.
+0.01, 9] means signal 9, 0.01 s after the second evaluation has begun. Any other signal than 9 goes
+to the children of the process, too.
 """
 
+import contextlib
 import functools
 import importlib.abc
 import importlib.util
@@ -63,7 +65,7 @@ def _noting(phase, function):
 
 
 _current = "other"
-_order = None  # what this process dies of: phase, how often it is entered first, seconds after
+_order = None  # phase, how often it is entered first, seconds after that, signal
 
 
 def _note(phase):
@@ -90,9 +92,20 @@ def _die_in_time(phase):
         if os.fork() == 0:
             try:
                 time.sleep(_order[2])
-                os.kill(victim, signal.SIGKILL)
+                _signal_all(victim, _order[3])
             finally:
                 os._exit(0)
+
+
+def _signal_all(victim, number):
+    """Send a signal to a process, and to its children but this one."""
+    pids = [victim]
+    if number != signal.SIGKILL:
+        with open(f"/proc/{victim}/task/{victim}/children") as stream:
+            pids += [int(pid) for pid in stream.read().split() if int(pid) != os.getpid()]
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
 
 
 if PATH:
