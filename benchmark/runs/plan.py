@@ -11,6 +11,7 @@ from benchmark.core.files import write_json
 from benchmark.core.records import STATUSES
 from benchmark.runs.folders import RunStatus, count, states_of
 from benchmark.runs.needs import needs_of
+from benchmark.runs.rates import hours_of, rate_of, rates
 from benchmark.study import Study
 from benchmark.study.grid import LOOKS, Run, at_look, look_state
 
@@ -43,7 +44,7 @@ def plan_text(study: Study, results: Path, foreseen: str = "", shown: int = 10) 
     ceiling += " by the resources they ask for" if ceiling else ""
     to_do = f"{len(states)} runs, {len(runs_to_do(states))} to do{then}{ceiling}"
     text = [f"study {study.name}: {to_do}", *_files(states), *filter(None, [foreseen])]
-    text += [*_blocks(study, states), "", *_aligned(lines, 2)]
+    text += [*_blocks(study, states), *_measured_hours(states), "", *_aligned(lines, 2)]
     text += [
         "",
         "time left: of one run after the other, from finished runs of the same row; ? means none "
@@ -84,19 +85,45 @@ def _files(states: States) -> list[str]:
 
 
 def _blocks(study: Study, states: States) -> list[str]:
-    """Return a table of the GPU-hours and GPU memory of each block; nothing without GPUs."""
+    """Return a table of the GPU-hours and GPU memory of each block; nothing without GPUs.
+
+    Hours are those that runs ask for, and those at measured rates, where there are any.
+    """
     rows: list[tuple[object, ...]] = []
+    measured = any(rate_of(run.spec) for run, _ in states)
     asked = {each.name: (each.resources or study.resources).gpu_mem_mb for each in study.blocks}
     for name, memory in asked.items():
         own = [(run, state) for run, state in states if name in run.blocks]
         hours = sum(run.resources.gpus * run.resources.minutes / 60 for run, _ in own)
         peaks = [state.provenance.memory.peak_gpu_mb for _, state in own if state.provenance]
         sizes = [f"{size / 1024:.1f}" if size else "?" for size in (memory, next(iter(peaks), 0))]
-        rows.append((name, len(own), len(runs_to_do(own)), f"{hours:,.0f}", *sizes))
+        at_rates = hours_of(run.spec for run, _ in own)
+        faster = [f"{at_rates.training + at_rates.evaluation:,.1f}"] if measured else []
+        rows.append((name, len(own), len(runs_to_do(own)), f"{hours:,.0f}", *faster, *sizes))
     if not any(run.resources.gpus for run, _ in states):
         return []
-    head = ("block", "runs", "to do", "GPU-hours", "GPU memory, GiB", "measured")
+    rate = ["at rates"] if measured else []
+    head = ("block", "runs", "to do", "GPU-hours", *rate, "GPU memory, GiB", "measured")
     return ["", *_aligned([head, *rows], 1)]
+
+
+def _measured_hours(states: States) -> list[str]:
+    """Return the GPU-hours of the runs to do at measured rates; nothing without GPUs or rates."""
+    hours = hours_of(run.spec for run in runs_to_do(states) if run.resources.gpus)
+    whole = hours.training + hours.evaluation
+    if not whole:
+        return []
+    gpus = ", ".join(dict.fromkeys(row.gpu for row in rates()))
+    words = [
+        "",
+        f"at the measured rates of one {gpus}: about {whole:,.1f} GPU-hours to do, "
+        f"{hours.evaluation:,.1f} of them evaluations; reading files, whitening and searches are "
+        "not counted",
+    ]
+    if hours.by_tf32:
+        words.append(f"  training.precision: tf32 for float32 would save {hours.by_tf32:,.1f}")
+    words += [f"  guessed from another row, {n} runs: {row}" for row, n in hours.guessed.items()]
+    return words + [f"  not counted, {n} runs: {why}" for why, n in hours.left_out.items()]
 
 
 def runs_to_do(states: Iterable[tuple[Run, RunStatus]]) -> list[Run]:

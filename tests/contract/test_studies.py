@@ -7,11 +7,12 @@ import re
 
 import pytest
 import yaml
-from gpu_memory import counted, training_mb
+from gpu_memory import asked_mb, counted, counted_mb, training_mb
 
 from benchmark.core.recipe import ModelConfig
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.papers.matching import reached_numbers
+from benchmark.runs.rates import rates
 from benchmark.study import load_study, study_names
 from benchmark.study.grid import expand
 from benchmark.study.model import ROOT, schema_files
@@ -146,6 +147,31 @@ def test_a_block_asks_for_the_memory_of_a_gpu_that_is_counted_for_its_largest_ru
         asked = (block.resources or study.resources).gpu_mem_mb
         right = asked == needed[block.name] or study.resources.gpu_mem_mb == asked
         assert right and asked >= needed[block.name], (block.name, asked, needed[block.name])
+
+
+def test_what_is_asked_for_holds_every_peak_that_was_measured():
+    measured = [row for row in rates() if row.peak_mb]
+    assert len(measured) >= 30
+    short = [row for row in measured if float(row.peak_mb) > asked_mb(float(row.counted_mb))]
+    assert not short
+
+
+def test_the_table_of_rates_has_the_count_of_today():
+    """A change of what is counted would make the measured factors another's."""
+    (row,) = [row for row in rates() if rate_key(row) == ("resnet50", "float16", 224, 128)]
+    spec = next(
+        spec
+        for block in load_study("roadmap").blocks
+        for spec in block.specs()
+        if spec.recipe.model.backbone == "resnet50.tv_in1k"
+        and spec.recipe.training.precision == "float16"
+        and (spec.batch_size, spec.recipe.input.image_size) == (128, 224)
+    )
+    assert counted_mb(spec) == pytest.approx(float(row.counted_mb), rel=0.01)
+
+
+def rate_key(row):
+    return row.network, row.precision, row.image_size, row.at_once
 
 
 def test_what_is_kept_of_an_image_is_what_resnet_50_is_known_to_keep():

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from helpers.gpu_memory import training_mb
+from helpers.gpu_memory import counted_mb
 from perf.timing import Row, Target, seconds_of
 from torch import Tensor
 
@@ -193,8 +193,8 @@ def network_of(spec: RunSpec) -> tuple[str, RunSpec]:
 def networks(quick: bool, earlier: list[Row]) -> Iterator[Row]:
     """Steps of each network, precision and batch size of the shipped studies with GPUs, from images
     in memory, deterministic; and the float32 forward pass of an evaluation. Frozen backbones cost
-    that pass alone. A batch in parts takes four of them. ``counted_mb``: what studies ask for.
-    A call goes on after the rows that are written.
+    that pass alone. A batch in parts takes four of them. ``counted_mb``: counted beforehand. A
+    call goes on after the rows that are written.
     """
     found: dict[str, tuple[str, RunSpec]] = {}
     for study, spec, gpus in shipped_specs():
@@ -233,7 +233,7 @@ def steps_of_network(spec: RunSpec, quick: bool) -> Row:
         torch.cuda.reset_peak_memory_stats()
     rate = images_per_second(step, images, labels, repeats=1 if quick else 4)
     peak = torch.cuda.max_memory_allocated() / 2**20 if CUDA else None
-    counted = None if quick else training_mb(spec)
+    counted = None if quick else counted_mb(spec)
     step.optimizer.zero_grad(set_to_none=True)
     step.model.eval()
     several = images[: 1 if recipe.input.native_size else recipe.evaluation.batch_size]

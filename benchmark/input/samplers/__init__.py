@@ -55,6 +55,11 @@ class Sampler(ABC):
         """Return what is wrong with the batch size under this configuration."""
         return []
 
+    @classmethod
+    def images_of_epoch(cls, config: Any, batch_size: int, images: int, categories: int) -> int:
+        """Return about how many images the batches of an epoch have, given what a dataset has."""
+        return images
+
     def prepare(self) -> None:  # noqa: B027 - optional
         """Check and index the data; raise DataError."""
 

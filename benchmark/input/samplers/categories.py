@@ -70,6 +70,12 @@ class GroupSampler(CategorySampler):
         )
         return [words] if 0 < config.largest < config.nb_categories else []
 
+    @classmethod
+    def images_of_epoch(cls, config: Any, batch_size: int, images: int, categories: int) -> int:
+        """Return how many images the batches of all groups have."""
+        groups = math.comb(config.largest or categories, config.nb_categories)
+        return groups * config.batches_per_pair * batch_size
+
     def prepare(self) -> None:
         """Index the classes of the categories; raise DataError for too few or too many groups."""
         self.least = self.config.nb_categories
@@ -210,6 +216,11 @@ class CategoryAndRestSampler(CategorySampler):
     """
 
     Config = NoOptions
+
+    @classmethod
+    def images_of_epoch(cls, config: Any, batch_size: int, images: int, categories: int) -> int:
+        """Return twice the images, as if all had a category."""
+        return 2 * images
 
     @classmethod
     def check(cls, config: NoOptions, batch_size: int) -> list[str]:

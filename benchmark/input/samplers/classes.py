@@ -180,6 +180,11 @@ class MinedTripletsSampler(Sampler):
         )
         return [words] if config.triplets % batch_size else []
 
+    @classmethod
+    def images_of_epoch(cls, config: Config, batch_size: int, images: int, categories: int) -> int:
+        """Return how many images the triplets have; those of the pool are not counted."""
+        return 3 * config.triplets
+
     def pool(self, number: int) -> np.ndarray:
         """Return the images (N,) to embed for epoch ``number``."""
         count = min(self.config.pool, len(self.labels))

@@ -1,0 +1,131 @@
+"""GPU-hours at measured rates: ``gpu_rates.csv`` has the images per second of networks on a GPU.
+
+images_s             of training steps, with images in memory
+evaluation_images_s  of the forward pass of an evaluation, which is in float32
+at_once, parts       images of a pass; whether a batch takes several, "parts" or "staged"
+peak_mb, counted_mb  memory at the peak, and what is counted of it beforehand, MiB
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from benchmark.core.options import build
+from benchmark.core.records import RunSpec
+from benchmark.datasets import DATASETS, loader_of
+from benchmark.input.samplers import SAMPLERS
+
+TABLE = Path(__file__).with_name("gpu_rates.csv")
+NOT_EMBEDDED = ("train", "all")  # counts of a dataset that no evaluation embeds
+
+
+@dataclass
+class Hours:
+    """GPU-hours of runs, with the runs that rest on another row of the table, or are left out.
+
+    ``by_tf32``: hours that ``training.precision: tf32`` would save of float32, where its rate is
+    known.
+    """
+
+    training: float = 0.0
+    evaluation: float = 0.0
+    by_tf32: float = 0.0
+    guessed: Counter[str] = field(default_factory=Counter)
+    left_out: Counter[str] = field(default_factory=Counter)
+
+
+@cache
+def rates() -> list[Any]:
+    """Return the rows of the table, with its columns as attributes."""
+    import pandas as pd
+
+    return list(pd.read_csv(TABLE, keep_default_na=False).itertuples(index=False))
+
+
+def hours_of(specs: Iterable[RunSpec]) -> Hours:
+    """Return the hours of training and evaluating runs on the GPU of the table, one at a time.
+
+    Reading files, whitening and searches are not counted.
+    """
+    hours = Hours()
+    for spec in specs:
+        recipe = spec.recipe
+        row, images = rate_of(spec), images_of(spec)
+        if recipe.model.freeze_backbone:
+            hours.left_out["heads on frozen backbones"] += 1
+        elif row is None:
+            hours.left_out[f"no rate of {recipe.model.backbone}"] += 1
+        elif images is None:
+            hours.left_out[f"no published number of training images of {spec.dataset.label}"] += 1
+        else:
+            seconds = 3600 * (row.image_size / recipe.input.image_size) ** 2
+            training = images[0] / row.images_s / seconds
+            hours.training += training
+            hours.evaluation += images[1] / row.evaluation_images_s / seconds
+            wanted = _wanted(spec)
+            if wanted != _given(row):
+                words = "{} {} {} pixels, {} at once {}"
+                hours.guessed[words.format(row.network, *wanted).strip()] += 1
+            if recipe.training.precision == "float32":
+                hours.by_tf32 += training * (1 - 1 / tf32_gain(row.network))
+    return hours
+
+
+def rate_of(spec: RunSpec) -> Any:
+    """Return the row of a run's network that is nearest to its precision, side and batch, if any.
+
+    Rates of another side are taken to fall with the number of pixels.
+    """
+    network = spec.recipe.model.backbone.partition(".")[0]
+    precision, side, size, parts = _wanted(spec)
+
+    def distance(row: Any) -> tuple[float, ...]:
+        pixels, images = math.log(row.image_size / side), math.log(row.at_once / size)
+        return row.precision != precision, row.parts != parts, abs(pixels), abs(images)
+
+    return min((row for row in rates() if row.network == network), key=distance, default=None)
+
+
+def tf32_gain(network: str) -> float:
+    """Return how many times as fast as in float32 a network trains in TF32; 1: not measured."""
+    of_network = {_given(row): row.images_s for row in rates() if row.network == network}
+    for (precision, side, size, parts), speed in of_network.items():
+        if precision == "tf32":
+            return float(speed / of_network["float32", side, size, parts])
+    return 1.0
+
+
+def _wanted(spec: RunSpec) -> tuple[str, int, int, str]:
+    training, size = spec.recipe.training, spec.batch_size
+    at_once, parts = training.micro_batch or size, ""
+    if at_once < size:
+        parts = "staged" if training.staged else "parts"
+    return training.precision, spec.recipe.input.image_size, min(at_once, size), parts
+
+
+def _given(row: Any) -> tuple[str, int, int, str]:
+    return row.precision, row.image_size, row.at_once, row.parts
+
+
+def images_of(spec: RunSpec) -> tuple[float, float] | None:
+    """Return how many images a run trains on, and how many it embeds in evaluations, if known."""
+    if spec.dataset.name not in DATASETS.names():
+        return None
+    recipe, sampler = spec.recipe, SAMPLERS[spec.recipe.sampler.name].target
+    counts = loader_of(spec.dataset.name, spec.dataset.params).expected_counts()
+    if not (images := counts.get("train", {}).get("images")):
+        return None
+    config = build(sampler.Config, dict(recipe.sampler.params), "sampler")
+    categories = max(each.get("categories", 0) for each in counts.values())
+    of_epoch = sampler.images_of_epoch(config, spec.batch_size, images, categories)
+    epochs, schedule = recipe.training.epochs, recipe.evaluation
+    tests = [each.get("images", 0) for name, each in counts.items() if name not in NOT_EMBEDDED]
+    area = sum(scale**2 for scale in schedule.scales or [1.0])
+    evaluations = max(math.ceil(epochs / schedule.every), 1)
+    return epochs * of_epoch, evaluations * area * sum(tests)
