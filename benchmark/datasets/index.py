@@ -121,12 +121,17 @@ class IndexedLoader(DatasetLoader):
         return table
 
     def layout(self, root: Path) -> tuple[Archive, ...]:
-        """Return the archives of the layout that lies below ``root``; the first one in doubt."""
-        first, other = (
-            any(len(archive.missing(root)) < len(archive.provides) for archive in archives)
-            for archives in (self.archives, self.other_archives)
-        )
-        return self.other_archives if other and not first else self.archives
+        """Return the archives of the layout that lies below ``root``: the most complete one.
+
+        In doubt the first one.
+        """
+
+        def missing(archives: tuple[Archive, ...]) -> float:
+            """Return the share of the layout's files and folders."""
+            needed = sum(len(archive.provides) for archive in archives)
+            return sum(len(archive.missing(root)) for archive in archives) / needed
+
+        return min(filter(None, (self.archives, self.other_archives)), key=missing, default=())
 
     def load(self) -> Dataset:
         """Return the dataset; raise DataError with everything that is wrong."""

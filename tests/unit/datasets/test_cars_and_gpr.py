@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
 
 import archives
 import numpy as np
@@ -83,6 +84,18 @@ def test_halves_that_are_half_there_are_named(halves):
     message = loading_message("cars196", halves)
     assert "cars_test_annos_withlabels.mat (of cars_test_annos_withlabels.mat)" in message
     assert "car_ims" not in message
+
+
+@pytest.mark.parametrize(
+    ("whole", "part"),
+    [("halves", "cars_annos.mat"), ("halves", "car_ims/"), ("cars", "devkit/cars_meta.mat")],
+)
+def test_a_complete_layout_counts_beside_a_part_of_the_other(cars, halves, whole, part):
+    here, there = (halves, cars) if whole == "halves" else (cars, halves)
+    (here / part).parent.mkdir(exist_ok=True)
+    (shutil.copytree if part.endswith("/") else shutil.copy)(there / part, here / part)
+    dataset = load_dataset("cars196", {"root": str(here), "allow_counts": True})
+    assert dataset.counts["train"] == {"images": 6, "classes": 2}
 
 
 @pytest.mark.parametrize("file", ["cars_train_annos.mat", "cars_meta.mat"])
