@@ -227,12 +227,13 @@ class Installer:
         begin_folder(tree.parent)
         tree.mkdir()
         try:
-            base = self._base(path) if path.is_dir() else None
-            if base and base.resolve() == self.root.resolve():
+            bases = self._bases(path) if path.is_dir() else []
+            if self.root.resolve() in [base.resolve() for base in bases]:
                 return facts
-            if base:
-                _bring(base, tree, link)
-                base = tree
+            if bases:
+                for base in bases:
+                    _bring(base, tree, link)
+                bases = [tree]
             elif path.is_file():
                 published = {a.file: {"md5": a.md5} for a in self.archives if a.md5}
                 facts["sha256"] = check_digests(path, digests or published.get(file, {}))
@@ -240,12 +241,13 @@ class Installer:
                     shutil.copyfile(path, tree / file)
                 else:
                     unpack(path, tree)
-                base = self._base(tree) or self._arranged(tree, file)
-            if base is None:
+                bases = self._bases(tree) or self._arranged(tree, file)
+            if not bases:
                 known = [f"{each.file} with {', '.join(each.provides)}" for each in self.archives]
                 words = f"{path} is not of dataset '{self.name}'"
                 raise DataError(f"{words}; expected: {'; '.join(known)}")
-            _move(base, self.root)
+            for base in reversed(bases):  # one may contain those behind it
+                _move(base, self.root)
             return facts
         except DamagedError:
             if url:  # else the same command would take the damaged file for complete
@@ -264,16 +266,23 @@ class Installer:
         alike = [a for a in self.archives if file.startswith(a.file.partition(".")[0])]
         return next(iter(named or alike), None)  # ims-v2 is as ims
 
-    def _base(self, tree: Path) -> Path | None:
-        """Return the folder in ``tree``, or up to three below it, that is a dataset's root."""
+    def _bases(self, tree: Path) -> list[Path]:
+        """Return the folders in ``tree``, or up to three below it, that are a dataset's root.
+
+        Several where each has some of its files: a tree as it is published may keep them apart.
+        """
+        found: list[Path] = []
+        wanted = set(self.archives)
         for pattern in ("", "*/", "*/*/", "*/*/*/"):
             for folder in sorted(tree.glob(pattern)) if pattern else [tree]:
-                if not all(archive.missing(folder) for archive in self.archives):
-                    return folder
-        return None
+                there = {archive for archive in wanted if not archive.missing(folder)}
+                if there:
+                    found.append(folder)
+                    wanted -= there
+        return found
 
-    def _arranged(self, tree: Path, file: str) -> Path | None:
-        """Return a folder with the layout of the root, made of ``tree``; None if that fails."""
+    def _arranged(self, tree: Path, file: str) -> list[Path]:
+        """Return a folder with the layout of the root, made of ``tree``; none if that fails."""
         archive, base = self._archive(file), tree.with_name("base")
         files = [path for path in tree.rglob("*") if path.is_file()]
         if archive and len(archive.provides) == 1 and archive.provides[0].endswith("/"):
@@ -287,7 +296,7 @@ class Installer:
                 raise DataError(f"the source has two files named {path.name}; give one of them")
             (base / place).parent.mkdir(parents=True, exist_ok=True)
             path.rename(base / place)
-        return base if places else None
+        return [base] if places else []
 
 
 def _bring(base: Path, tree: Path, link: bool) -> None:

@@ -5,13 +5,23 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import tarfile
 from pathlib import Path
 
 import archives
 import pytest
 from filelock import FileLock
-from published_files import EVERY, content, given, landmark_sets, leftovers, serving, write_zip
+from published_files import (
+    EVERY,
+    content,
+    files_below,
+    given,
+    landmark_sets,
+    leftovers,
+    serving,
+    write_zip,
+)
 
 from benchmark.core.errors import BenchmarkError
 from benchmark.datasets import load_dataset
@@ -53,6 +63,37 @@ def test_an_unpacked_directory_is_copied_or_linked_from_inside_its_wrapping(
     links = [path for path in root.iterdir() if path.is_symlink()]
     assert bool(links) == link
     assert "0 broken of" in command("check", name, "--root", root, "--images", "--allow-counts")
+
+
+PARTED = {
+    "apart": {"img": "In-shop Clothes/Img/img", "list_eval_partition.txt": "In-shop Clothes/Eval"},
+    "inside": {"img": "Img/img", "list_eval_partition.txt": "."},
+}
+
+
+@pytest.mark.parametrize("kind", ["directory", "link", "archive"])
+@pytest.mark.parametrize("case", PARTED)
+def test_a_tree_that_keeps_images_and_lists_in_several_folders_is_installed(
+    command, tmp_path, case, kind
+):
+    archives.make_inshop(tmp_path / "plain")
+    source = tmp_path / "source"
+    for part, place in PARTED[case].items():
+        (source / place).parent.mkdir(parents=True, exist_ok=True)
+        if part == "img":
+            shutil.copytree(tmp_path / "plain" / part, source / place)
+        else:
+            (source / place).mkdir(exist_ok=True)
+            shutil.copy(tmp_path / "plain" / part, source / place)
+    if kind == "archive":
+        source = write_zip(tmp_path / "source.zip", files_below(source))
+    arguments = ["--source", source, "--root", tmp_path / "root", "--allow-counts"]
+    command("prepare", "inshop", *arguments, *["--link"] * (kind == "link"))
+    loaded = [
+        load_dataset("inshop", {"root": str(tmp_path / root), "allow_counts": True})
+        for root in ("plain", "root")
+    ]
+    assert loaded[0].fingerprint == loaded[1].fingerprint
 
 
 def test_a_directory_that_is_the_root_already_is_used_where_it_is(command, tmp_path):
