@@ -5,7 +5,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from typer import Argument, Exit, Option, Typer
 
@@ -173,7 +173,12 @@ def challenge(
 
 MAX_SIDE = 10_000  # pixels, as in recipes
 # What the dataset's errors advise to set, as options of this command.
-OPTIONS = {"set min_images: 2": "--min-images 2", "set categories: true": "--categories"}
+OPTIONS = {
+    "set min_images: 2": "--min-images 2",
+    "set same_names: join": "--same-names join",
+    "set same_names: apart": "--same-names apart",
+    "set categories: true": "--categories",
+}
 group = Typer(no_args_is_help=True, help="The benchmark on your own images.")
 app.add_typer(group, name="folder")
 
@@ -189,6 +194,9 @@ def init(
     name: str | None = Option(None, help="name of the study; default: that of the directory"),
     out: Path = Option(".", help="folder for the study file", callback=folder_to_write),
     categories: bool = Option(False, "--categories", help="the directory has category/class/image"),
+    same_names: Literal["join", "apart"] | None = Option(
+        None, help="class folders of one name in several places: one class, or one of each"
+    ),
     min_images: int = Option(1, help="leave out classes with fewer images", min=1, max=10**9),
     backbone: str | None = Option(
         None,
@@ -225,6 +233,7 @@ def init(
         name = re.sub(r"[^A-Za-z0-9.-]+", "_", root.name).strip("_.-")[:80] or "images"
         name += "_images" if name in study_names() else ""
     params |= {"categories": True} if categories else {}
+    params |= {"same_names": same_names} if same_names else {}
     params |= {"min_images": min_images} if min_images > 1 else {}
     network = network_of(backbone, checkpoint)
     try:

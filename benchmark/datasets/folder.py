@@ -1,18 +1,23 @@
 """Any directory of class folders with images: your own data as a retrieval dataset.
 
-``root/<class>/*.jpg``, or ``root/<category>/<class>/*.jpg`` with ``categories: true``. A fixed seed
-splits the classes, or a CSV with the columns path, label, split (train or test) and optionally
-category splits the images; its paths are relative to the root and stay inside it. The fingerprint
-covers paths, sizes in bytes, classes, categories and the split, not the pixels. Without a CSV every
+``root/<class>/*.jpg``, or ``root/<category>/<class>/*.jpg`` with ``categories: true``. Class
+folders of one name in several places, as below ``train`` and ``test``, need ``same_names``: no rule
+knows whether they are one class. A fixed seed splits the classes, or a CSV with the columns path,
+label, split (train or test) and optionally category splits the images; its paths are relative to
+the root and stay inside it. The fingerprint covers paths, sizes in bytes, classes, categories and
+the split, not the pixels. Without a CSV every
 file below the root must be an image of a class, or is reported. Classes with fewer than
 ``min_images`` images are left out, and counted; otherwise a class with a single image, which has
 nothing to retrieve, is an error.
 """
 
 import os
-from collections.abc import Iterator
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -22,8 +27,10 @@ from benchmark.core.paths import is_text, leaves_root
 from benchmark.core.seeding import derive
 from benchmark.datasets import DATASETS
 from benchmark.datasets.base import Dataset, DatasetLoader, Findings, Protocol, fingerprint_of
-from benchmark.datasets.index import check_uses, image_sets, index_rows
+from benchmark.datasets.index import check_uses, image_sets, index_rows, one_form
 from benchmark.datasets.io.images import IMAGE_SUFFIXES, ReducingOpener, is_ignored
+
+SPLITS = frozenset({"train", "training", "val", "valid", "validation", "dev", "test", "testing"})
 
 
 @DATASETS.register("folder", display="Folder")
@@ -36,6 +43,11 @@ class Folder(DatasetLoader):
 
         root: str = option(help="directory of the class folders")
         categories: bool = option(False, help="whether a category level lies above the classes")
+        same_names: Literal["join", "apart"] | None = option(
+            None,
+            help="class folders of one name in several places: join makes one class of them, "
+            "apart one of each; null refuses them unless they lie in categories",
+        )
         split_csv: str | None = option(
             None, help="CSV of path,label,split[,category]; null splits by classes"
         )
@@ -68,11 +80,8 @@ class Folder(DatasetLoader):
         )
         files = [findings.root / path for path in table["path"]]
         sizes = np.array([file.stat().st_size if file.is_file() else -1 for file in files])
-        unusable = [
-            f"{path} ({'missing' if size < 0 else 'empty'})"
-            for path, size in zip(table["path"], sizes.tolist(), strict=True)
-            if size <= 0
-        ]
+        unusable = [f"{path} (empty)" for path in table["path"][sizes == 0]]
+        unusable += _missing(findings, table["path"][sizes < 0].tolist())
         findings.add_all(
             f"images that cannot be used (of {len(table):,})", unusable, "replace them"
         )
@@ -119,8 +128,14 @@ class Folder(DatasetLoader):
                 f"no images; expected {shape} with suffixes {suffixes}: one folder for each class, "
                 "with its images in it"
             )
-        depth, depths = shape.count("/") + 1, {len(path.parts) for path in images}
-        advice = f"move each to {shape}"
+        depths = {len(path.parts) for path in images}
+        depth = shape.count("/") + 1
+        namesakes = namesakes_of(path.parent for path in images)
+        same = self.config.same_names
+        asked = self._check_names(findings, namesakes, depths)
+        if asked or (same and not categories):  # whatever lies above the class folders
+            depth = max(depths, default=depth)
+        advice = "bring all to one depth" if same else f"move each to {shape}"
         if depths == {1}:
             advice = (
                 f"give each class a folder of its own and {advice}, or name each image's class in "
@@ -135,8 +150,44 @@ class Folder(DatasetLoader):
         findings.add_all("empty folders", empty, "add their images, or remove them")
         findings.add_all("names that are not UTF-8 text", unreadable, "rename them")
         category = [path.parts[0] if categories else "" for path in images]
-        labels = [path.parent.as_posix() for path in images]
+        folders = [path.parent for path in images]
+        labels = [each.name if same == "join" else each.as_posix() for each in folders]
         return index_rows([path.as_posix() for path in images], labels, category, "")
+
+    def _check_names(
+        self, findings: Findings, namesakes: dict[str, list[Path]], depths: set[int]
+    ) -> bool:
+        """Report names that may be one class or several; return whether the user has to say it.
+
+        In categories they are several, but a split is no category. Names that differ in letter case
+        and lie side by side, as 'a' and 'A' of handwriting, are several.
+        """
+        doubtful: list[str] = []
+        for places in namesakes.values():
+            spellings = {one_form(folder.name) for folder in places}
+            beside = len({folder.parent for folder in places}) < len(places)
+            if len(spellings) > 1 and not beside:
+                doubtful += map(Path.as_posix, places)
+        if self.config.same_names == "join":
+            advice = "write each name in one way"
+            findings.add_all("names that differ in letter case", doubtful, advice)
+        above = {folder.parent.as_posix() for places in namesakes.values() for folder in places}
+        splits = [path for path in sorted(above) if SPLITS & {*re.split("[^a-z]+", path.lower())}]
+        decided = self.config.same_names or (self.config.categories and not splits)
+        if decided or not namesakes:
+            return False
+        what = "names of class folders in several places"
+        if splits:
+            what += f", which look like splits ({', '.join(splits[:5])})"
+        advice = (
+            "set same_names: join to make one class of each name, or set same_names: apart to make "
+            "each folder a class of its own"
+        )
+        if not splits and depths == {3}:
+            advice += ", or set categories: true to call the folders above them categories as well"
+        where = [", ".join(map(Path.as_posix, places[:5])) for places in namesakes.values()]
+        findings.add_all(what, where, advice)
+        return True
 
     def _split(self, findings: Findings, table: pd.DataFrame) -> None:
         """Set the roles: the first classes of a random order train, the others test."""
@@ -180,6 +231,36 @@ class Folder(DatasetLoader):
             )
         paths = [PurePosixPath(path).as_posix() for path in rows["path"]]
         return index_rows(paths, rows["label"], rows["category"], rows["split"], "test")
+
+
+def namesakes_of(folders: Iterable[Path]) -> dict[str, list[Path]]:
+    """Return by name the class folders whose name occurs below several folders.
+
+    Neither letter case nor the Unicode form makes another name.
+    """
+    found = defaultdict(set)
+    for folder in folders:
+        found[one_form(folder.name).casefold()].add(folder)
+    return {
+        name: sorted(places)
+        for name, places in sorted(found.items())
+        if len({folder.parent for folder in places}) > 1
+    }
+
+
+def _missing(findings: Findings, paths: list[str]) -> list[str]:
+    """Return each path with the file that has its name in another Unicode form, if there is one."""
+    there = {}
+    for entry, _ in _entries(findings) if paths else ():
+        name = entry.as_posix()
+        there[one_form(name)] = name
+    found = []
+    for path in paths:
+        words = f"{path} (missing)"
+        if other := there.get(one_form(path)):
+            words += f": {path!a}; the same name in another Unicode form is {other!a}"
+        found.append(words)
+    return found
 
 
 def _entries(findings: Findings) -> Iterator[tuple[Path, bool]]:

@@ -10,6 +10,8 @@ protocol  name of the evaluation that the row belongs to, "" for train
 """
 
 import os
+import unicodedata
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -283,7 +285,10 @@ def check_root(findings: Findings, archives: Sequence[Archive], *, images: bool)
 def check_uses(
     findings: Findings, table: pd.DataFrame, roles: Sequence[str], unique: Sequence[str]
 ) -> None:
-    """Report empty roles, images listed twice, and classes in two splits or several categories."""
+    """Report empty roles, images listed twice, classes in two splits or several categories.
+
+    And names of classes and categories that look the same, and are not.
+    """
     empty = sorted(set(roles) - set(table["role"]))
     findings.add_all(
         f"roles without images (of {len(roles)})", empty, "the lists must give some for each"
@@ -299,9 +304,23 @@ def check_uses(
     findings.add_all(
         "classes in both splits", shared, "retrieval is tested on classes unseen in training"
     )
+    forms = defaultdict(set)
+    for name in {*table["label"], *table["category"]}:
+        forms[one_form(name)].add(name)
+    alike = [
+        f"{name}: {', '.join(map(ascii, sorted(spelt)))}"
+        for name, spelt in sorted(forms.items())
+        if len(spelt) > 1
+    ]
+    findings.add_all("names that differ in Unicode form only", alike, "write each in one form")
     pairs = table[["label", "category"]].drop_duplicates()
     mixed = sorted(set(pairs["label"][pairs["label"].duplicated()]))
     findings.add_all("classes in several categories", mixed, "each must have one")
+
+
+def one_form(name: str) -> str:
+    """Return a name in the Unicode form that it shares with all that look the same."""
+    return unicodedata.normalize("NFC", name)
 
 
 def image_sets(

@@ -198,3 +198,97 @@ def test_categories_of_a_csv_are_there_and_one_for_each_class(root):
         load(root, split_csv=with_categories(root, "x", "y"))
     prints = {load(root, split_csv=with_categories(root, c, c)).fingerprint for c in "xy"}
     assert len(prints) == 2
+
+
+SPREAD = {
+    "splits": ["train/red", "train/blue", "val/red", "val/blue", "test/red", "test/blue"],
+    "deeper": ["images/Train_1/x/red", "images/Train_1/x/blue", "images/Test/x/red"],
+    "sources": ["garden/red", "garden/blue", "meadow/red", "meadow/blue"],
+}
+
+
+def spread(root: Path, *folders: str) -> Path:
+    """Write two images into each class folder, and two further classes beside each first one."""
+    for place, folder in enumerate(folders):
+        for number in range(2):
+            save(root / folder / f"{number}.png", 2 * place + number)
+            for other in ("odd", "even"):
+                save((root / folders[0]).with_name(other) / f"{number}.png", number)
+    return root
+
+
+@pytest.mark.parametrize("case", SPREAD)
+def test_class_folders_of_one_name_are_joined_or_kept_apart_as_the_user_says(tmp_path, case):
+    root = spread(tmp_path, *SPREAD[case])
+    with pytest.raises(DataError, match=r"set same_names: join .* set same_names: apart") as caught:
+        load(root)
+    assert SPREAD[case][0] in str(caught.value)
+    assert ("look like splits" in str(caught.value)) == (case != "sources")
+    assert ("set categories" in str(caught.value)) == (case == "sources")
+    for choice, classes in (("join", 4), ("apart", len(SPREAD[case]) + 2)):
+        counts = load(root, same_names=choice).counts
+        assert counts["train"]["classes"] + counts["test"]["classes"] == classes
+        images = counts["train"]["images"] + counts["test"]["images"]
+        assert images == 2 * len(SPREAD[case]) + 4
+
+
+def test_splits_are_no_categories_unless_the_user_says_so(tmp_path):
+    root = spread(tmp_path, *SPREAD["splits"])
+    with pytest.raises(DataError, match=r"look like splits \(test, train, val\): 2;"):
+        load(root, categories=True)
+    assert load(root, categories=True, same_names="apart").counts["train"]["categories"] > 1
+    with pytest.raises(DataError, match="in several categories: 2"):
+        load(root, categories=True, same_names="join")
+
+
+def test_joined_classes_have_the_split_and_the_images_of_plain_class_folders(tmp_path):
+    for label in range(6):
+        for number, split in enumerate(("train", "val", "test")):
+            save(tmp_path / "split" / split / str(label) / f"{number}.png", 3 * label + number)
+            save(tmp_path / "flat" / str(label) / f"{number}.png", 3 * label + number)
+    split, flat = load(tmp_path / "split", same_names="join"), load(tmp_path / "flat")
+    names = [
+        sorted("/".join(Path(name).parts[-2:]) for name in each.train.names)
+        for each in (split, flat)
+    ]
+    assert names[0] == names[1]
+
+
+def test_one_name_in_two_letter_cases_is_not_joined_unless_both_lie_side_by_side(tmp_path):
+    spread(tmp_path / "a", "train/Red", "test/red", "train/blue", "test/blue")
+    with pytest.raises(DataError, match=r"letter case: 2; .*\s+test/red\s+train/Red"):
+        load(tmp_path / "a", same_names="join")
+    spread(tmp_path / "b", "train/A", "train/a", "test/A", "test/a")
+    assert load(tmp_path / "b", same_names="join").counts["train"]["classes"] == 2
+
+
+COMPOSED, DECOMPOSED = "Ros\u00e9", "Rose\u0301"
+
+
+@pytest.mark.parametrize("by", ["folders", "labels", "categories"])
+def test_names_in_two_unicode_forms_are_shown_so_that_they_can_be_told_apart(root, by):
+    params = {}
+    if by == "folders":
+        for name in (COMPOSED, DECOMPOSED):
+            save(root / name / "0.png")
+            save(root / name / "1.png")
+    elif by == "labels":
+        rows = [f"class 0/0.png,{COMPOSED},train", f"class 1/0.png,{DECOMPOSED},test"]
+        params["split_csv"] = write_split(root, *rows)
+    else:
+        params["split_csv"] = with_categories(root, COMPOSED, DECOMPOSED)
+    with pytest.raises(DataError, match="in Unicode form only: 1; write each") as caught:
+        load(root, **params)
+    assert r"Ros\xe9" in str(caught.value) and r"Rose\u0301" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("disk", "table"), [(COMPOSED, DECOMPOSED), (DECOMPOSED, COMPOSED)], ids=["NFC", "NFD"]
+)
+def test_a_file_whose_name_has_another_unicode_form_than_the_csv_is_named(root, disk, table):
+    save(root / disk / "0.png")
+    rows = [f"{table}/0.png,a,train", f"{table}/9.png,a,train", "class 0/0.png,b,test"]
+    with pytest.raises(DataError, match="the same name in another Unicode form") as caught:
+        load(root, split_csv=write_split(root, *rows))
+    (line,) = [line for line in str(caught.value).splitlines() if "Unicode" in line]
+    assert ascii(f"{disk}/0.png") in line and ascii(f"{table}/0.png") in line
