@@ -185,6 +185,8 @@ def check(
     if images:
         from tqdm import tqdm
 
+        from benchmark.datasets.base import listed
+        from benchmark.datasets.io.images import DIM_WORDS, Opener
         from benchmark.datasets.io.packed import ordered_map
 
         places: dict[str, Any] = {}  # an image of two splits is decoded once
@@ -192,15 +194,21 @@ def check(
             for index, path in enumerate(split.names):
                 places.setdefault(path, (split, index))
 
-        def error_of(place: Any) -> str:
+        def look_at(place: Any) -> tuple[str, bool]:
+            """Return what is wrong with an image, and whether it uses few of its bits."""
+            split, index = place
             try:
-                place[0].image(place[1])
+                split.image(index)
+                return "", isinstance(split.opener, Opener) and split.opener.is_dim(index)
             except DataError as error:
-                return str(error)
-            return ""
+                return str(error), False
 
-        found = ordered_map(error_of, list(places.values()), workers or available_cores())
-        bad = [*filter(None, tqdm(found, "decoding", len(places), leave=False, disable=None))]
+        found = ordered_map(look_at, list(places.values()), workers or available_cores())
+        seen = [*tqdm(found, "decoding", len(places), leave=False, disable=None)]
+        bad = [error for error, _ in seen if error]
+        dim = [path for path, (_, is_dim) in zip(places, seen, strict=True) if is_dim]
+        if dim:
+            echo(f"warning: {len(dim):,} {DIM_WORDS}{listed(dim)}")
         echo("\n".join([*bad, f"{len(bad):,} broken of {len(places):,} images"]))
     if wrong or bad:
         raise Exit(1)

@@ -28,6 +28,8 @@ from benchmark.core.files import copy_file, write_text
 from benchmark.core.recipe import ModelConfig
 from benchmark.core.records import RESULT
 from benchmark.datasets import load_dataset
+from benchmark.datasets.folder import namesakes_of
+from benchmark.datasets.io.images import DIM_WORDS, Opener
 from benchmark.study.load import find_study, load_study
 
 SAMPLED = 64  # images that are opened
@@ -44,13 +46,19 @@ MARGIN = 1.14  # test images are resized to this multiple of the side, and their
 
 @dataclass(frozen=True)
 class Look:
-    """A dataset in numbers: images by class, median of the shorter sides, seconds to read one."""
+    """A dataset in numbers: images by class, median of the shorter sides, seconds to read one.
+
+    namesakes   names of classes that occur in several categories, each a class of its own
+    dim         images, of those opened, that use few of their bits
+    """
 
     counts: Mapping[str, Mapping[str, int]]
     per_class: np.ndarray  # int64 (training classes,)
     grey: bool
     pixels: int
     seconds: float
+    namesakes: int = 0
+    dim: int = 0
 
 
 @dataclass(frozen=True)
@@ -95,16 +103,22 @@ def look(params: Mapping[str, Any]) -> Look:
     """Return what the dataset 'folder' holds; raise DataError with all that is wrong."""
     dataset = load_dataset("folder", params)
     sides, grey, started = [], True, time.perf_counter()
+    folders: set[Path] = set()
+    dim = 0
     for images in (dataset.train, dataset.protocols["test"].query):
+        folders.update(Path(name).parent for name in images.names)
         for number in np.unique(np.linspace(0, len(images) - 1, SAMPLED // 2).astype(int)):
             picture = images.image(int(number))
+            dim += isinstance(images.opener, Opener) and images.opener.is_dim(int(number))
             sides.append(min(picture.size))
             if grey and picture.mode != "L":
                 small = np.asarray(picture.resize((64, 64))).astype(np.int16)
                 grey = bool(np.ptp(small, axis=2).max() <= GREY_SPREAD)
     seconds = (time.perf_counter() - started) / len(sides)
     per_class = np.unique(dataset.train.labels, return_counts=True)[1]
-    return Look(dataset.counts, per_class, grey, int(np.median(sides)), seconds)
+    namesakes = 0 if params.get("same_names") else len(namesakes_of(folders))
+    side = int(np.median(sides))
+    return Look(dataset.counts, per_class, grey, side, seconds, namesakes, dim)
 
 
 def settings(
@@ -183,7 +197,8 @@ def write_study(out: Path, force: bool, **values: Any) -> str:
     for part, path in paths.items():
         write_text(path, templates.get_template(f"folder_{part}.yaml.j2").render(values))
     last_words = templates.get_template("folder_last_words.txt.j2")
-    return last_words.render(values, **paths, file=shlex.quote(str(paths["study"]))).rstrip()
+    values |= paths | {"dim_words": DIM_WORDS, "file": shlex.quote(str(paths["study"]))}
+    return last_words.render(values).rstrip()
 
 
 def write_challenge(loss: Path, trials: int, field: Path, results: Path) -> tuple[Path, Path]:

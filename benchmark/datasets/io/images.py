@@ -24,6 +24,11 @@ FORMATS = ("JPEG", "PNG", "GIF", "BMP", "WEBP", "TIFF", "PPM")  # MPO is opened 
 IMAGE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff"})
 IGNORED = frozenset({"thumbs.db", "desktop.ini"})
 UPRIGHT = 1  # EXIF orientation
+DIM = 64  # of 255: what 14 of 16 bits reach
+DIM_WORDS = (
+    "pictures of 16 bits hold numbers of 14 bits or fewer and are read as nearly black; multiply "
+    "those of 12 bits by 16 if they should not be"
+)
 SIDEWAYS = (5, 6, 7, 8)  # EXIF orientations that exchange width and height
 
 Divisor = Callable[[tuple[int, int]], int]  # (width, height) of an upright image -> 1, 2, 4 or 8
@@ -127,6 +132,13 @@ def upright(image: Image.Image) -> Image.Image:
     return image.convert("RGB")
 
 
+def is_dim(source: Path) -> bool:
+    """Say whether a picture is stored with 16 bits and uses 14 or fewer, as those of cameras do."""
+    with opened(source) as image:
+        deep = image.mode.startswith("I") or ";16" in str(vars(image)["tile"])
+        return deep and bool(np.asarray(upright(image)).max() <= DIM)
+
+
 class Opener:
     """Opens image number i below a root; a class, so that worker processes can receive it.
 
@@ -140,6 +152,10 @@ class Opener:
     def __call__(self, index: int) -> Image.Image:
         image = open_image(self.root / self.paths[index])
         return image if self.boxes is None else self._cropped(image, index, self.boxes)
+
+    def is_dim(self, index: int) -> bool:
+        """Say whether image number i uses few of its bits; see ``is_dim``."""
+        return is_dim(self.root / self.paths[index])
 
     def stored(self, index: int) -> Picture:
         """Return image number i as it is stored; see ``open_pixels``."""

@@ -4,6 +4,7 @@ status."""
 from __future__ import annotations
 
 import archives
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -44,6 +45,15 @@ def test_parameters_reach_the_dataset_with_their_types(command, root, monkeypatc
 def test_a_wrong_parameter_says_what_is_expected(command, root, param, words):
     with pytest.raises(ConfigError, match=words):
         command("check", "folder", "--root", root, "--param", param)
+
+
+def test_pictures_of_few_bits_are_a_warning_and_no_fault(command, root):
+    params = ["--root", root, "--param", "categories=true", "--images"]
+    assert "warning" not in command("check", "folder", *params)
+    Image.fromarray(np.full((8, 8), 4000, np.uint16)).save(root / "b" / "3" / "1.png")
+    shown = command("check", "folder", *params)
+    assert "warning: 1 pictures of 16 bits hold numbers of 14 bits or fewer" in shown
+    assert "\n      b/3/1.png\n0 broken of 16 images" in shown
 
 
 def test_every_image_is_decoded_once_and_in_several_threads_alike(command, tmp_path):

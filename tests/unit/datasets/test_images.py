@@ -7,6 +7,7 @@ import io
 import struct
 import subprocess
 import sys
+import zlib
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from archives import save
 from PIL import EpsImagePlugin, Image
 
 from benchmark.core.errors import DataError
-from benchmark.datasets.io.images import Opener, open_image, open_pixels
+from benchmark.datasets.io.images import Opener, is_dim, open_image, open_pixels
 
 TURNED = Image.Exif()
 TURNED[0x0112] = 6  # by 90 degrees
@@ -47,6 +48,39 @@ def test_sixteen_bit_grey_is_scaled_not_clipped(tmp_path, kind):
     image = open_image(tmp_path / "x.tif")
     assert image.mode == "L"
     assert np.array_equal(np.asarray(image), np.round(values * 255 / 65535))
+
+
+def write_deep_colour(path, value):
+    """Write a PNG of 2 x 2 pixels, three channels of 16 bits, which Pillow cannot write."""
+    rows = (b"\0" + struct.pack(">6H", *[value] * 6)) * 2
+    parts = {b"IHDR": struct.pack(">2I5B", 2, 2, 16, 2, 0, 0, 0), b"IDAT": zlib.compress(rows)}
+    content = b"\x89PNG\r\n\x1a\n"
+    for name, data in (parts | {b"IEND": b""}).items():
+        check = struct.pack(">I", zlib.crc32(name + data))
+        content += struct.pack(">I", len(data)) + name + data + check
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("value", "dim"), [(1023, True), (4095, True), (16_383, True), (20_000, False), (65_535, False)]
+)
+@pytest.mark.parametrize("kind", ["x.png", "x.tif", "colour.png"])
+def test_pictures_that_use_few_of_sixteen_bits_are_known_and_stay_as_they_are(
+    tmp_path, value, dim, kind
+):
+    if kind == "colour.png":
+        write_deep_colour(tmp_path / kind, value)
+    else:
+        Image.fromarray(np.full((2, 2), value, np.uint16)).save(tmp_path / kind)
+    assert is_dim(tmp_path / kind) == dim
+    # grey is rounded, of colours Pillow keeps the upper eight bits
+    expected = value >> 8 if kind == "colour.png" else round(value * 255 / 65535)
+    assert np.asarray(open_image(tmp_path / kind)).max() == expected
+
+
+def test_a_dark_picture_of_eight_bits_is_not_taken_for_one_of_twelve(tmp_path):
+    Image.new("L", (4, 4), 9).save(tmp_path / "x.png")
+    assert not is_dim(tmp_path / "x.png")
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import re
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from archives import save
@@ -189,3 +190,27 @@ def test_categories_above_the_classes_are_suggested_and_then_used(init, tmp_path
     done = init(tmp_path / "all", "--categories")
     assert done.exit_code == 0, done.exception
     assert load_study("all.yaml").blocks[0].datasets[0].params["categories"] is True
+    assert "occur in several categories: 8; each is a class of its own" in done.output
+
+
+def test_splits_of_the_same_classes_are_asked_about(init, tmp_path, flowers):
+    for name in ("train", "test"):
+        shutil.copytree(flowers, tmp_path / "all" / name)
+    asked = str(init(tmp_path / "all").exception)
+    options = [line.partition(": ")[2] for line in asked.splitlines() if "this command" in line]
+    assert options == ["--same-names join", "--same-names apart"]
+    for option, classes in zip(options, (8, 16), strict=True):
+        done = init(tmp_path / "all", *option.split(), "--force")
+        assert f"to train on: 40 images of {classes // 2} classes" in done.output
+        params = load_study("all.yaml").blocks[0].datasets[0].params
+        assert params["same_names"] == option.split()[1]
+
+
+def test_pictures_of_few_bits_are_warned_of(tmp_path, init):
+    for label in range(4):
+        for number in range(2):
+            path = tmp_path / "scans" / f"{label}" / f"{number}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            pixels = np.full((20, 20), 4095 if label else 40_000, np.uint16)
+            Image.fromarray(pixels).save(path)
+    assert "warning: 6 pictures of 16 bits hold numbers of 14" in init(tmp_path / "scans").output
