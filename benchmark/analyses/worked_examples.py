@@ -34,6 +34,7 @@ ORDER, INSTANCES = (0, 4, 1, 2, 5, 6, 7, 3), (0, 1, 2, 3)
 NEAR = np.array([0.50, 0.49, 0.48, 0.38, 0.37, 0.36])
 RELEVANT = np.array([True, True, True, False, False, False])
 BINS = (5, 10, 20, 40, 80)
+NO_GRADIENT = 0.005  # change of the loss per unit of cosine: less is called none, in all sentences
 
 
 def loss_of(name: str, **params: Any) -> Any:
@@ -107,7 +108,7 @@ def worked_examples(context: Context) -> Analysis:
         "delta_is_about_0.05": round(DELTA, 2) == 0.05,
         "gradient_at_delta": steep * TAU < EPSILON,
         "terms_are_unequal": len(gains) == 6 and values["more"] > values["less"],
-        "coarse_bins_keep_a_gradient": bool(gradients[10] > 0.01 and gradients[80] < 1e-9),
+        "coarse_bins_keep_a_gradient": bool(gradients[80] < NO_GRADIENT < gradients[10]),
     }
     x = np.linspace(-0.1, 0.1, 401)
     parts = [
@@ -144,7 +145,6 @@ SCORES = {"x1": 0.66, "x2": 0.67, "x3": 0.80}
 TOY_POSITIVE = np.array([True, True, False])
 TOY = (np.array(list(SCORES.values())), TOY_POSITIVE)
 STEPPED = "SmoothAP, true step for positives"
-VANISHED = 1e-9  # change of the loss per unit of cosine
 DRAWS = 2000
 
 
@@ -152,14 +152,14 @@ class Outcome(NamedTuple):
     """The value and the gradient (3,) of a loss on the toy ranking, and what holds of many others.
 
     below     share with a loss below the AP loss
-    vanished  share of misranked negatives without gradient
+    none      share of misranked negatives without gradient: under ``NO_GRADIENT``
     smallest  smallest gradient of a misranked negative
     """
 
     value: float
     gradient: np.ndarray
     below: float
-    vanished: float
+    none: float
     smallest: float
 
 
@@ -186,8 +186,8 @@ def outcome(loss: Any, count: int, seed: int = 0) -> Outcome:
         below += value < ap_loss(scores, positive) - 1e-12
         gradients.append(gradient[~positive & (scores > scores[positive].min())])
     misranked = np.concatenate(gradients)
-    vanished = float((misranked < VANISHED).mean())
-    return Outcome(*value_and_gradient(loss, *TOY), below / count, vanished, float(misranked.min()))
+    none = float((misranked < NO_GRADIENT).mean())
+    return Outcome(*value_and_gradient(loss, *TOY), below / count, none, float(misranked.min()))
 
 
 @ANALYSES.register(
@@ -206,7 +206,7 @@ def toy_ranking(context: Context) -> Analysis:
     outcomes = {name: outcome(loss, draws) for name, loss in toy_losses().items()}
     random = f"{draws} random rankings"
     headers = ["loss", "value", "AP loss", *(("gradient", point) for point in SCORES)]
-    shares = ("share below AP loss", "share vanished", "smallest gradient")
+    shares = ("share below AP loss", f"share under {NO_GRADIENT:g}", "smallest gradient")
     headers += [(random, share) for share in shares]
     rows = [
         ("", [name, value, exact, *gradient, *rest])
@@ -220,17 +220,17 @@ def toy_ranking(context: Context) -> Analysis:
         for name, item in outcomes.items()
     )
     values: dict[str, Any] = dict(smooth=smooth, sup=sup, exact=exact, random=random, steps=steps)
-    values |= dict(scores=listed(SCORES.values(), ".2f"), vanished=VANISHED, size=size)
+    values |= dict(scores=listed(SCORES.values(), ".2f"), none=NO_GRADIENT, size=size)
     values |= dict(smooth_below=100 * smooth.below, sup_below=100 * sup.below, largest=largest)
-    values |= dict(share_vanished=100 * smooth.vanished)
+    values |= dict(smooth_none=100 * smooth.none, sup_none=100 * sup.none)
     claims = {
         "opposite_gradients": bool(first * second < 0 and abs(first + second) < 0.01 * size),
-        "vanishing_gradient": bool(third < 0.01 * size),
+        "vanishing_gradient": bool(third < NO_GRADIENT),
         "no_upper_bound": bool(smooth.value < exact and smooth.below > 0),
-        "true_step": bool(largest < 0.01 * size),
+        "true_step": bool(largest < NO_GRADIENT),
         "sup_ap_directions": bool((np.sign(sup.gradient) == [-1, -1, 1]).all()),
         "upper_bound": bool(sup.below == 0 and sup.value >= exact),
-        "gradient_until_right": sup.smallest > 0 and sup.vanished == 0,
+        "gradient_until_right": sup.smallest > 0,
     }
     return Analysis(*_draw_toy(outcomes, exact), headers, rows, values, claims, digits=4)
 
@@ -246,7 +246,7 @@ def _draw_toy(outcomes: dict[str, Outcome], exact: float) -> tuple[Any, pd.DataF
             axes.set(xlim=(0.62, 0.84), ylim=(-0.9, 0.9))
             axes.axhline(0, color=FAINT, linewidth=0.6, zorder=0)
             moves = np.sign(steps) * np.sqrt(np.abs(steps) / np.abs(steps).max())
-            shown = np.abs(steps) >= 0.005 * max(1, np.abs(steps).max())
+            shown = np.abs(steps) >= NO_GRADIENT
             for index, (point, score) in enumerate(SCORES.items()):
                 base, mark = ("fast_ap", "o") if TOY_POSITIVE[index] else ("roadmap", "X")
                 colour = STYLES[base].colour
@@ -379,7 +379,7 @@ def surrogates(context: Context) -> Analysis:
     smooth_far, sup_far = (step_of(loss, np.array([0.13]))[1][0] for loss in (smooth_ap, sup_ap))
     lowest = float(sup_slope[grid > 0].min())
     narrow, wide = (
-        float(np.abs(grid[step_of(loss_of("smooth_ap", tau=tau), grid)[1] > 0.005]).max())
+        float(np.abs(grid[step_of(loss_of("smooth_ap", tau=tau), grid)[1] > NO_GRADIENT]).max())
         for tau in (0.01, 0.1)
     )
     before, after = np.array(SHIFTS).T
@@ -390,11 +390,11 @@ def surrogates(context: Context) -> Analysis:
     values: dict[str, Any] = dict(above=above, below=below, lowest=lowest, narrow=narrow, wide=wide)
     values |= dict(smooth_far=smooth_far, sup_far=sup_far, drops="; ".join(words))
     values |= dict(smooth=slopes["smooth_ap"][2], sup=slopes["sup_ap"][2])
-    values |= dict(anchor=ANCHOR, width=WIDTH)
+    values |= dict(anchor=ANCHOR, width=WIDTH, none=NO_GRADIENT)
     order = bool(np.isclose(*drops["linear"]) and sigmoid[0] < 0.01 and sigmoid[1] > 0.99)
     claims = {
         "h_minus_above_step": bool(above >= -1e-12 and below > 0),
-        "gradient_beyond_the_region": bool(smooth_far < 0.01 < lowest and sup_far > 1),
+        "gradient_beyond_the_region": bool(smooth_far < NO_GRADIENT < lowest and sup_far > 1),
         "only_the_sigmoid_rewards_a_change_of_order": order,
         "small_tau_small_region": narrow < wide,
     }

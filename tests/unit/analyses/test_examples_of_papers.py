@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+import yaml
 
 from benchmark.analyses.decomposability_gap import (
     average_precision,
@@ -16,6 +20,7 @@ from benchmark.analyses.decomposability_gap import (
 from benchmark.analyses.worked_examples import (
     BATCHES,
     DELTA,
+    NO_GRADIENT,
     PANELS,
     RELAXATIONS,
     SCORES,
@@ -31,9 +36,11 @@ from benchmark.analyses.worked_examples import (
     slope,
     step_of,
     toy_losses,
+    toy_ranking,
     violations,
     worked_examples,
 )
+from benchmark.core.code_version import PACKAGE
 from benchmark.losses import create_loss
 
 
@@ -122,7 +129,23 @@ def test_sup_ap_is_never_below_the_ap_loss_and_never_leaves_a_misranked_negative
     assert found.smallest > 0
     # the same check does find losses that lack the properties
     smooth = outcome(LOSSES["SmoothAP"], 500, seed=1)
-    assert smooth.below > 0 and smooth.vanished > 0
+    assert smooth.below > 0 and smooth.smallest == 0 and smooth.none > found.none > 0
+
+
+def test_what_counts_as_no_gradient_is_one_number_beside_every_sentence_that_says_so():
+    words = yaml.safe_load((PACKAGE / "analyses" / "words.yaml").read_text("utf-8"))
+    said = [
+        claim
+        for name in ("toy_ranking", "surrogates")
+        for claim in words[name]["claims"].values()
+        if re.search("no gradient|vanish|has none|operating region", claim[1])
+    ]
+    assert len(said) == 5
+    for _, claim, reason in said:
+        assert "{none:g}" in reason, claim
+    found = toy_ranking(SimpleNamespace(quick=True))
+    assert found.values["none"] == NO_GRADIENT
+    assert found.claims["vanishing_gradient"] and found.claims["gradient_until_right"]
 
 
 def test_sup_ap_is_above_the_ap_loss_at_ties_too():
