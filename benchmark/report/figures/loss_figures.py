@@ -123,10 +123,10 @@ def metric_by_batch_size(inputs: Inputs) -> Drawing:
         low, high = axes.get_ylim()
         title = panel_title(place, len(keys) > len(metrics), metric_label(metric))
         if far:
-            low -= (high - low) / 5
+            low -= (high - low) / 4
             ends = {loss: span(rows_of(here, loss=loss)["mean"] / 100) for loss in far}
             words = ", ".join(f"{inputs.label(loss)} {ends[loss]}" for loss in far)
-            text = textwrap.fill(f"below: {words}", 36)
+            text = f"not drawn:\n{textwrap.fill(words, 36)}"
             axes.text(0.02, 0.02, text, va="bottom", color=FAINT, transform=axes.transAxes)
         limits = (max(low, 0), min(high, 100))
         axes.set(ylim=limits, ylabel=f"{metric_label(metric)} (%)", title=title)
@@ -134,8 +134,8 @@ def metric_by_batch_size(inputs: Inputs) -> Drawing:
     caption = (
         f"Test score at the last epoch against batch size: mean over seeds with its "
         f"{inputs.confidence} t interval (none where a single seed finished). Points are moved "
-        f"sideways so that none covers another. Losses far below the others are named at the foot."
-        f"{rest}"
+        f"sideways so that none covers another. Losses far below the others are not "
+        f"drawn, and named at the foot.{rest}"
     )
     if len(means) < len(data):
         caption += " Settings with one batch size are only in the CSV file."

@@ -240,6 +240,6 @@ def test_a_loss_far_below_all_others_is_named_and_does_not_stretch_the_axis():
         runs.loc[runs["loss"] == "calibration", "value"] += 0.15
         axes = draw("metric_by_batch_size", made_up_inputs(study, runs=runs)).figure.axes[0]
         words = [text.get_text() for text in axes.texts]
-        assert any("below: Calibration " in text for text in words) == named
+        assert any("not drawn:\nCalibration " in text for text in words) == named
         ends = [line.get_ydata().min() for line in axes.lines if len(line.get_ydata())]
         assert min(ends) >= axes.get_ylim()[0]
