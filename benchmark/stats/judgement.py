@@ -52,7 +52,7 @@ _ADVICE = {  # by what stands in a number
     "±": "write the number alone; its spread has an option of its own",
     "+-": "write the number alone; its spread has an option of its own",
     ",": "the decimal sign is a point, and several runs are several --ours",
-    "%": "leave out the sign %; scores are in percent anyway",
+    "%": "leave out the sign %",
 }
 
 
@@ -109,17 +109,20 @@ def question(
 
     def number(option: str, text: str, score: bool = False) -> float:
         """Return a score or a number of points; NaN for what is not a number."""
-        if not NUMBER.fullmatch(text.strip()):
+        digits = text.strip()
+        if score:
+            digits = digits.removesuffix("%").rstrip()
+        if not NUMBER.fullmatch(digits):
             advice = (words for sign, words in _ADVICE.items() if sign in text)
             words = next(advice, f"write a number such as {62.4 if score else 0.3}")
             problems.append(f"{option}: '{text}' is not a number; {words}")
             return math.nan
-        value = float(text)
+        value = float(digits)
         if score and not 0 <= value <= 100:
             problems.append(f"{option}: {text} is not a score; scores are 0 to 100 percent")
-        elif score and 0 < value <= 1:
-            words = f"looks like a fraction; scores are in percent, such as {100 * value:g}"
-            problems.append(f"{option}: {text} {words}")
+        elif score and 0 < value <= 1 and "%" not in text:
+            words = f"looks like a fraction; scores are in percent: write {100 * value:g}"
+            problems.append(f"{option}: {text} {words}, or {text}% if it is that low")
         elif not score and not 0 < value <= 100:
             problems.append(f"{option}: {text} must be above 0 and at most 100 points")
         return value
@@ -166,7 +169,7 @@ def question(
 
 def half_of_last_digit(text: str) -> float:
     """Return half a unit of the last printed digit: 0.05 for 65.9, 0.5 for 66."""
-    exponent = Decimal(text.strip()).as_tuple().exponent
+    exponent = Decimal(text.replace("%", "").strip()).as_tuple().exponent
     return 0.5 * 10.0 ** int(exponent)
 
 
@@ -305,8 +308,13 @@ def as_text(found: Mapping[str, Any]) -> str:
     if verdict == DRIFTED:
         word += " high" if found["difference"] > 0 else " low"
     behind = _runs(published["runs"]) if published["runs"] else "one run, as no number is stated"
+    meaning = _MEANING[verdict]
+    if verdict == UNTESTED and len(ours["values"]) > 1:
+        meaning = (
+            "the values of --ours are equal, which is no spread: give --spread, or more digits"
+        )
     lines = [
-        f"{word}: {_MEANING[verdict]}",
+        f"{word}: {meaning}",
         "",
         f"  ours          {ours['mean']:.4g} ({_runs(ours['runs'])})",
         f"  published     {published['value']:g} ({behind})",
@@ -326,8 +334,8 @@ def as_text(found: Mapping[str, Any]) -> str:
             f"  spread        {spread['of_one_run']:.3g} points for one run, "
             f"{_ORIGIN[spread['from']]}{theirs}",
             f"  error         {test['se']:.3g} points, {df}",
-            f"  p             {test['p_equivalence']:.2g} against 'reproduced', "
-            f"{test['p_drift']:.2g} against 'drifted'; {level}",
+            f"  tests         of equivalence: p = {test['p_equivalence']:.2g}; of a drift: p = "
+            f"{test['p_drift']:.2g}; {level}",
             "",
         ]
         answers = {True: "It stands", False: "It does not stand", None: "Nothing is decided yet"}

@@ -59,6 +59,35 @@ def test_equal_runs_are_no_exact_value():
     )
 
 
+@pytest.mark.parametrize("ours", [["61.8"] * 3, ["70", "70.0"]])
+def test_equal_runs_are_not_asked_for_again(ours):
+    text = as_text(judge(asked(ours, "62.0")))
+    assert "the values of --ours are equal" in text and "several --ours" not in text
+    assert "several --ours" in as_text(judge(asked("61.8", "62.0")))
+
+
+@pytest.mark.parametrize(
+    ("ours", "published"), [("0.9%", "1.1"), ("1 %", "0.7%"), ("62.4%", "65.9%")]
+)
+def test_a_score_of_less_than_a_percent_is_judged_when_it_says_so(ours, published):
+    percent, plain = asked(ours, published, spread="0.1"), published.removesuffix("%")
+    assert percent.ours == (float(ours.rstrip("% ")),)
+    assert (percent.published, percent.rounding) == (float(plain), half_of_last_digit(plain))
+
+
+@pytest.mark.parametrize("score", ["0.9", "1", "0.01"])
+def test_a_fraction_is_told_how_it_would_be_a_percentage(score):
+    (problem,) = problems([score], "65.9", spread="0.3")
+    assert f"write {100 * float(score):g}, or {score}% if it is that low" in problem
+
+
+def test_the_p_of_each_test_stands_beside_the_name_of_the_test():
+    found = judge(asked(spread="0.3"))
+    text = as_text(found)
+    assert f"of equivalence: p = {found['test']['p_equivalence']:.2g}; of a drift: p = " in text
+    assert "against '" not in text
+
+
 def test_a_published_spread_stands_for_both_sides_where_we_have_one_run():
     found = judge(asked("70.0", "71.4", published_spread="0.2", published_n="5"))
     assert found["spread"]["from"] == PUBLISHED
@@ -156,7 +185,9 @@ def test_what_is_missing_or_contradicts_the_values_is_named():
     assert asked("62.4", n="5").n == 5
 
 
-@pytest.mark.parametrize("score", ["-3", "101", "inf", "1e999", "62.4%", "", " ", "0e999", "٦٢"])
+@pytest.mark.parametrize(
+    "score", ["-3", "101", "inf", "1e999", "62.4 %%", "%", "", " ", "0e999", "٦٢"]
+)
 def test_what_is_no_score_is_refused(score):
     assert len(problems(score)) == 1
 
