@@ -397,8 +397,7 @@ def _changes(then: Sample, now: Sample) -> str:
         if old and new and set(old) != set(new):
             shown = "" if key == "spec_digest" else f" ({', '.join(old)}; now {', '.join(new)})"
             parts.append(f"{name.replace('_', ' ')} differs{shown}")
-    which = "; any of these may be the cause" if len(parts) > 1 else ""
-    return "; ".join(parts) + which
+    return "; ".join(parts)
 
 
 def _decided(rows: Sequence[Verdict], level: float) -> list[Verdict]:
@@ -561,7 +560,10 @@ def _by_test(each: Verdict) -> Words:
     kind = f"identical under {pairs} common seeds" if each.identical else f"paired by {pairs} seeds"
     if pairs and not each.identical and test.case != 0:
         kind = "the same difference under every seed, so judged as two groups"
-    return str(test.verdict), "; ".join([words, *[kind] * bool(pairs), *_remarks(each)]), direction
+    reasons = [words, *[kind] * bool(pairs), *_remarks(each)]
+    if test.verdict == DRIFTED and each.then and "; " in each.remark:
+        reasons.append("any of these may be the cause")
+    return str(test.verdict), "; ".join(reasons), direction
 
 
 def _remarks(each: Verdict) -> list[str]:

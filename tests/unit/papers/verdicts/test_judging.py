@@ -268,6 +268,10 @@ def test_changed_versions_are_named_beside_a_frozen_verdict(frozen_of):
     runs = long_table({"smooth_ap": 0.5})
     table = judged(runs.assign(spec_digest="e", platform="gpu"), (), frozen_of(runs))
     assert table["reason"].str.contains("specification differs; platform differs").all()
+    assert not table["reason"].str.contains("cause").any(), "of scores that are the same"
+    drifted = runs.assign(spec_digest="e", platform="gpu", value=runs["value"] - 0.2)
+    reasons = judged(drifted, (), frozen_of(runs))["reason"]
+    assert reasons.str.endswith("; any of these may be the cause").all()
 
 
 def test_frozen_cells_that_the_study_no_longer_has_are_not_run(frozen_of):
