@@ -51,8 +51,8 @@ class Part:
 
     ``tested``, it is a row of ``claims_parts.csv``; ratios as such, not as logarithms:
     ci_low     and ci_high, of confidence 1 - 2 alpha
-    p          that the mean does not lie between low and high (NaN: open)
-    p_against  that it does, before Holm
+    p          of the test that the mean lies between low and high (NaN: open)
+    p_against  of the test that it does not, before Holm
     """
 
     part: str
@@ -89,7 +89,7 @@ class Part:
 
     @property
     def p_fails(self) -> float:
-        """The p that the part fails; NaN where that is unknown."""
+        """The p of the test of the part; NaN where there is none."""
         return self.p if self.wins is None else float(not self.wins)
 
     @property

@@ -76,7 +76,7 @@ COLUMNS = [
 class Decision:
     """The verdict on a sentence, with the part that decides and all ``tested`` ones.
 
-    p_contradicted  smallest p that some part shows the opposite, after Holm
+    p_contradicted  smallest p of the tests that a part is the opposite, after Holm
     parts           number of parts that the sentence needs; of those that have runs; that hold
     """
 
@@ -294,11 +294,17 @@ def _explained(part: dict[Any, Any]) -> str:
     label = part["part"] or "no part"
     if not part["n"]:
         return f"{label}: not run ({part['note']})"
-    low, high = (f"{part[end]:g}" if pd.notna(part[end]) else "any" for end in ("low", "high"))
+    low, high = part["low"], part["high"]
+    if pd.isna(high):
+        claimed = f"above {low:g}"
+    elif pd.isna(low):
+        claimed = f"below {high:g}"
+    else:
+        claimed = f"from {low:g} to {high:g}"
     estimate = f"{part['estimate']:.3f} {part['unit']}, n {part['n']:.0f}"
-    text = f"{label}: {estimate}, says {low} to {high}"
+    text = f"{label}: {estimate}; claimed: {claimed}"
     if pd.isna(part["p"]):
         return f"{text}; no test ({part['note'] or 'one seed or no spread'})"
     interval = f"[{part['ci_low']:.3f}, {part['ci_high']:.3f}]"
-    ps = f"p {part['p']:.3g} that it fails, {part['p_against']:.3g} that it holds"
-    return f"{text}; interval {interval}, {ps}"
+    tests = f"test of the claim: p = {part['p']:.3g}; of its opposite: p = {part['p_against']:.3g}"
+    return f"{text}; interval {interval}; {tests}"

@@ -103,7 +103,7 @@ def diverges(diverged: int, runs: int, alpha: float = 0.05) -> bool:
 
 
 def p_more_divergence(first: tuple[int, int], second: tuple[int, int]) -> float:
-    """Return Fisher's exact p that the first (diverged, runs) diverges no more than the second."""
+    """Return p of Fisher's exact test: the first (diverged, runs) diverges more than the second."""
     table = np.array([[diverged, runs - diverged] for diverged, runs in (first, second)])
     return float(stats.fisher_exact(table, alternative="greater").pvalue)
 

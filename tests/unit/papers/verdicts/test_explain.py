@@ -75,7 +75,7 @@ def test_every_number_of_a_verdict_is_in_its_explanation(verdicts):
     )
     by_hand = (2 * sd**2 + borrowed * lent**2) / (2 + borrowed)
     assert together**2 == pytest.approx(by_hand, rel=0.02) and df == pytest.approx(2 + borrowed)
-    assert "7. The plain test" in text and "with 2 degrees of freedom: p" in text
+    assert "7. The plain test" in text and "with 2 degrees of freedom: test of step 4: p = " in text
     assert "8. Does the verdict stand" in text
     assert "the published spread is twice what was assumed: " in text
     ones = [
@@ -172,6 +172,8 @@ def test_explain_verb_prints_one_verdict_lists_several_and_explains_claims(tmp_p
     claim = run("sup_ap_beats_smooth_ap").output
     assert "SupAP is better than SmoothAP" in claim and "p after" not in claim
     assert claim.count("verdict:") == 2
+    assert "; claimed: above 0; " in claim
+    assert re.search(r"test of the claim: p = [\d.e-]+; of its opposite: p = [\d.e-]+\n", claim)
     assert "glyphs_1k resnet10t batch 32 R@1: sup_ap - smooth_ap" in claim
     near = run("sup_ap_beats_smoothap").exception
     assert isinstance(near, ConfigError) and "near: sup_ap_beats_smooth_ap" in str(near)
