@@ -46,7 +46,7 @@ def conform(
     options = parse_pairs("--option", option or [])
     os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # torch's profiler tells of each start
     from benchmark.losses.conformance.formulas import reference
-    from benchmark.losses.conformance.suite import all_findings, load
+    from benchmark.losses.conformance.suite import all_findings, in_common, load
 
     formula = reference(loss, options)
     examined = load(candidate, formula)
@@ -64,7 +64,15 @@ def conform(
         echo(f"\n{finding.check}: {finding.note}")
         echo("  (a batch shown above)" if text in printed else text)
         printed.add(text)
-    echo(f"\n{f'failed: {len(failed)} of {len(findings)} checks' if failed else 'passed'}")
+    passed = sum(finding.result == "passed" for finding in findings)
+    counts = f"{passed} passed"
+    if others := len(findings) - passed - len(failed):
+        counts += f", {others} not applicable"
+    if failed:
+        counts = f"failed: {len(failed)} of {len(findings)} checks; {counts}"
+        if words := in_common({finding.check for finding in failed}):
+            counts += f"\nin common: {words}"
+    echo(f"\n{counts}")
     if json is not None:
         checks = [finding.as_json() for finding in findings]
         result = {"candidate": candidate, "reference": loss, "options": options}

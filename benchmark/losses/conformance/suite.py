@@ -53,6 +53,44 @@ REFUSALS = (ValueError, NotImplementedError, AssertionError, BenchmarkError)
 MEMORY_SIZES = (96, 192)
 # The formula taken literally compares all triples: memory of batch^3 and no more.
 LARGEST_EXPONENT = 3.3
+# What failed checks have in common: those that fail, those that do not, and where to look.
+COMMON: tuple[tuple[set[str], set[str], str], ...] = (
+    ({"determinism"}, set(), "one batch has two values: look for what a call leaves to the next"),
+    (
+        {"order of images", "perfect ranking"},
+        set(),
+        "the value follows the order of the rows, even where the ranking is perfect: look whether "
+        "the positives of other rows count for a query",
+    ),
+    (
+        {"values, float64"},
+        {"order of images", "perfect ranking"},
+        "right where the ranking is perfect, else another function of the same scores: look at "
+        "its step (tau), its ranks and its mean over positives and queries",
+    ),
+    (
+        {"values, float64", "perfect ranking"},
+        {"order of images"},
+        "wrong even where the ranking is perfect: look for another factor, or another loss",
+    ),
+    (
+        {"gradients, float64"},
+        {"values, float64"},
+        "the values are right and their gradients are not: look for a part that is detached, or "
+        "a step with another derivative",
+    ),
+    (
+        {"values, float32"},
+        {"values, float64"},
+        "right in float64 alone: look for what overflows or loses digits",
+    ),
+    (
+        {"classes of one image"},
+        {"values, float64"},
+        "unequal classes alone: look at what counts positives, and queries that have none",
+    ),
+    ({"ties"}, {"values, float64"}, "equal scores alone: look at how they are ranked"),
+)
 SCALING, PROCESSES, SECONDS = "scaling over processes", 2, 120
 Result = Literal["passed", "failed", "not applicable"]
 # From a batch to what is wrong with the candidate on it, None when nothing is.
@@ -303,6 +341,14 @@ class Finding:
                 lines += [f"    [{', '.join(row)}]," for row in rows]
                 lines += ["    ...  # all rows are in the JSON"] * (len(values) > most) + ["  ]"]
         return "\n".join(lines)
+
+
+def in_common(failed: set[str]) -> str:
+    """Return in a line what the failed checks have in common; "" where no rule says it."""
+    for failing, right, words in COMMON:
+        if failing <= failed and not right & failed:
+            return words
+    return ""
 
 
 def examine(

@@ -18,6 +18,7 @@ from benchmark.losses.conformance.suite import (
     all_findings,
     check_agreement,
     check_unusual,
+    in_common,
     load,
 )
 
@@ -112,6 +113,34 @@ def test_a_right_implementation_passes(name):
     assert (results["references"] == "passed") == (
         name in ("dense_smooth_ap", "ModuleWithReferences")
     )
+
+
+ROWS = {"order of images", "perfect ranking", "values, float64", "ties", "autocast"}
+
+
+@pytest.mark.parametrize(
+    ("failed", "words"),
+    [
+        (ROWS, "positives of other rows"),
+        (ROWS - {"perfect ranking", "order of images"}, "right where the ranking is perfect"),
+        (ROWS - {"order of images"}, "wrong even where the ranking is perfect"),
+        (ROWS | {"determinism"}, "one batch has two values"),
+        ({"gradients, float64", "gradients, float32", "ties"}, "gradients are not"),
+        ({"values, float32", "autocast"}, "right in float64 alone"),
+        ({"classes of one image", "unequal classes"}, "unequal classes alone"),
+        ({"ties", "duplicates"}, "equal scores alone"),
+        ({"memory"}, ""),
+    ],
+)
+def test_what_failed_checks_have_in_common_is_one_line(failed, words):
+    found = in_common(failed)
+    assert words in found and bool(found) == bool(words)
+
+
+def test_the_library_whose_queries_take_positives_of_other_rows_is_told_so():
+    name = "pytorch_metric_learning.losses:SmoothAPLoss"
+    found = all_findings(load(name, formula_of("smooth_ap")), processes=False)
+    assert "positives of other rows" in in_common({x.check for x in found if x.result == "failed"})
 
 
 @pytest.fixture
