@@ -23,10 +23,12 @@ from jinja2 import Environment, PackageLoader
 
 from benchmark.core.code_version import meaning
 from benchmark.core.documents import read_document
+from benchmark.core.environment import PLUGINS
 from benchmark.core.errors import ConfigError
 from benchmark.core.files import copy_file, write_text
 from benchmark.core.recipe import ModelConfig
 from benchmark.core.records import RESULT
+from benchmark.core.registry import plugin_files
 from benchmark.datasets import load_dataset
 from benchmark.datasets.folder import namesakes_of
 from benchmark.datasets.io.images import DIM_WORDS, Opener
@@ -217,8 +219,9 @@ def write_challenge(loss: Path, trials: int, field: Path, results: Path) -> tupl
     problems = []
     if loss.suffix != ".py" or not loss.is_file():
         problems.append("is not a Python file with a loss; see docs/adding.md")
-    elif name in load_catalogue():
-        problems.append(f"'{name}' is a loss already; give yours, and its file, another name")
+    elif name in load_catalogue() and loss.resolve() not in map(Path.resolve, plugin_files()):
+        words = f"'{name}' is a loss already, of the suite or of a folder in {PLUGINS}"
+        problems.append(f"{words}; give yours, and its file, another name")
     elif made and copy.is_file() and meaning(loss) != meaning(copy):
         problems.append(
             f"is another loss than that of its finished runs ({len(made)}); delete "

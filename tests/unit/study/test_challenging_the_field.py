@@ -77,6 +77,35 @@ class Mine(Loss):
     class Config:
         pass
 """
+
+
+def test_a_loss_that_its_folder_has_registered_already_can_challenge(tmp_path):
+    """As after the tutorial, where BENCHMARK_PLUGINS is set; another file of that name cannot."""
+    for folder in ("mine", "other"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "mine.py").write_text(LOSS)
+    code = (
+        "import sys; from pathlib import Path; from benchmark.study.own import write_challenge\n"
+        "write_challenge(Path(sys.argv[1]), 1, Path('field'), Path('results'))"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "BENCHMARK_PLUGINS": "mine"}
+    done = {
+        folder: subprocess.run(
+            [sys.executable, "-c", code, f"{folder}/mine.py"],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        for folder in ("mine", "other")
+    }
+    assert done["mine"].returncode == 0, done["mine"].stderr
+    assert (
+        "a loss already, of the suite or of a folder in BENCHMARK_PLUGINS" in done["other"].stderr
+    )
+
+
 COMMAND = """
 import sys
 from benchmark.__main__ import main
