@@ -179,7 +179,7 @@ def import_(
 
     Example: python -m benchmark track import embedded
     """
-    from benchmark.runs.tracking import import_runs
+    from benchmark.runs.tracking import DeletedError, import_runs
     from benchmark.study.grid import expand
 
     loaded = load(study, results)
@@ -190,7 +190,8 @@ def import_(
         counts, view = import_runs(loaded.name, note, specs, results, verdicts, loaded.metrics)
     except RunError as error:
         advice = f"no result is lost; later: python -m benchmark track import {study}"
-        echo(f"{'error' if strict else 'warning'}: {error}\n  {advice}", err=True)
-        raise Exit(int(strict)) from error
+        failed = strict or isinstance(error, DeletedError)  # which no later call mends
+        echo(f"{'error' if failed else 'warning'}: {error}\n  {advice}", err=True)
+        raise Exit(int(failed)) from error
     echo(f"MLflow: {', '.join(f'{number} {name}' for name, number in counts.items())}")
     echo(f"compare in MLflow: {view}")

@@ -46,6 +46,10 @@ LOCAL = "http://127.0.0.1:5000"  # of 'make ui'
 POLL, AFTERWARDS = 5.0, 5.0  # seconds between two looks at a run, and after its end
 
 
+class DeletedError(RunError):
+    """An experiment that MLflow keeps as deleted, so that nothing can be brought into it."""
+
+
 class NoAnswer(BaseException):
     """A server was waited for in vain; no library takes this for an error and tries again."""
 
@@ -105,6 +109,8 @@ def connected(results: Path) -> Iterator[Any]:
             with replacing(database) as new:  # one that is half made would stay broken
                 MlflowClient(f"sqlite:///{new}").search_experiments()
         yield MlflowClient(uri, uri)
+    except DeletedError:
+        raise
     except (Exception, NoAnswer) as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         text = f"MLflow store {uri} cannot be used ({reason})"
@@ -112,14 +118,25 @@ def connected(results: Path) -> Iterator[Any]:
 
 
 def experiment_of(client: Any, study: str) -> str:
-    """Return the id of the study's experiment; make it where needed."""
+    """Return the id of the study's experiment; make it where needed.
+
+    Raise DeletedError where somebody has deleted it: its name stays taken until it is restored.
+    """
     from mlflow.exceptions import MlflowException
 
-    if client.get_experiment_by_name(study) is None:
+    found = client.get_experiment_by_name(study)
+    if found is None:
         kind = {"mlflow.experimentKind": "custom_model_development"}  # else: of language models
         with suppress(MlflowException):  # another process was faster
             client.create_experiment(study, tags=kind)
-    return str(client.get_experiment_by_name(study).experiment_id)
+        found = client.get_experiment_by_name(study)
+    if found.lifecycle_stage == "deleted":
+        command = f"mlflow experiments restore --experiment-id {found.experiment_id}"
+        raise DeletedError(
+            f"experiment '{study}' is deleted in MLflow; bring it back with '{command}', "
+            f"MLFLOW_TRACKING_URI set to {_without_password(client.tracking_uri)}"
+        )
+    return str(found.experiment_id)
 
 
 def begin(client: Any, study: str, spec: RunSpec, code: str, start: float) -> Any:

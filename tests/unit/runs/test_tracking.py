@@ -61,6 +61,28 @@ def stored(results, condition="", study="toy"):
         return client, client.search_runs([experiment_of(client, study)], condition)
 
 
+def test_a_deleted_experiment_is_an_error_with_the_command_that_restores_it(
+    results, monkeypatch, tmp_path
+):
+    write_run(results, make_spec())
+    bring(results, [make_spec()])
+    with connected(results) as client:
+        number = experiment_of(client, "toy")
+        client.delete_experiment(number)
+    with pytest.raises(RunError, match=f"mlflow experiments restore --experiment-id {number}'"):
+        bring(results, [make_spec()])
+    study = SimpleNamespace(
+        name="toy", title="", question="", metrics=(), folder=lambda results: results / "toy"
+    )
+    monkeypatch.setattr("benchmark.cli.study.load", lambda *_: study)
+    monkeypatch.setattr("benchmark.study.grid.expand", lambda _: {})
+    done = CliRunner().invoke(app, ["track", "import", "toy", "--results", str(results)])
+    assert done.exit_code == 1 and "is deleted in MLflow" in done.stderr
+    with connected(results) as client:
+        client.restore_experiment(number)
+    assert bring(results, [make_spec()]) == counts(present=1)
+
+
 def test_importing_twice_brings_every_finished_run_once(results):
     specs = make_specs()
     for spec in list(specs.values())[:-1]:
