@@ -21,6 +21,9 @@ TESTS ?= tests
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
 EVIDENCE_ARGS ?=
+# A fresh clone dates every file anew: what is installed already counts by its content.
+DIGEST := $(shell cat $(LOCKS) pyproject.toml envs/python.sh | sha256sum | cut -c -64)
+$(shell [ "$$(cat $(STAMP) 2>/dev/null)" = $(DIGEST) ] && touch $(STAMP))
 
 # Rules of the workflow call 'python' and 'snakemake': they must be the ones of the environment.
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
@@ -116,6 +119,7 @@ $(STAMP): $(LOCKS) pyproject.toml envs/python.sh
 		echo "setting up $(VENV) with $$python: about two minutes and 2 GB" && \
 		"$$python" -m venv --clear $(VENV); \
 	fi
+	@echo "changed since the last installation, if there was one: $?"
 	@echo "installing the packages of envs/*.lock, the $(BUILD) builds of torch and faiss, and checking their hashes"
 	@$(HASHED) -r envs/requirements.lock -r envs/faiss-$(BUILD).lock
 	@if [ $(BUILD) != cpu ] || ! $(HASHED) -r envs/torch-cpu.lock 2>/dev/null; then \
@@ -124,4 +128,4 @@ $(STAMP): $(LOCKS) pyproject.toml envs/python.sh
 	fi
 	@$(PIP) --no-build-isolation -e .
 	@$(PY) -m pip check
-	@touch $@
+	@echo $(DIGEST) > $@
