@@ -505,6 +505,12 @@ def notices(inputs: Inputs) -> list[str]:
             versions = sorted({str(value) for value in finished[column] if value})
             if mixed(versions):
                 found.append(f"Runs of different {what}: {', '.join(versions)}.")
+    if inputs.made_up:
+        found.insert(
+            0,
+            f"Made up: nothing was trained for {inputs.made_up} of {count(len(inputs.runs), 'run')}"
+            ", whose scores were drawn. Nothing on this page says anything of a loss or a paper.",
+        )
     return [*found, *_of_references(inputs)]
 
 

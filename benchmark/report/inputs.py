@@ -22,6 +22,7 @@ BUDGET = "budget_"  # begins the names of statistics on trials
 TIMING = "timing"  # option of runs that were made to be timed: their scores are not compared
 WHERE = ["dataset", "setting", "split"]
 CONDITION = [*WHERE, "batch_size"]
+MADE_UP = "made-up"  # platform of runs that tests/evidence draws, to look at a page
 DIVERGENCE_CELL = ("dataset", "setting", "batch_size", "loss")
 _UNMEASURED = "no finished run has a value of the study's metrics yet"
 _UNCHOSEN = "no setting was chosen by trials: the study has no 'rules'"
@@ -100,6 +101,11 @@ class Inputs:
             budgets={key: tables[key] for key in sorted(tables) if key.startswith(BUDGET)},
             registered=registered,
         )
+
+    @property
+    def made_up(self) -> int:
+        """The number of runs whose scores were drawn, not trained: their platform says so."""
+        return int((self.runs["platform"] == MADE_UP).sum())
 
     @property
     def base_losses(self) -> dict[str, str]:

@@ -156,6 +156,7 @@ def build_page(inputs: Inputs, built: Built) -> str:
     content = without_paths(source.read_text("utf-8")).encode() if source else b""
     return TEMPLATES.get_template("page.html.j2").render(
         study=study,
+        title=f"Made-up runs: {study.title}" if inputs.made_up else study.title,
         place=without_paths(place),
         file=source and download("download it", source.name, content),
         answer=answer(inputs),

@@ -20,7 +20,8 @@ from typer.testing import CliRunner
 
 from benchmark.core.errors import RunError
 from benchmark.report.answer import answer, counts, notices
-from benchmark.report.page import build_page
+from benchmark.report.gallery import Gallery
+from benchmark.report.page import Built, build_page
 from benchmark.report.tables import TABLES
 
 
@@ -143,6 +144,21 @@ def test_notices_name_partial_diverged_and_stand_in_results(inputs):
         and "1 run diverged" in text
         and "Stand-in data" in text
     )
+
+
+def test_a_page_of_made_up_runs_says_so_in_its_title_and_first(clean):
+    runs = clean.runs.assign(platform="made-up")
+    drawn = dataclasses.replace(clean, runs=runs, provenance={})
+    assert notices(drawn)[0].startswith(f"Made up: nothing was trained for {len(runs)} of ")
+    made, trained = (build_page(each, Built([], Gallery([], "none"))) for each in (drawn, clean))
+    heading = f"Made-up runs: {clean.study.title}"
+    assert f"<title>{heading} · report" in made and f"<h1>{heading}<" in made
+    assert "Made-up runs" not in trained and "Made up: " not in trained
+
+
+def test_recall_is_explained_with_its_k(page):
+    found = re.findall(r"among the K nearest items, K = (\d+);", page)
+    assert found and "K nearest items;" not in page
 
 
 def test_mixed_code_versions_and_recorded_errors_are_flagged(clean):
