@@ -30,7 +30,8 @@ def weights_of(model: ModelConfig) -> dict[str, bool]:
     if (path := model.checkpoint) is not None:
         package = path.removeprefix("package:")
         there = importlib.util.find_spec(package) if package != path else os.path.isfile(path)
-        return {f"weights {path} (to be brought)": bool(there)}
+        words = f"weights {path}" if package == path else f"weights of the package {package}"
+        return {words if there else f"{words} (to be brought)": bool(there)}
     if not model.pretrained:
         return {}
     from huggingface_hub import constants, try_to_load_from_cache

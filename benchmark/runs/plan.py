@@ -103,7 +103,7 @@ def _blocks(study: Study, states: States) -> list[str]:
     if not any(run.resources.gpus for run, _ in states):
         return []
     rate = ["at rates"] if measured else []
-    head = ("block", "runs", "to do", "GPU-hours", *rate, "GPU memory, GiB", "measured")
+    head = ("block", "runs", "to do", "GPU-hours", *rate, "GPU memory, GiB", "measured, GiB")
     return ["", *_aligned([head, *rows], 1)]
 
 

@@ -111,7 +111,8 @@ def look(params: Mapping[str, Any]) -> Look:
         folders.update(Path(name).parent for name in images.names)
         for number in np.unique(np.linspace(0, len(images) - 1, SAMPLED // 2).astype(int)):
             picture = images.image(int(number))
-            dim += isinstance(images.opener, Opener) and images.opener.is_dim(int(number))
+            if isinstance(images.opener, Opener):
+                dim += images.opener.is_dim(int(number))
             sides.append(min(picture.size))
             if grey and picture.mode != "L":
                 small = np.asarray(picture.resize((64, 64))).astype(np.int16)
@@ -214,12 +215,13 @@ def write_challenge(loss: Path, trials: int, field: Path, results: Path) -> tupl
     name, folder = loss.stem, results / "challenges" / loss.stem
     copy = folder / "plugins" / loss.name  # alone: its neighbours would be plugins as well
     made = list((results / "runs").glob(f"*/*/{name}/*/*/{RESULT}"))
+    registered = [path.resolve() for path in plugin_files()]
     rules = load_study(FIELD).trials
     budgets = rules.budgets if rules else ()
     problems = []
     if loss.suffix != ".py" or not loss.is_file():
         problems.append("is not a Python file with a loss; see docs/adding.md")
-    elif name in load_catalogue() and loss.resolve() not in map(Path.resolve, plugin_files()):
+    elif name in load_catalogue() and loss.resolve() not in registered:
         words = f"'{name}' is a loss already, of the suite or of a folder in {PLUGINS}"
         problems.append(f"{words}; give yours, and its file, another name")
     elif made and copy.is_file() and meaning(loss) != meaning(copy):
