@@ -89,6 +89,24 @@ def test_profiles_and_studies_given_to_snakemake_exist(page):
             assert (ROOT / file).is_file(), command
 
 
+def test_the_rule_of_a_workflow_of_ones_own_finds_the_best_runs_in_strict_bash(tmp_path):
+    page = (ROOT / "docs" / "workflow_elsewhere.md").read_text("utf-8")
+    (command,) = re.findall(r'shell:\n +"(.*)"\n```', page)
+    rows = ["run_id,split,selection,epoch,metric,value"]
+    for number in range(20_000):  # more than a pipe holds
+        for metric, value in (("recall_at_1", number / 20_000), ("loss", 1e-9 * number)):
+            split = "test" if metric == "recall_at_1" else "train"
+            rows.append(f"glyphs/net/loss{number}/bs32/seed0,{split},last,8,{metric},{value}")
+        rows.append(f"glyphs/net/loss{number}/bs32/seed0,test,curve,1,recall_at_1,0.99")
+    (tmp_path / "scores.csv").write_text("\n".join(rows) + "\n")
+    command = command.format(input="scores.csv", output="best.csv")
+    subprocess.run(["bash", "-euo", "pipefail", "-c", command], cwd=tmp_path, check=True)
+    best = (tmp_path / "best.csv").read_text().splitlines()
+    assert [row.split(",")[0].split("/")[2] for row in best] == [
+        f"loss{number}" for number in range(19_999, 19_989, -1)
+    ]
+
+
 def anchors(page: Path) -> set[str]:
     """Returns the names by which the headings of a page are linked to."""
     text = FENCE.sub("", page.read_text(encoding="utf-8"))
