@@ -53,9 +53,10 @@ class EmbeddingModel(nn.Module):
         A network that follows the size of its images would bring them there in each step, and on
         a GPU the gradient of that is not deterministic.
         """
-        if getattr(self.backbone, "pos_embed", None) is not None and hasattr(
-            self.backbone, "set_input_size"
-        ):
+        learned = getattr(self.backbone, "pos_embed", None)
+        if learned is None:
+            return
+        if hasattr(self.backbone, "set_input_size"):
             self.backbone.set_input_size(img_size=(side, side))
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
