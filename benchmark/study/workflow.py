@@ -6,7 +6,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -41,7 +41,9 @@ FILES = (
 )
 FOLDERS = ("stats", "gallery")
 IMPORTED = "imported.txt"
-NEW = "new_result.json"  # a file that a dry run plans and nobody makes
+# What a dry run plans in place of old files, which keep their names, and nobody makes.
+NEW_SPEC, NEW_RESULT = "new_spec.json", "new_result.json"
+NOTHING = "nothing (the run is finished: delete its result.json to train it again)"
 
 
 @dataclass(frozen=True)
@@ -139,10 +141,28 @@ class Flow:
             self._standings[run.digest] = self.settle(run, Path(self.results))
         return self._standings[run.digest]
 
-    def are_finished(self, targets: Iterable[Any]) -> bool:
-        """Return whether all of a job's targets are finished runs."""
-        runs = [target.wildcards_dict.get("run") for target in targets]
-        return all(run and self.standing(run) == "finished" for run in runs)
+    def settle_all(self, warn: Callable[[str], object]) -> None:
+        """Settle every run that is known; say how many a dry run finds outdated."""
+        outdated = [self.standing(run) for run in (*self.runs, *self.final_runs)].count("outdated")
+        if outdated:
+            warn(f"{outdated} runs are outdated, and will be trained again")
+
+    def reason_to_train(self, workflow: Any, wildcards: Any) -> list[str]:
+        """Return what training asks for, beside its specification, in Snakemake's ``workflow``.
+
+        A finished run asks for a file that nobody makes: Snakemake then takes the result as it is,
+        and has no job that could delete it. An outdated one asks for a new specification. A job
+        that a cluster starts again when its run has finished ends before its outputs are deleted.
+        """
+        if workflow.is_main_process:
+            names = {"finished": [NOTHING], "outdated": [NEW_SPEC], "to do": []}
+            asked = names[self.standing(wildcards.run)]
+            return [f"{self.results}/runs/{wildcards.run}/{name}" for name in asked]
+        if workflow.remote_exec:
+            jobs = [each.wildcards_dict["run"] for each in workflow.dag_settings.target_jobs]
+            if all(self.standing(run) == "finished" for run in jobs):
+                sys.exit()
+        return []
 
     def files(self, name: str) -> list[str]:
         """Return the path of file ``name`` of every run that the report is made of."""
@@ -152,12 +172,12 @@ class Flow:
         """Return the path of file ``name`` of these runs.
 
         Of finished runs, those that are not there are left out. An outdated run is asked for
-        ``NEW``: its files count as missing.
+        ``NEW_RESULT``: its files count as missing.
         """
         paths = []
         for run in runs:
             standing = self.standing(run)
-            asked = NEW if standing == "outdated" else name
+            asked = NEW_RESULT if standing == "outdated" else name
             path = f"{self.results}/runs/{run}/{asked}"
             if standing != "finished" or os.path.exists(path):
                 paths.append(path)

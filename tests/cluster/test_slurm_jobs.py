@@ -83,6 +83,7 @@ def test_a_run_that_fails_is_tried_again_and_then_named_with_its_log(checkout: C
 
 
 def test_a_job_that_starts_again_after_its_run_has_finished_leaves_the_result(checkout: Checkout):
+    checkout.change_profile({"slurm-keep-successful-logs": True})  # or the job has no folder for it
     checkout.write(study(block("main", ["smooth_ap"])))
     checkout.environment["CLUSTER_QUICK"] = "yes"
     assert checkout.run("small", "runs", "--no-hooks") == 0, checkout.said()

@@ -10,11 +10,10 @@ from benchmark.papers.fidelity import study_ledger
 from benchmark.runs.folders import settle, write_spec
 from benchmark.core.interrupts import Interrupt, handle_in_a_thread
 from benchmark.study.model import ROOT
-from benchmark.study.workflow import NEW, check_executor, load_flow, or_end
+from benchmark.study.workflow import NEW_RESULT, NEW_SPEC, check_executor, load_flow, or_end
 from snakemake_logger_plugin_runs import StudyFacts
 
-# What lies on the disk counts by its content, whatever dates say and whether or not Snakemake remembers it: what is of
-# another specification or damaged is put away, and thereby made again. Neither a dry run nor a job puts anything away.
+# Contents decide what is trained, whatever dates say and Snakemake remembers. No dry run, and no job, puts anything away.
 DRY_RUN = workflow.output_settings.dryrun
 LOOK = partial(settle, dry_run=DRY_RUN or not workflow.is_main_process)
 FLOW = or_end(lambda: load_flow(config, workflow.overwrite_configfiles, LOOK))
@@ -23,9 +22,7 @@ RESULTS = FLOW.results
 OUT = FLOW.folder
 LOGS = f"{OUT}/logs"
 RUN = f"{RESULTS}/runs/{{run}}"
-FINISHED_RUN = f"{RUN}/nothing (the run is finished: delete its result.json to train it again)"
-# Which a dry run, where old files keep their names, plans instead of those.
-NEW_SPEC, NEW_RESULT = [[f"{RUN}/{name}"] if DRY_RUN else [] for name in ("new_spec.json", NEW)]
+NEW_SPECS, NEW_RESULTS = ([NEW_SPEC], [NEW_RESULT]) if DRY_RUN else ([], [])
 DIGEST = FLOW.study.digest  # another one makes the steps behind the runs again
 
 # For the profile, whose expressions see the wildcards of a job and not its resources.
@@ -51,28 +48,12 @@ if DEPLOYED:
 if workflow.is_main_process:
     # What is wrong with papers, or not said of a recipe, is said before anything is trained.
     or_end(lambda: study_ledger(FLOW.study))
-    OUTDATED = [FLOW.standing(run) for run in (*RUNS, *FLOW.final_runs)].count("outdated")
+    FLOW.settle_all(logger.warning)
     if not DRY_RUN:
         FLOW.forget_failures()
-    elif OUTDATED:
-        logger.warning(f"{OUTDATED} runs are outdated, and will be trained again")
-elif workflow.remote_exec and FLOW.are_finished(workflow.dag_settings.target_jobs):
-    # A cluster has started a job again, of which nothing was left to do; Snakemake would delete its outputs first.
-    sys.exit()
 
 # Snakemake asks for none of them once the final runs are known, so that a trial that is missing would stay so.
 TRIALS = FLOW.paths(RUNS, "result.json") if FLOW.study.trials else []
-
-
-def reason_to_train(wildcards):
-    """Return what decides whether a run is trained, beside its specification: a file, or none.
-
-    A finished run asks for one that nobody makes: Snakemake then takes its result as it is, and has no job that could
-    delete it. In a dry run, an outdated one asks for a new specification, since the old one is still there.
-    """
-    standing = FLOW.standing(wildcards.run) if workflow.is_main_process else "to do"
-    asked = {"finished": FINISHED_RUN, "outdated": NEW_SPEC, "to do": []}[standing]
-    return expand(asked, run=wildcards.run)
 
 
 def shown(path, kind, *patterns, **labels):

@@ -1,6 +1,5 @@
 # What happens before the first run and after the last.
 import signal
-from functools import partial
 from benchmark.report.summary import last_words, words_after_interrupt
 from benchmark.training.fork_server import ForkServer
 

@@ -30,8 +30,7 @@ if FLOW.study.trials:
 # A changed digest is what makes a run, and no other, train again.
 rule spec:
     output:
-        f"{RUN}/spec.json",
-        NEW_SPEC,
+        [f"{RUN}/{name}" for name in ("spec.json", *NEW_SPECS)],
     log:
         f"{RUN}/spec.log",
     params:
@@ -45,11 +44,10 @@ rule spec:
 # Retries belong into a profile: in a rule they would be multiplied on a cluster.
 rule train:
     input:
-        reason_to_train,
+        partial(FLOW.reason_to_train, workflow),
         spec=f"{RUN}/spec.json",
     output:
-        [f"{RUN}/{name}" for name in (*RECORDS, "queries.npz", "neighbours.npz")],
-        NEW_RESULT,
+        [f"{RUN}/{name}" for name in (*RECORDS, "queries.npz", "neighbours.npz", *NEW_RESULTS)],
     log:
         f"{RUN}/train.log",
     conda:
