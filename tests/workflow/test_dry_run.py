@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import tomllib
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -37,6 +38,21 @@ def test_a_study_plans_one_training_per_run(name, dry_run, tmp_path):
     assert counts["train"] == counts["spec"] == len(expand(load_study(name)))
     assert all(counts[step] == 1 for step in STEPS)
     assert not (tmp_path / "new").exists()
+
+
+def test_the_package_installs_the_version_of_snakemake_that_the_workflow_asks_for():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    packages = project["optional-dependencies"]["run"]
+    (allowed,) = (each for each in packages if each.startswith("snakemake>="))
+    (asked,) = re.findall(r'min_version\("(.+)"\)', (ROOT / "workflow" / "Snakefile").read_text())
+    assert allowed == f"snakemake>={asked},<10"
+    locked = (ROOT / "envs" / "requirements.lock").read_text()
+    versions = {*re.findall(r"^snakemake==(\S+)", locked, re.MULTILINE)}
+    for name in ("cpu", "gpu"):
+        text = (ROOT / "envs" / f"{name}.yaml").read_text()
+        versions |= {*re.findall(r"snakemake-minimal=(\S+)", text)}
+    (locked_version,) = versions
+    assert locked_version.startswith(f"{asked}.")
 
 
 def test_the_slurm_profile_is_found_from_the_root(dry_run, tmp_path):
