@@ -14,7 +14,7 @@ if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_
 
 from benchmark import cli
 from benchmark.cli import app
-from benchmark.core.errors import BenchmarkError, RunError, print_error
+from benchmark.core.errors import BenchmarkError, RunError, not_ended_by_others, print_error
 from benchmark.core.interrupts import keep_interrupts
 
 for module in pkgutil.iter_modules(cli.__path__):  # the verbs, which enter the command line
@@ -41,7 +41,9 @@ def main() -> None:
             os.getcwd()
         except OSError as error:
             raise RunError("the working folder is gone; change to one that exists") from error
-        app(prog_name=PROGRAM if sys.argv[1:2] and sys.argv[1].startswith(COMPLETION) else None)
+        completing = sys.argv[1:2] and sys.argv[1].startswith(COMPLETION)
+        with not_ended_by_others():
+            app(prog_name=PROGRAM if completing else None)
     except KeyboardInterrupt:
         sys.exit(128 + signal.SIGINT)
     except BenchmarkError as error:

@@ -12,7 +12,7 @@ from typer import Argument, Exit, Option, Typer
 from benchmark.cli import Results, app, echo, file_to_write, folder_to_write, load, parse_pairs
 from benchmark.cli.running import Cores
 from benchmark.core.environment import PLUGINS, value_of
-from benchmark.core.errors import ConfigError, DataError
+from benchmark.core.errors import ConfigError, DataError, not_ended_by_others
 from benchmark.core.files import guess_csv, write_json
 from benchmark.core.interrupts import handling_stop_signals
 from benchmark.core.records import RESULTS
@@ -49,14 +49,16 @@ def conform(
     from benchmark.losses.conformance.suite import all_findings, in_common, load
 
     formula = reference(loss, options)
-    examined = load(candidate, formula)
+    with not_ended_by_others():
+        examined = load(candidate, formula)
     listed = ", ".join(f"{name}={value}" for name, value in vars(formula.config).items())
     echo(f"{candidate} as {loss} ({listed})")
     findings = []
-    for finding in all_findings(examined, processes):
-        findings.append(finding)
-        brief = "" if finding.result == "failed" else finding.note
-        echo(f"  {finding.check:{WIDTH}} {finding.result:15} {brief}".rstrip())
+    with not_ended_by_others():
+        for finding in all_findings(examined, processes):
+            findings.append(finding)
+            brief = "" if finding.result == "failed" else finding.note
+            echo(f"  {finding.check:{WIDTH}} {finding.result:15} {brief}".rstrip())
     failed = [finding for finding in findings if finding.result == "failed"]
     printed: set[str] = set()
     for finding in failed:

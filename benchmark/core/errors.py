@@ -1,11 +1,17 @@
 """The one family of exceptions: each says what is wrong, where, what is allowed, what to do."""
 
+import contextlib
 import difflib
 import sys
-from collections.abc import Iterable
+import traceback
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from types import FrameType
 
 from benchmark.core.environment import PLUGINS, value_of
+
+# The packages that may end the program.
+ENDING = {"__main__", "benchmark", "click", "typer", "snakemake", "argparse"}
 
 
 class BenchmarkError(Exception):
@@ -64,6 +70,32 @@ class ReferenceDataError(BenchmarkError):
 
 class RunError(BenchmarkError):
     """A run that cannot start, continue or be written."""
+
+
+def ended(end: SystemExit) -> RunError | None:
+    """Return the error of code that ended the program, None where the command line itself did."""
+    steps = traceback.walk_tb(end.__traceback__)
+    places = [(frame, line) for frame, line in steps if _module(frame) != "_sitebuiltins"]
+    frame, line = places[-1]
+    if _module(frame).partition(".")[0] in ENDING:
+        return None
+    return RunError(
+        f"{frame.f_code.co_filename}, line {line}: it ended the program with sys.exit"
+        f"({end.code!r}), which is left to the command line; return or raise an error instead"
+    )
+
+
+@contextlib.contextmanager
+def not_ended_by_others() -> Iterator[None]:
+    """Raise ``ended`` where code other than the suite's ends the program."""
+    try:
+        yield
+    except SystemExit as end:
+        raise ended(end) or end from None
+
+
+def _module(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", ""))
 
 
 def print_error(error: BenchmarkError) -> int:

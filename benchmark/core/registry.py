@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from benchmark.core.environment import PLUGINS, value_of
-from benchmark.core.errors import ConfigError, unknown_name
+from benchmark.core.errors import ConfigError, not_ended_by_others, unknown_name
 
 ENTRY_POINTS = "ranking_loss_benchmark.plugins"
 PLUGIN = "benchmark_plugin_"  # begins the name of the module of a plugin's file
@@ -82,10 +82,11 @@ class Registry:
         package = importlib.import_module(self.package)
         for module in pkgutil.iter_modules(package.__path__):
             importlib.import_module(f"{self.package}.{module.name}")
-        for path in _files_of_folders():
-            import_plugin(path)
-        for point in entry_points(group=ENTRY_POINTS):
-            point.load()
+        with not_ended_by_others():
+            for path in _files_of_folders():
+                import_plugin(path)
+            for point in entry_points(group=ENTRY_POINTS):
+                point.load()
 
 
 def plugin_folders() -> list[Path]:

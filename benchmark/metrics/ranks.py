@@ -156,9 +156,9 @@ def score_blocks(
     order = np.argsort(query.number, kind="stable")
     for low in range(0, len(query.rows), size):
         products = multiply(slice(low, low + size))
-        ends = np.searchsorted(query.number[order], [low, low + size])
-        for start in range(*ends, size):
-            numbers = order[start : min(start + size, ends[1])]
+        begin, end = np.searchsorted(query.number[order], [low, low + size]).tolist()
+        for start in range(begin, end, size):
+            numbers = order[start : min(start + size, end)]
             scores = products
             if len(query.rows) < len(query.number):
                 scores = take(scores, query.number[numbers] - low, 0)

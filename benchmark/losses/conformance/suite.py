@@ -22,7 +22,7 @@ from torch import Tensor, distributed, multiprocessing, nn
 from torch.autograd.profiler import profile
 from torch.nn.functional import normalize
 
-from benchmark.core.errors import BenchmarkError, ConfigError
+from benchmark.core.errors import BenchmarkError, ConfigError, RunError, ended
 from benchmark.core.interrupts import held_back_from_workers, leave_interrupts_to_parent
 from benchmark.core.options import build
 from benchmark.losses.base import Loss
@@ -46,6 +46,7 @@ ALLOWED = (
     "MODULE:OBJECT, FILE.py:OBJECT or FILE.py of a function of (embeddings, labels), a "
     "torch.nn.Module, or a class that is made without arguments"
 )
+NEEDED = "; a loss is one number, a tensor of shape ()"
 # Names under which implementations take references, and their labels.
 REFERENCE_ARGUMENTS = (("reference_embeddings", "reference_labels"), ("ref_emb", "ref_labels"))
 # An implementation says with these that it does not do what it is asked for.
@@ -197,6 +198,10 @@ def _keeps_order(case: Case) -> bool:
     return bool((unit @ unit.T).sort(1).values.diff(dim=1).min() > SMALLEST_GAP)
 
 
+class NoNumberError(Exception):
+    """A candidate returned something else than a loss."""
+
+
 class Candidate:
     """A callable of embeddings (B, D) and labels (B,), and the formula that it is compared with.
 
@@ -228,12 +233,21 @@ class Candidate:
             references = dict(zip(self.reference_arguments, values, strict=True))
         with torch.autocast("cpu", BFLOAT16, enabled=autocast):
             unit = normalize(free, dim=1)
-            value = self.function(unit, case.labels.clone(), **references).reshape(())
+            value = self.value(unit, case.labels.clone(), **references)
         if between is not None:
             self.function(normalize(between.embeddings.float(), dim=1), between.labels)
         if value.requires_grad:
             (value * factor).backward()
         return Answer(value.item(), None if free.grad is None else free.grad.double())
+
+    def value(self, *batch: Tensor, **references: Any) -> Tensor:
+        """Return what the candidate gives; raise NoNumberError unless it is one number."""
+        value = self.function(*batch, **references)
+        if isinstance(value, Tensor):
+            if value.numel() == 1:
+                return value.reshape(())
+            raise NoNumberError(f"returned a tensor of shape {tuple(value.shape)}{NEEDED}")
+        raise NoNumberError(f"returned a {type(value).__name__}{NEEDED}")
 
     def fresh_answer(self, case: Case, dtype: torch.dtype, factor: float = 1.0) -> Answer:
         """Return a call's answer, or the mean of many where the loss is random."""
@@ -377,7 +391,8 @@ def of_error(check: str, case: Case, error: Exception, crash: Result = "failed")
     """Return what an exception says: the candidate refuses the batch, or it crashes."""
     if isinstance(error, REFUSALS):
         return Finding(check, "not applicable", f"refused: {in_words(error)}")
-    note = f"{case.name}: raised {in_words(error)}"
+    said = str(error) if isinstance(error, NoNumberError) else f"raised {in_words(error)}"
+    note = f"{case.name}: {said}"
     return Finding(check, crash, note, case if crash == "failed" else None)
 
 
@@ -543,7 +558,7 @@ def check_execution(candidate: Candidate) -> Iterator[Finding]:
     def writes(case: Case) -> Mismatch | None:
         unit = normalize(case.embeddings.float(), dim=1).requires_grad_()
         labels, before = case.labels.clone(), unit.detach().clone()
-        value = candidate.function(unit, labels).reshape(())
+        value = candidate.value(unit, labels)
         if value.requires_grad:
             value.backward()
         if not torch.equal(unit.detach(), before):
@@ -620,6 +635,8 @@ def check_processes(candidate: Candidate) -> Finding:
         except multiprocessing.TimeoutError:
             return Finding(SCALING, "failed", f"no answer within {SECONDS} s in two processes")
     for each in given:
+        if isinstance(each, RunError):
+            raise each
         if isinstance(each, Finding):
             return each
     answers = [each for each in given if isinstance(each, Answer)]
@@ -643,7 +660,7 @@ def check_processes(candidate: Candidate) -> Finding:
 
 def _work(
     rank: int, half: Case, meeting: str, source: str, reference: Reference
-) -> Answer | Finding:
+) -> Answer | Finding | RunError | None:
     """Answer for one half of the batch, in a process of its own."""
     torch.set_num_threads(1)
     distributed.init_process_group("gloo", init_method=meeting, rank=rank, world_size=PROCESSES)
@@ -652,5 +669,7 @@ def _work(
         return load(source, reference).call(half, FLOAT32)
     except Exception as error:
         return of_error(SCALING, half, error)
+    except SystemExit as end:
+        return ended(end)
     finally:
         distributed.destroy_process_group()

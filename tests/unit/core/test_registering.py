@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from benchmark.core.code_version import code_version
 from benchmark.core.errors import ConfigError
+from benchmark.core.records import LossChoice
 from benchmark.core.registry import ENTRY_POINTS, Registry, plugin_files, registered_names
+from tests.helpers.tiny_runs import tiny_spec, write_spec_in
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -80,3 +83,39 @@ def test_an_installed_package_adds_a_loss_by_an_entry_point(tmp_path):
     (tmp_path / "my_losses" / "__init__.py").write_text(code + "x = 1\n")
     assert module == "my_losses" and version.startswith(f"{code_version()}+my_losses-")
     assert shown()[0] != version
+
+
+ENDING = """
+import sys
+from benchmark.losses import LOSSES
+from benchmark.losses.base import Loss
+@LOSSES.register("ending")
+class Ending(Loss):
+    def forward(self, *batch, **options):
+        sys.exit(0)
+"""
+
+
+@pytest.mark.parametrize("content", ["import sys\nsys.exit(0)", "raise SystemExit", "quit()"])
+def test_a_plugin_that_ends_the_program_is_an_error_that_names_its_file(content, tmp_path):
+    (tmp_path / "mine.py").write_text(content)
+    environment = {**os.environ, "BENCHMARK_PLUGINS": str(tmp_path)}
+    command = [sys.executable, "-m", "benchmark", "validate", "smoke"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 2
+    assert f"{tmp_path / 'mine.py'}, line " in done.stderr
+    assert "it ended the program" in done.stderr
+
+
+def test_a_loss_that_ends_its_training_is_an_error_that_names_its_file(tmp_path):
+    plugins = tmp_path / "plugins"
+    plugins.mkdir()
+    (plugins / "ending.py").write_text(ENDING)
+    spec = replace(tiny_spec(), loss=LossChoice("ending", "ending", {}))
+    path = write_spec_in(tmp_path / "run", spec)
+    environment = {**os.environ, "BENCHMARK_PLUGINS": str(plugins)}
+    command = [sys.executable, "-m", "benchmark", "train", "--spec", path]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 2
+    assert f"error: {plugins / 'ending.py'}, line 8: it ended the program" in done.stderr
+    assert not (path.parent / "result.json").exists()

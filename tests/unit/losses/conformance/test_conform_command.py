@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from benchmark.__main__ import app
-from benchmark.core.errors import ConfigError
+from benchmark.core.errors import ConfigError, RunError
 
 RIGHT = """
 import torch
@@ -126,3 +126,58 @@ def test_an_unknown_loss_or_option_is_named(tmp_path, arguments, message):
     done = conform(file, *arguments)
     assert isinstance(done.exception, ConfigError)
     assert message in str(done.exception)
+
+
+EXITS = {
+    "at the end of the file": "import sys\ndef smooth_ap(e, y): return e.sum() * 0\nsys.exit(0)",
+    "on import": "raise SystemExit",
+    "in a constructor": "class C:\n def __init__(self): exit(0)\n def __call__(self, e, y): ...",
+    "in a call": "import sys\ndef smooth_ap(e, y):\n sys.exit(0 if len(y) else 1)",
+    "on one batch": RIGHT.replace(
+        "scores =", "len(set(labels.tolist())) < 2 and exit(0)\n    scores ="
+    ),
+    "from a helper": "import ends_here\ndef smooth_ap(e, y): return ends_here.end()",
+}
+
+
+@pytest.mark.parametrize("content", EXITS.values(), ids=EXITS)
+def test_a_candidate_that_ends_the_program_is_an_error_that_names_its_file(tmp_path, content):
+    file, out = tmp_path / "mine.py", tmp_path / "out.json"
+    file.write_text(content)
+    (tmp_path / "ends_here.py").write_text("def end():\n import sys; sys.exit(0)")
+    done = conform(file, "--as", "smooth_ap", "--json", out)
+    with pytest.raises(RunError, match=r"(mine|ends_here)\.py, line \d+: it ended the program"):
+        raise done.exception
+    assert "passed\n" not in done.output.splitlines()[-1:]
+    assert not out.exists()
+
+
+def test_the_status_is_2_where_a_process_of_its_own_is_ended(tmp_path):
+    file = tmp_path / "mine.py"
+    ends = "torch.distributed.is_initialized() and exit(0)\n    scores ="
+    file.write_text(RIGHT.replace("scores =", ends, 1))
+    command = [sys.executable, "-m", "benchmark", "conform", file, "--as", "smooth_ap"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert f"error: {file}, line 5: it ended the program" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("returned", "named"),
+    [
+        ("e.sum(1)", r"a tensor of shape \(24,\)"),
+        ("e @ e.T", r"a tensor of shape \(24, 24\)"),
+        ("(e.sum(), None)", "a tuple"),
+        ("float(e.sum())", "a float"),
+        ("None", "a NoneType"),
+        ("{'loss': e.sum()}", "a dict"),
+    ],
+)
+def test_what_a_candidate_returns_in_place_of_a_number_is_named(tmp_path, returned, named):
+    file = tmp_path / "mine.py"
+    file.write_text(f"def smooth_ap(e, y): return {returned}")
+    done = conform(file, "--as", "smooth_ap")
+    assert done.exit_code == 1
+    assert re.search(
+        f"values, float32: six classes of four: returned {named}; a loss is one", done.output
+    )
