@@ -167,7 +167,7 @@ def challenge(
     field = field or ROOT / "results" / "reference" / FIELD
     study, plugins = write_challenge(loss, trials, field, results)
     os.environ[PLUGINS] = os.pathsep.join(filter(None, [str(plugins), value_of(PLUGINS)]))
-    command = [sys.executable, "-m", "benchmark", "run", str(study), "--cores", cores]
+    command = [sys.executable, "-P", "-m", "benchmark", "run", str(study), "--cores", cores]
     # what stops this command stops the workflow, which ends in its own good order
     with handling_stop_signals(lambda number, _: process.send_signal(number)):
         process = subprocess.Popen([*command, "--results", str(results)])

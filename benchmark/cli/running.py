@@ -99,7 +99,7 @@ def _foretell(study: Any, cores: str, results: Path) -> None:
     echo(f"{len(states)} runs; one epoch tells how long they take ...", err=True)
     with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         first.spec.write(path := Path(folder, SPEC))
-        command = [sys.executable, "-m", "benchmark", "train", "--spec", str(path)]
+        command = [sys.executable, "-P", "-m", "benchmark", "train", "--spec", str(path)]
         with Popen(command, stdout=PIPE, stderr=DEVNULL, text=True) as process:
             lines = map(re.compile(r"about (\d+) s left").search, process.stdout or ())
             found = next(filter(None, lines), None)

@@ -168,7 +168,7 @@ def from_child(path: Path, code: str, what: str) -> Any:
     # the child must find the same package as this process, wherever it was started
     places = os.pathsep.join([str(PACKAGE), *filter(None, [os.environ.get("PYTHONPATH")])])
     child = subprocess.run(
-        [sys.executable, "-c", code],
+        [sys.executable, "-P", "-c", code],
         stdout=subprocess.PIPE,
         encoding="utf-8",
         env={**os.environ, "PYTHONPATH": places},

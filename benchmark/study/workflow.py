@@ -230,7 +230,7 @@ class Flow:
         else:
             asked = [self.arguments] if self.selected is None or self.is_chosen else []
         for arguments in asked:
-            command = [sys.executable, "-m", "benchmark", *verb, *shlex.split(arguments)]
+            command = [sys.executable, "-P", "-m", "benchmark", *verb, *shlex.split(arguments)]
             done = subprocess.run(command, check=False, stdout=subprocess.DEVNULL)
             if done.returncode:
                 print(f"'{' '.join(verb)}' ended with status {done.returncode}", file=sys.stderr)

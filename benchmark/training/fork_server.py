@@ -43,7 +43,7 @@ class ForkServer:
         listener.bind(path)  # here, so that no command comes too early
         listener.listen(128)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "benchmark.training.fork_server", str(listener.fileno())],
+            [sys.executable, "-P", "-m", "benchmark.training.fork_server", str(listener.fileno())],
             pass_fds=[listener.fileno()],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,

@@ -95,8 +95,8 @@ def logged_live(spec: Path, out: Path) -> Iterator[None]:
     if not study or not is_server(value_of(TRACKING_URI)):
         yield
         return
-    wait = [sys.executable, "-S", "-c", WAIT.format(SOON)]
-    command = [*wait, sys.executable, "-m", LOGGER, study, str(spec), str(out)]
+    wait = [sys.executable, "-PS", "-c", WAIT.format(SOON)]
+    command = [*wait, sys.executable, "-P", "-m", LOGGER, study, str(spec), str(out)]
     logger = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
     try:
         yield

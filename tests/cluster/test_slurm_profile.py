@@ -37,7 +37,7 @@ def test_a_signal_to_the_job_reaches_training_and_no_shell_before_it(file: str):
     rules = (ROOT / "workflow" / "rules" / file).read_text().split("\nrule ")
     jobs = [rule for rule in rules if rule.partition(":")[0] in TRAINING]
     commands = [re.search(r'"(.*) -m benchmark', job)[1] for job in jobs]
-    assert commands == ["exec python"]
+    assert commands == ["exec python -P"]
 
 
 def test_the_profile_warns_the_steps_of_a_job_before_its_time_limit():

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
+import os
+import sys
+from pathlib import Path
 
-import pytest
-from workplace import ROOT, Workplace, jobs, small_study
+from workplace import REPORT_STEPS, ROOT, Workplace, jobs, run_in, small_study
 
 from benchmark.runs.tracking import connected
 
@@ -81,8 +82,14 @@ def test_a_run_knows_which_attempt_of_the_call_it_is(fresh: Workplace):
     assert "broke on purpose at attempt 2" in log.read_text()
 
 
-@pytest.mark.skipif(shutil.which("sbatch") is not None, reason="there is a Slurm here")
-def test_without_slurm_its_profile_is_refused_in_one_line(fresh: Workplace):
+def test_without_slurm_its_profile_is_refused_in_one_line(fresh: Workplace, tmp_path):
+    programs = tmp_path / "bin"  # all that are here but one
+    programs.mkdir()
+    for folder in filter(os.path.isdir, os.environ["PATH"].split(os.pathsep)):
+        for path in Path(folder).iterdir():
+            if path.name != "sbatch" and not os.path.lexists(programs / path.name):
+                (programs / path.name).symlink_to(path)
+    fresh.environment["PATH"] = str(programs)
     fresh.write(small_study("small", ["smooth_ap"]))
     words = ["--profile", str(ROOT / "workflow" / "profiles" / "slurm"), "--config"]
     done = fresh.snakemake("small", *words, "study=small.yaml", hooks=True, target="all")
@@ -92,6 +99,18 @@ def test_without_slurm_its_profile_is_refused_in_one_line(fresh: Workplace):
         "workflow/profiles/local"
     )
     assert not (fresh.folder / "results").exists()
+
+
+def test_a_file_called_benchmark_in_the_working_folder_is_not_taken_for_the_suite(fresh: Workplace):
+    fresh.write(small_study("small", ["smooth_ap"]) | {"seeds": [0]})
+    (fresh.folder / "benchmark.py").write_text("import os\nos._exit(0)\n")
+    del fresh.environment["BENCHMARK_FORK_SERVER"]
+    fresh.environment["QUICK_STEPS"] = f"{REPORT_STEPS} finish"
+    command = [str(Path(sys.executable).with_name("ranking-benchmark")), "run", "small.yaml"]
+    done = run_in(fresh.folder, [*command, "--cores", "2"], fresh.variables)
+    assert done.returncode == 0, done.stderr
+    assert len(fresh.results()) == 1
+    assert "smooth_ap" in (fresh.folder / "results" / "small" / "runs.csv").read_text()
 
 
 def test_no_shell_reads_the_names_of_folders(tmp_path):

@@ -21,7 +21,7 @@ rule analyses:
     params:
         study=FLOW.arguments,
     shell:
-        "python -m benchmark finish {params.study} > {log:q} 2>&1"
+        "python -P -m benchmark finish {params.study} > {log:q} 2>&1"
 
 
 # The trained embeddings are kept below analyses/embeddings, so a second attempt continues where the first ended.
@@ -46,7 +46,7 @@ rule analysis:
         study=in_results(above=3),
         digest=DIGEST,
     shell:
-        "exec python -m benchmark analyse {wildcards.name} {params.study} > {log:q} 2>&1"
+        "exec python -P -m benchmark analyse {wildcards.name} {params.study} > {log:q} 2>&1"
 
 
 use rule analysis as quick_analysis with:

@@ -32,7 +32,7 @@ builtins.needs = lambda wildcards: FLOW.run(wildcards.run).resources
 if "gpu" in workflow.global_resources and len(visible_gpus()) > 1:
     workflow.register_resource("gpu", len(visible_gpus()))
 
-# Rules call 'python': the one that runs Snakemake, unless --sdm brings another.
+# Rules call 'python': the one that runs Snakemake, unless --sdm brings another; with -P, which skips your benchmark.py.
 os.environ.update(PATH=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
 ENVIRONMENT = f"../../envs/{'gpu' if FLOW.study.resources.gpus else 'cpu'}.yaml"
 STORED = workflow.storage_settings.default_storage_provider  # if no shared disk

@@ -17,7 +17,7 @@ rule collect:
         study=in_results(above=1),
         digest=DIGEST,
     shell:
-        "python -m benchmark collect {params.study} > {log:q} 2>&1"
+        "python -P -m benchmark collect {params.study} > {log:q} 2>&1"
 
 
 # What decides the verdicts is registered by 'onstart', before any run; without a shared disk, by a rule.
@@ -34,7 +34,7 @@ if STORED:
         params:
             study=in_results(above=1),
         shell:
-            "python -m benchmark register-analysis {params.study} > {log:q} 2>&1"
+            "python -P -m benchmark register-analysis {params.study} > {log:q} 2>&1"
 
 
 # A table or figure that cannot be made is named in failed.txt; outputs of a rule that fails would be deleted.
@@ -64,7 +64,7 @@ rule build:
         # those that 'all' does not make count by their content
         analyses=FLOW.analysed(without=WITH_THE_REPORT),
     shell:
-        "python -m benchmark build {params.study} > {log:q} 2>&1"
+        "python -P -m benchmark build {params.study} > {log:q} 2>&1"
 
 
 # Fails when a result has drifted from what it is judged against.
@@ -78,4 +78,4 @@ rule check:
     params:
         study=FLOW.arguments,
     shell:
-        "python -m benchmark check {params.study} 2>&1 | tee {log:q}"
+        "python -P -m benchmark check {params.study} 2>&1 | tee {log:q}"

@@ -24,7 +24,7 @@ if FLOW.study.trials:
             study=in_results(above=1, asked=FLOW.asked_in),
             digest=DIGEST,
         shell:
-            "python -m benchmark select {params.study} > {log:q} 2>&1"
+            "python -P -m benchmark select {params.study} > {log:q} 2>&1"
 
 
 # A changed digest is what makes a run, and no other, train again.
@@ -61,7 +61,7 @@ rule train:
         attempt=lambda wildcards, attempt: attempt,
     # Without 'exec' a SIGTERM to the job would end the shell, and with it the job, before the run has saved its state.
     shell:
-        "exec python -m benchmark train --spec {input.spec:q} --attempt {resources.attempt} > {log:q} 2>&1"
+        "exec python -P -m benchmark train --spec {input.spec:q} --attempt {resources.attempt} > {log:q} 2>&1"
 
 
 rule import_runs:
@@ -78,4 +78,8 @@ rule import_runs:
         studies=lambda wildcards: FLOW.imported,
     # Status 1: MLflow took nothing, which the log says. A study finishes without it.
     shell:
+<<<<<<< HEAD
         "for study in {params.studies:q}; do eval python -m benchmark track import $study || [ $? = 1 ]; done > {output:q} 2> {log:q}"
+=======
+        "for study in {params.studies:q}; do eval python -P -m benchmark track import $study; done > {output:q} 2> {log:q}"
+>>>>>>> 2ccf4d14 (Take no file of the working folder for the suite)

@@ -77,6 +77,6 @@ if os.environ.get("CLUSTER_QUICK"):
         str(Path(__file__).parents[2] / "workflow" / "quick_training" / "sitecustomize.py")
     )
 if os.environ.get("CLUSTER_RECORDS") and any(
-    word.startswith("benchmark") for word in sys.orig_argv[1:3]
+    word.startswith("benchmark") for word in sys.orig_argv[1:4]
 ):
     _note(os.environ["CLUSTER_RECORDS"])

@@ -92,7 +92,8 @@ def _do_quickly(verb, *arguments):
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "helpers"))
 _quick = os.environ.get("QUICK_STEPS", "").split()
-if sys.orig_argv[1:3] == ["-m", "benchmark"] and {*sys.orig_argv[3:4]} & {*_quick}:
-    _do_quickly(*sys.orig_argv[3:])
+_words = [word for word in sys.orig_argv[1:] if word != "-P"]
+if _words[:2] == ["-m", "benchmark"] and {*_words[2:3]} & {*_quick}:
+    _do_quickly(*_words[2:])
 if "REAL_TRAINING" not in os.environ:
     sys.meta_path.insert(0, _QuickTraining())
