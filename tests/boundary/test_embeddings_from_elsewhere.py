@@ -1,0 +1,159 @@
+"""Embeddings of strangers: mapped, without pickles, and with the size that their headers state."""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+import struct
+import zipfile
+
+import numpy as np
+import pytest
+import torch
+from safetensors.numpy import save_file
+
+from benchmark.core.errors import DataError
+from benchmark.datasets.io.arrays import read_arrays
+
+ROWS = np.arange(12, dtype=np.float16).reshape(4, 3)
+LABELS = np.array([7, 7, 8, 8])
+
+
+def npy(array, **changes):
+    stream = io.BytesIO()
+    np.save(stream, array)
+    text = stream.getvalue()
+    for old, new in changes.items():
+        text = text.replace(old.encode(), new)
+    return text
+
+
+def zipped(content, kind=zipfile.ZIP_STORED, name="embeddings.npy"):
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", kind) as archive:
+        archive.writestr(name, content)
+    return stream.getvalue()
+
+
+def tensors(header, data=b""):
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + data
+
+
+class Harmful:
+    def __reduce__(self):
+        return print, ("run",)
+
+
+def pickled():
+    stream = io.BytesIO()
+    np.save(stream, np.array([Harmful()], dtype=object), allow_pickle=True)
+    return stream.getvalue()
+
+
+def torch_file(value):
+    stream = io.BytesIO()
+    torch.save(value, stream)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["npz", "packed.npz", "safetensors", "pt"])
+def test_each_format_gives_its_arrays_by_name(tmp_path, kind):
+    path = tmp_path / f"file.{kind}"
+    content = {"embeddings": ROWS, "labels": LABELS}
+    if kind == "npz":
+        np.savez(path, **content)
+    elif kind == "packed.npz":
+        np.savez_compressed(path, **content)
+    elif kind == "safetensors":
+        save_file(content, path)
+    else:
+        torch.save({name: torch.from_numpy(each) for name, each in content.items()}, path)
+    found = read_arrays(path, "alone")
+    assert set(found) == set(content)
+    for name, each in content.items():
+        assert found[name].dtype == each.dtype and np.array_equal(found[name], each)
+
+
+def test_a_file_of_one_array_has_the_name_that_is_asked_for(tmp_path):
+    np.save(tmp_path / "rows.npy", ROWS)
+    torch.save(torch.from_numpy(ROWS), tmp_path / "rows.pt")
+    for suffix in ("npy", "pt"):
+        found = read_arrays(tmp_path / f"rows.{suffix}", "embeddings")
+        assert np.array_equal(found["embeddings"], ROWS)
+
+
+def test_arrays_are_mapped_and_not_loaded(tmp_path):
+    np.savez(tmp_path / "rows.npz", embeddings=np.asfortranarray(ROWS))
+    np.save(tmp_path / "rows.npy", ROWS)
+    for suffix in ("npz", "npy"):
+        found = read_arrays(tmp_path / f"rows.{suffix}", "embeddings")["embeddings"]
+        assert isinstance(found, np.memmap) and np.array_equal(found, ROWS)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("label\n3\n-4\n", {"label": [3, -4]}),
+        ("3\n4\n", {"labels": [3, 4]}),
+        ("label\n#1\n#2\n", {"label": ["#1", "#2"]}),
+        ('label,query,names\na,True,"x, y"\nb,False,z\n',
+         {"label": ["a", "b"], "query": [True, False], "names": ["x, y", "z"]}),
+        ("\ufefflabel\n1.5\n007\n", {"label": ["1.5", "007"]}),
+    ],
+)  # fmt: skip
+def test_a_table_gives_its_columns_as_numbers_texts_or_masks(tmp_path, text, expected):
+    (tmp_path / "labels.csv").write_text(text, encoding="utf-8")
+    found = read_arrays(tmp_path / "labels.csv", "labels")
+    assert {name: each.tolist() for name, each in found.items()} == expected
+
+
+LONG = b"(9000000000000, 3), }"
+WRONG = {
+    "pickle.npy": pickled(),
+    "pickle.npz": zipped(pickled()),
+    "pickle.pt": torch_file({"embeddings": Harmful()}),
+    "old.pt": pickle.dumps(Harmful()),
+    "more.npz": zipped(npy(ROWS) + b"x"),
+    "less.npz": zipped(npy(ROWS)[:-2]),
+    "less.npy": npy(ROWS)[:-2],
+    "text.npz": b"PK\3\4 no archive",
+    "other.npz": zipped(b"GIF89a", name="image.gif"),
+    "damaged.npz": zipped(npy(ROWS), zipfile.ZIP_DEFLATED)[:-60],
+    "no_header.safetensors": struct.pack("<Q", 2**60) + b"{}",
+    "beyond.safetensors": tensors(
+        {"embeddings": {"dtype": "F16", "shape": [400, 3], "data_offsets": [0, 2400]}}, b"0" * 24
+    ),
+    "other.safetensors": tensors(
+        {"embeddings": {"dtype": "F16", "shape": [4, 3], "data_offsets": [0, 22]}}, b"0" * 22
+    ),
+    "scalar.pt": torch_file(3),
+    "ragged.csv": b"label,query\n1,True\n2\n",
+    "empty.csv": b"",
+    "name.gif": b"GIF89a",
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_file_that_is_not_what_it_says_is_refused_and_runs_nothing(tmp_path, name, capsys):
+    (tmp_path / name).write_bytes(WRONG[name])
+    with pytest.raises(DataError, match=name.partition(".")[0]):
+        read_arrays(tmp_path / name, "embeddings")
+    assert capsys.readouterr().out == ""
+
+
+def test_a_small_file_that_unpacks_to_much_is_refused_before_it_is_unpacked(tmp_path, monkeypatch):
+    np.savez_compressed(tmp_path / "bomb.npz", embeddings=np.zeros((1000, 100), np.float32))
+    monkeypatch.setattr("benchmark.datasets.io.arrays.UNPACKED", 100_000)
+    with pytest.raises(DataError, match=r"400,128 bytes, compressed; save it with numpy\.savez"):
+        read_arrays(tmp_path / "bomb.npz", "embeddings")
+
+
+def test_a_header_may_not_ask_for_more_than_the_file_has(tmp_path):
+    content = npy(ROWS).replace(b"(4, 3), }            ", LONG)
+    assert LONG in content
+    for name, text in (("long.npy", content), ("long.npz", zipped(content))):
+        (tmp_path / name).write_bytes(text)
+        with pytest.raises(DataError, match="cannot be read safely"):
+            read_arrays(tmp_path / name, "embeddings")
