@@ -12,6 +12,7 @@ Queries are cropped to the landmark; those without relevant images are left out 
 images of a training set train, and the revisited sets that ``landmarks`` names are searched.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -19,6 +20,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import pandas as pd
 
+from benchmark.core.errors import DataError
 from benchmark.core.options import option
 from benchmark.core.paths import leaves_root
 from benchmark.datasets import DATASETS
@@ -114,17 +116,9 @@ class RevisitedLoader(IndexedLoader):
     def protocols(self, table: pd.DataFrame) -> dict[str, Protocol]:
         """Return the three protocols of the same queries and gallery."""
         sets, protocols = image_sets(table, self.opener), {}
-        for level, chosen in LEVELS.items():
-            relevant, ignored = (
-                [np.sort(np.concatenate([each[grade] for grade in part])) for each in self.graded]
-                for part in chosen
-            )
-            used = [number for number, indices in enumerate(relevant) if len(indices)]
+        for level, (used, judgements) in judged_levels(self.graded).items():
             paths = [sets["query"].names[number] for number in used]
             opener = Opener(Path(self.config.root), paths, self.boxes[used])
-            judgements = Judgements(
-                tuple(relevant[n] for n in used), tuple(ignored[n] for n in used)
-            )
             query = ImageSet(sets["query"].labels[used], paths, opener)
             protocols[f"{self.name}_{level}"] = Protocol(query, sets["gallery"], judgements)
         return protocols
@@ -139,6 +133,32 @@ class RevisitedLoader(IndexedLoader):
         counts = {"train": 0} | {role: int((table["role"] == role).sum()) for role in self.roles}
         counts |= {name: len(protocol.query) for name, protocol in dataset.protocols.items()}
         return {part: {"images": number} for part, number in counts.items()}
+
+
+def judged_levels(
+    graded: Sequence[dict[str, np.ndarray]],
+) -> dict[str, tuple[np.ndarray, Judgements]]:
+    """Return, by level, the queries with relevant images int64 (Q,), and their judgements."""
+    found = {}
+    for level, chosen in LEVELS.items():
+        relevant, ignored = (
+            [np.sort(np.concatenate([each[grade] for grade in part])) for each in graded]
+            for part in chosen
+        )
+        used = [number for number, indices in enumerate(relevant) if len(indices)]
+        judgements = Judgements(tuple(relevant[n] for n in used), tuple(ignored[n] for n in used))
+        found[level] = (np.array(used, dtype=np.int64), judgements)
+    return found
+
+
+def read_ground_truth(path: Path) -> dict[str, tuple[np.ndarray, Judgements]]:
+    """Return what ``judged_levels`` does of a ``gnd_*.pkl``; raise DataError for other files."""
+    try:
+        content = read_plain_pickle(path)
+        images = len(content["imlist"])
+        return judged_levels([read_entry(entry, images)[1] for entry in content["gnd"]])
+    except Exception as error:  # whatever the bytes provoke
+        raise DataError(f"{path} is no ground truth of landmarks: {error!r:.160}") from error
 
 
 def read_entry(entry: Any, images: int) -> tuple[list[float], dict[str, np.ndarray]]:

@@ -35,6 +35,7 @@ from benchmark.datasets.io.lists import (
     texts,
     whole_numbers,
 )
+from benchmark.metrics.protocols import random_gallery
 
 IJBC_TABLE = "protocols/ijbc_metadata.csv"
 
@@ -330,16 +331,6 @@ class VehicleId(IndexedLoader):
         labels = sets["test"].labels
         seeds = [derive(0, "vehicleid gallery", name, number) for number in range(10)]
         return Protocol(sets["test"], repeats=tuple(random_gallery(labels, seed) for seed in seeds))
-
-
-def random_gallery(labels: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return (indices of the queries, indices of the gallery): one random image of each class.
-
-    labels: int64 (N,)
-    """
-    order = np.random.default_rng(seed).permutation(len(labels))
-    gallery = np.sort(order[np.unique(labels[order], return_index=True)[1]])
-    return np.setdiff1d(np.arange(len(labels)), gallery), gallery
 
 
 @DATASETS.register("gpr1200", display="GPR1200")

@@ -6,6 +6,7 @@ from benchmark.metrics.retrieval import (
     landmark_scores,
     retrieval_metrics,
 )
+from benchmark.metrics.scoring import score
 from benchmark.metrics.search import expand_queries, learn_whitening, nearest_neighbours
 
 __all__ = [
@@ -16,4 +17,5 @@ __all__ = [
     "learn_whitening",
     "nearest_neighbours",
     "retrieval_metrics",
+    "score",
 ]

@@ -77,6 +77,13 @@ def _precision_within_r(found: Ranked, k: int) -> np.ndarray:
     return found.total(np.where(within, found.precision, 0.0)) / found.counts
 
 
+def trapezoids(numbers: np.ndarray, ranks: np.ndarray) -> np.ndarray:
+    """Return the precision at each positive, averaged with that just before it (``landmark_scores``
+    has the formula): its ``numbers`` from 1 and its ``ranks``, both (P,)."""
+    before = np.where(ranks > 1, (numbers - 1) / np.maximum(ranks - 1, 1), 1.0)
+    return (before + numbers / ranks) / 2
+
+
 # Margins: two of the largest spread that a paper prints for the metric (ROADMAP, table 5: 0.51 for
 # R@1, 0.27 for mAP@R). No spread is printed for recalls above 86; there the margin shrinks like the
 # noise of a share p, sqrt(p (1 - p)). docs/statistics.md has the table of spreads.

@@ -56,27 +56,37 @@ class ClassIndex:
         return counts - 1, items[items != np.repeat(own, counts)]
 
 
+def _products(queries: np.ndarray, items: np.ndarray, out: np.ndarray) -> np.ndarray:
+    return np.matmul(queries, items.T, out=out)
+
+
 def positive_ranks(
-    query: EmbeddedSet, gallery: EmbeddedSet, threads: int | None = None
+    query: EmbeddedSet,
+    gallery: EmbeddedSet,
+    threads: int | None = None,
+    products: Callable[[np.ndarray, Any, np.ndarray], np.ndarray] = _products,
+    block_bytes: int = BLOCK_BYTES,
 ) -> Iterator[BlockRanks]:
     """Yield the ranks of all positives, block by block of queries.
 
-    ``gallery is query`` means that each item queries all the others. Memory: one block of scores.
+    ``gallery is query`` means that each item queries all the others. ``products`` returns the
+    scores (B, U) of some queries (B, D), in the memory of its last argument. Memory: one block of
+    scores.
     """
     index = ClassIndex(gallery.classes)
     rows = query.items.rows
     items = gallery.items.rows
-    step = min(block_size(len(gallery.classes)), len(rows))
-    buffer = np.empty((step, len(items)), dtype=np.float32)
+    size = block_size(len(gallery.classes), block_bytes)
+    buffer = np.empty((min(size, len(rows)), len(items)), dtype=np.float32)
 
     def multiply(part: slice) -> np.ndarray:
         chosen = rows[part]
-        return np.matmul(chosen, items.T, out=buffer[: len(chosen)])
+        return products(chosen, items, buffer[: len(chosen)])
 
     # OMP_NUM_THREADS is what matrix products obey, too
     threads = threads or whole_number(os.environ.get("OMP_NUM_THREADS", "")) or available_cores()
     with ThreadPoolExecutor(threads) as pool:
-        for numbers, scores in score_blocks(query.items, gallery.items, multiply):
+        for numbers, scores in score_blocks(query.items, gallery.items, multiply, size=size):
             own = numbers if gallery is query else None
             if own is not None:
                 scores[np.arange(len(own)), own] = -np.inf
@@ -136,9 +146,9 @@ def positive_ranks_on(
         yield numbers, counts.cpu().numpy(), ranks.cpu().numpy()
 
 
-def block_size(items: int) -> int:
+def block_size(items: int, block_bytes: int = BLOCK_BYTES) -> int:
     """Return how many rows of ``items`` float32 scores make a block."""
-    return max(1, BLOCK_BYTES // (4 * items))
+    return max(1, block_bytes // (4 * items))
 
 
 def score_blocks(
@@ -146,13 +156,14 @@ def score_blocks(
     gallery: DistinctRows,
     multiply: Callable[[slice], Any],
     take: Callable[[Any, np.ndarray, int], Any] = np.take,
+    size: int | None = None,
 ) -> Iterator[tuple[np.ndarray, Any]]:
     """Yield numbers of queries (B,), in order where no two are equal, and their scores (B, N).
 
     ``multiply`` returns the products of a slice of the query's rows with all rows of the gallery;
     ``take`` picks places along an axis of them. Memory: one block of scores.
     """
-    size = block_size(len(gallery.number))
+    size = size or block_size(len(gallery.number))
     order = np.argsort(query.number, kind="stable")
     for low in range(0, len(query.rows), size):
         products = multiply(slice(low, low + size))

@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmark.core.errors import DataError
 from benchmark.core.results import RECALL, QueryScores
-from benchmark.metrics.metric import METRICS, Ranked
+from benchmark.metrics.metric import METRICS, Ranked, trapezoids
 from benchmark.metrics.ranks import positive_ranks, positive_ranks_on, rank_rows, score_blocks
 from benchmark.metrics.search import ranks_behind
 from benchmark.metrics.sets import DistinctRows, embedded_sets, unit_sets
@@ -175,6 +175,4 @@ def landmark_scores(
 
 def _by_trapezoids(ranks: np.ndarray) -> float:
     """Return AP of the ascending ranks (P,) of all relevant items, 1 = nearest."""
-    found = np.arange(len(ranks))
-    before = np.where(ranks > 1, found / np.maximum(ranks - 1, 1), 1.0)
-    return float(np.mean((before + (found + 1) / ranks) / 2))
+    return float(np.mean(trapezoids(np.arange(1, len(ranks) + 1), ranks)))

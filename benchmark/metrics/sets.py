@@ -74,7 +74,7 @@ def embedded_sets(
     """
     rows, items = unit_sets(query, gallery)
     known: dict[Any, int] = {}
-    queries = EmbeddedSet(DistinctRows.of(rows), _classes("query", rows, query_labels, known))
+    queries = EmbeddedSet(DistinctRows.of(rows), numbered("query", rows, query_labels, known))
     if (gallery is None) != (gallery_labels is None):
         shapes = [None if each is None else np.shape(each) for each in (gallery, gallery_labels)]
         raise DataError(
@@ -82,11 +82,11 @@ def embedded_sets(
         )
     if gallery is None:
         return queries, queries
-    classes = _classes("gallery", items, gallery_labels, known)
+    classes = numbered("gallery", items, gallery_labels, known)
     return queries, EmbeddedSet(DistinctRows.of(items), classes)
 
 
-def _classes(name: str, rows: np.ndarray, labels: Any, known: dict[Any, int]) -> np.ndarray:
+def numbered(name: str, rows: Any, labels: Any, known: dict[Any, int]) -> np.ndarray:
     """Return the number int64 (N,) of each row's label; ``known`` are those numbered so far.
 
     Python compares labels, because numpy rounds large numbers to compare them.

@@ -1,0 +1,207 @@
+"""What the ranks of a query's positives come to under each protocol and metric.
+
+``protocols.yaml`` says what each of them means, and who uses it. A protocol is what is left of a
+ranking when some items are taken out; each ranking is computed once, by ``positive_ranks``.
+"""
+
+import functools
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmark.core.documents import read_document
+from benchmark.core.results import Array
+from benchmark.metrics.metric import METRICS, Ranked, trapezoids
+from benchmark.metrics.ranks import BLOCK_BYTES, positive_ranks
+from benchmark.metrics.rows import Rows, products, watched
+
+MAPPED_BLOCK_BYTES = 4 * BLOCK_BYTES  # of scores, where each block reads the gallery again
+
+
+@functools.cache
+def meanings(kind: str) -> dict[str, dict[str, Any]]:
+    """Return {name: its sentence and users} of "protocols" or "metrics"."""
+    return read_document(Path(__file__).with_name("protocols.yaml")).data[kind]
+
+
+class Record(NamedTuple):
+    """One metric under one protocol.
+
+    protocol, metric  names of ``protocols.yaml``, with K: ``others``, ``recall_at_10``
+    value    in [0, 1]: mean of ``scores``
+    sd       standard deviation over the draws of a random gallery, else None
+    queries  number of scores in a draw
+    meaning  of the protocol: what it ``says``, and who it is ``used_by``
+    scores   float64 (S,): of each query in each draw, or of each class
+    classes  int64 (S,): the class of each
+    """
+
+    protocol: str
+    metric: str
+    value: float
+    sd: float | None
+    queries: int
+    meaning: dict[str, Any]
+    scores: Array
+    classes: Array
+
+
+# Scores of queries (Q,) by metric, NaN without a positive, and their classes (Q,).
+Found = tuple[dict[str, Array], Array]
+
+
+def records_of(protocol: str, draws: Sequence[Found]) -> list[Record]:
+    """Return the records of a protocol; queries without a positive are left out."""
+    records = []
+    meaning = meanings("protocols")[protocol]
+    for metric in draws[0][0]:
+        of_draws = [scores[metric] for scores, _ in draws]
+        scores = np.concatenate(of_draws)
+        some = ~np.isnan(scores)
+        classes = np.concatenate([labels for _, labels in draws])
+        sd = None
+        if len(draws) > 1:
+            means = [np.nanmean(each) for each in of_draws]
+            sd = float(np.std(means, ddof=1))
+        mean = float(np.nanmean(scores))
+        count = int(some.sum()) // len(draws)
+        record = Record(
+            protocol,
+            metric,
+            mean,
+            sd,
+            count,
+            meaning,
+            scores[some],
+            classes[some],
+        )
+        records.append(record)
+    return records
+
+
+def with_class_means(scores: dict[str, Array], classes: Array) -> dict[str, Array]:
+    """Return scores (Q,) with the mean mAP@R of each class, at its first query that has one."""
+    values = scores["map_at_r"]
+    some = np.flatnonzero(~np.isnan(values))
+    _, first, index = np.unique(classes[some], return_index=True, return_inverse=True)
+    means = np.full(len(values), np.nan)
+    sums = np.bincount(index, values[some])
+    means[some[first]] = sums / np.bincount(index)
+    return {**scores, "map_at_r_by_class": means}
+
+
+def measured(found: Ranked, recall_at: Sequence[int]) -> dict[str, Array]:
+    """Return {metric: (Q,)}: ``METRICS``, and what other libraries print under their names."""
+    scores = {}
+    counts = found.counts
+    for k in recall_at:
+        scores[f"recall_at_{k}"] = METRICS["recall_at_k"].per_query(found, k)
+        hits = found.ranks <= k
+        scores[f"found_at_{k}"] = found.total(hits) / counts
+    numbers = np.rint(found.precision * found.ranks)
+    scores["map"] = METRICS["map"].per_query(found, 0)
+    areas = trapezoids(numbers, found.ranks)
+    scores["map_trapezoid"] = found.total(areas) / counts
+    scores["map_at_r"] = METRICS["map_at_r"].per_query(found, 0)
+    within = found.ranks <= np.repeat(counts, counts)
+    hits = np.maximum(found.total(within), 1)
+    scores["map_at_r_found"] = scores["map_at_r"] * counts / hits
+    size = counts + 1  # of the class, the query included
+    in_size = found.ranks <= np.repeat(size, counts)
+    scores["map_at_c"] = found.total(in_size * found.precision) / size
+    return scores
+
+
+Counted = tuple[Array, Array]  # of the queries of a block: numbers and ranks of positives
+
+
+def changed(
+    way: str,
+    block: Counted,
+    other: Counted,
+    span: int,
+) -> Counted:
+    """Return counts and ranks of a block's positives in another ranking than their own.
+
+    It stays as it is (""); the query is first, and a positive ("hit") or none ("miss"); or items of
+    ``other`` leave: those that are no positives ("category"), or all of them. Ranks are below
+    ``span``.
+    """
+    counts, ranks = block
+    if not way:
+        return block
+    if way == "hit":
+        places = np.cumsum(counts) - counts
+        return counts + 1, np.insert(ranks + 1, places, 1)
+    if way == "miss":
+        return counts, ranks + 1
+    starts = np.arange(len(counts)) * span
+    kept = np.repeat(starts, counts) + ranks
+    removed = np.repeat(starts, other[0]) + other[1]
+    if way == "category":
+        removed = np.setdiff1d(removed, kept, assume_unique=True)
+    kept = np.setdiff1d(kept, removed, assume_unique=True)
+    rows = kept // span
+    before = np.searchsorted(removed, starts)
+    ahead = np.searchsorted(removed, kept) - before[rows]
+    left = np.bincount(rows, minlength=len(counts))
+    return left, kept % span - ahead
+
+
+def ranked(
+    query: Rows,
+    gallery: Rows,
+    ways: Mapping[str, str],
+    recall_at: Sequence[int],
+    threads: int | None = None,
+) -> dict[str, Found]:
+    """Return what each protocol finds when the queries search a gallery; each other if it is they.
+
+    ``ways``: the way of ``changed`` of each protocol, "" for none. Memory: one block of scores for
+    each kind of likeness.
+    """
+    memory = BLOCK_BYTES
+    if gallery.kept is None:
+        memory = MAPPED_BLOCK_BYTES
+    classes = query.alike[""]
+    span = len(gallery.number) + 2
+    blocks = {}
+    for kind in ["", *ways.values()]:
+        if kind in query.alike:
+            first = query.like(kind)
+            second = first
+            if gallery is not query:
+                second = gallery.like(kind)
+            multiply = products if kind else watched
+            blocks[kind] = positive_ranks(
+                first,
+                second,
+                threads,
+                multiply,
+                memory,
+            )
+    found: dict[str, dict[str, Array]] = {protocol: {} for protocol in ways}
+    for numbers, *plain in blocks.pop(""):
+        others = {kind: next(each)[1:] for kind, each in blocks.items()}
+        for protocol, way in ways.items():
+            block = (plain[0], plain[1])
+            other = others.get(way, block)
+            counts, ranks = changed(way, block, other, span)
+            some = counts > 0
+            positives = Ranked.of(counts[some], ranks)
+            for metric, scores in measured(positives, recall_at).items():
+                empty = np.full(len(classes), np.nan)
+                found[protocol].setdefault(metric, empty)[numbers[some]] = scores
+    return {name: (with_class_means(each, classes), classes) for name, each in found.items()}
+
+
+def random_gallery(labels: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return (indices of the queries, indices of the gallery): one random image of each class.
+
+    labels: int64 (N,)
+    """
+    order = np.random.default_rng(seed).permutation(len(labels))
+    gallery = np.sort(order[np.unique(labels[order], return_index=True)[1]])
+    return np.setdiff1d(np.arange(len(labels)), gallery), gallery

@@ -1,0 +1,174 @@
+"""Rows of embeddings, in memory or mapped from a file, made ready one block at a time."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from benchmark.core.errors import DataError
+from benchmark.core.results import Array
+from benchmark.metrics.sets import UNIT_TOLERANCE, DistinctRows, EmbeddedSet, unit_rows
+
+BLOCK = 16_384  # rows that are read at a time
+IN_MEMORY = 2**29  # bytes of float32 rows; a larger set is read again for each block of queries
+PLACES = 100  # of a ranking, where equal scores are looked for
+
+
+class Joined:
+    """The rows of one array (N, D), then those of another."""
+
+    def __init__(
+        self,
+        first: Any,
+        second: Any,
+    ):
+        self.parts = (first, second)
+        self.shape = (len(first) + len(second), first.shape[1])
+        self.dtype = np.result_type(first.dtype, second.dtype)
+
+    def __getitem__(self, numbers: Array) -> Array:
+        first, second = self.parts
+        found = np.empty((len(numbers), self.shape[1]), self.dtype)
+        behind = numbers >= len(first)
+        found[~behind] = first[numbers[~behind]]
+        found[behind] = second[numbers[behind] - len(first)]
+        return found
+
+
+class Rows:
+    """The distinct ones among chosen rows of embeddings (N, D), float32, ready for products.
+
+    alike   {kind: int64 (N,)}: numbers that rows share which are alike in class (""), class and
+            camera ("camera"), category ("category"), or in all ("itself")
+    chosen  int64 (M,): which rows
+    centre  what is taken off for Euclidean distances; None: rows have length 1
+    """
+
+    def __init__(
+        self,
+        embeddings: Any,
+        alike: Mapping[str, Array],
+        chosen: Array,
+        centre: Any = None,
+    ):
+        self.embeddings = embeddings
+        self.alike = {kind: each[chosen] for kind, each in alike.items()}
+        self.centre = centre
+        same = self.alike["itself"]
+        _, first, index = np.unique(same, return_index=True, return_inverse=True)
+        kept, self.number = np.unique(first[index], return_inverse=True)
+        self.numbers = chosen[kept]
+        self.tied: list[bool] = []
+        self.kept = None
+        width = embeddings.shape[1]
+        if 4 * len(kept) * width <= IN_MEMORY:
+            self.kept = self.ready(self.numbers)
+
+    def like(self, kind: str) -> EmbeddedSet:
+        """Return the rows with what they share in place of classes."""
+        rows: Any = self
+        distinct = DistinctRows(rows, self.number)
+        return EmbeddedSet(distinct, self.alike[kind])
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __getitem__(self, part: Any) -> Array:
+        if self.kept is None:
+            return self.ready(self.numbers[part])
+        return self.kept[part]
+
+    def ready(self, numbers: Array) -> Array:
+        """Return rows as they enter the products."""
+        found = self.embeddings[numbers]
+        if self.centre is None:
+            return unit_rows(found)
+        return found.astype(np.float32) - self.centre
+
+
+def blocks(count: int) -> list[slice]:
+    """Return the parts of so many rows that are read at a time."""
+    return [slice(start, start + BLOCK) for start in range(0, count, BLOCK)]
+
+
+def products(
+    queries: Array,
+    items: Rows,
+    out: Array,
+) -> Array:
+    """Return the scores of queries (Q, D) in ``out`` (Q, U): larger is nearer."""
+    parts = [slice(None)]
+    if items.kept is None:
+        parts = blocks(len(items))
+    for part in parts:
+        block = items[part]
+        np.matmul(queries, block.T, out=out[:, part])
+        if items.centre is not None:  # x.y - |y|^2 / 2 orders as distances do
+            out[:, part] -= np.square(block).sum(axis=1) / 2
+    return out
+
+
+def watched(
+    queries: Array,
+    items: Rows,
+    out: Array,
+) -> Array:
+    """Return the same, and note for some queries whether different rows tie at the top."""
+    step = max(1, min(50, len(queries) // 8))
+    scores = products(queries, items, out)
+    first = np.sort(scores[::step], axis=1)[:, -PLACES:]
+    tied = np.diff(first) == 0
+    items.tied += tied.any(axis=1).tolist()
+    return out
+
+
+def look(
+    embeddings: Any,
+    classes: Array,
+    names: Any,
+) -> tuple[dict[str, Any], Array, Any]:
+    """Return facts about rows (N, D); int64 (N,), the first row equal to each; the centre (D,).
+
+    The centre is None where all rows have length 1. Raise DataError for rows that are not finite.
+    """
+    every = np.arange(len(classes))
+    lengths = np.empty(len(every))
+    content = np.empty(len(every), np.uint64)
+    width = embeddings.shape[1]
+    total = np.zeros(width)
+    rng = np.random.default_rng(0)
+    weights = rng.integers(2**63, size=width, dtype=np.uint64)
+    for part in blocks(len(every)):
+        block = embeddings[every[part]].astype(np.float32)
+        block += 0  # -0.0 equals 0.0
+        squares = np.einsum("nd,nd->n", block, block, dtype=float)
+        lengths[part] = np.sqrt(squares)
+        total += block.sum(axis=0, dtype=float)
+        words = block.view(np.uint32)
+        content[part] = np.einsum("nd,d->n", words, weights)
+    broken = np.flatnonzero(~np.isfinite(lengths))
+    if len(broken):
+        place = f"from row {broken[0]} (the first is 0) on"
+        raise DataError(f"embeddings: {len(broken)} rows are not finite, {place}; leave them out")
+    _, first, index = np.unique(content, return_index=True, return_inverse=True)
+    same = first[index]
+    again = np.flatnonzero(same != every)
+    earlier = same[again]
+    other = classes[again] != classes[earlier]
+    sizes = np.unique(classes, return_counts=True)[1]
+    shown = np.quantile(lengths, [0, 0.5, 1]).round(4)
+    facts = {
+        "rows": len(every),
+        "rows that are not finite": 0,
+        "classes": len(sizes),
+        "classes with one row": int((sizes == 1).sum()),
+        "rows equal to an earlier one": len(again),
+        "the first of them": np.asarray(names)[again[:5]].tolist(),
+        "of them with another label": int(other.sum()),
+        "smallest, median, largest length": shown.tolist(),
+    }
+    rounding = max(UNIT_TOLERANCE, np.finfo(embeddings.dtype).eps)
+    if np.abs(lengths - 1).max() <= rounding:
+        return facts, same, None
+    mean = total / len(every)
+    return facts, same, mean.astype(np.float32)
