@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 # The verbs that help lists; it names the others, which are single steps of a workflow.
 PANELS = {
-    "Use": "run plan finish add-seeds challenge conform judge",
+    "Use": "run plan finish add-seeds challenge conform judge score",
     "Look closer": "check explain compare claims analyse gallery fidelity",
-    "Data": "data folder validate freeze",
+    "Data": "data folder validate",
 }
 
 
