@@ -21,6 +21,7 @@ PARTS = {
     "losses": "losses",
     "large_batch": "losses",
     "evaluation": "evaluation",
+    "own_scores": "own_scores",
     "reading": "throughput",
     "training": "throughput",
     "workflow": "throughput",
