@@ -14,11 +14,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchmark.core.options import build
 from benchmark.core.records import RunSpec
-from benchmark.datasets import DATASETS, loader_of
+from benchmark.datasets import loader_of
 from benchmark.input.samplers import SAMPLERS
 
 TABLE = Path(__file__).with_name("gpu_rates.csv")
@@ -56,7 +56,8 @@ def hours_of(specs: Iterable[RunSpec]) -> Hours:
     hours = Hours()
     for spec in specs:
         recipe = spec.recipe
-        row, images = rate_of(spec), images_of(spec)
+        row = rate_of(spec)
+        images = images_of(spec)
         if recipe.model.freeze_backbone:
             hours.left_out["heads on frozen backbones"] += 1
         elif row is None:
@@ -64,17 +65,42 @@ def hours_of(specs: Iterable[RunSpec]) -> Hours:
         elif images is None:
             hours.left_out[f"no published number of training images of {spec.dataset.label}"] += 1
         else:
-            seconds = 3600 * (row.image_size / recipe.input.image_size) ** 2
-            training = images[0] / row.images_s / seconds
+            of_an_hour = 3600 * (row.image_size / recipe.input.image_size) ** 2
+            training = images[0] / row.images_s / of_an_hour
             hours.training += training
-            hours.evaluation += images[1] / row.evaluation_images_s / seconds
-            wanted = _wanted(spec)
-            if wanted != _given(row):
-                words = "{} {} {} pixels, {} at once {}"
-                hours.guessed[words.format(row.network, *wanted).strip()] += 1
-            if recipe.training.precision == "float32":
+            hours.evaluation += images[1] / row.evaluation_images_s / of_an_hour
+            asked = step_of(spec)
+            if asked != _measured(row):
+                words = (
+                    f"{row.network} {asked.precision} {asked.side} pixels, {asked.at_once} at once"
+                )
+                hours.guessed[f"{words} {asked.parts}".strip()] += 1
+            if asked.precision == "float32":
                 hours.by_tf32 += training * (1 - 1 / tf32_gain(row.network))
     return hours
+
+
+class Step(NamedTuple):
+    """What decides the rate of a network: precision, side of its images, and images of a pass."""
+
+    precision: str
+    side: int
+    at_once: int
+    parts: str
+
+
+def step_of(spec: RunSpec) -> Step:
+    """Return the step of a run."""
+    training = spec.recipe.training
+    at_once = min(training.micro_batch or spec.batch_size, spec.batch_size)
+    parts = ""
+    if at_once < spec.batch_size:
+        parts = "staged" if training.staged else "parts"
+    return Step(training.precision, spec.recipe.input.image_size, at_once, parts)
+
+
+def _measured(row: Any) -> Step:
+    return Step(row.precision, row.image_size, row.at_once, row.parts)
 
 
 def rate_of(spec: RunSpec) -> Any:
@@ -83,49 +109,42 @@ def rate_of(spec: RunSpec) -> Any:
     Rates of another side are taken to fall with the number of pixels.
     """
     network = spec.recipe.model.backbone.partition(".")[0]
-    precision, side, size, parts = _wanted(spec)
+    asked = step_of(spec)
 
     def distance(row: Any) -> tuple[float, ...]:
-        pixels, images = math.log(row.image_size / side), math.log(row.at_once / size)
-        return row.precision != precision, row.parts != parts, abs(pixels), abs(images)
+        found = _measured(row)
+        return (
+            found.precision != asked.precision,
+            found.parts != asked.parts,
+            abs(math.log(found.side / asked.side)),
+            abs(math.log(found.at_once / asked.at_once)),
+        )
 
     return min((row for row in rates() if row.network == network), key=distance, default=None)
 
 
 def tf32_gain(network: str) -> float:
     """Return how many times as fast as in float32 a network trains in TF32; 1: not measured."""
-    of_network = {_given(row): row.images_s for row in rates() if row.network == network}
-    for (precision, side, size, parts), speed in of_network.items():
-        if precision == "tf32":
-            return float(speed / of_network["float32", side, size, parts])
+    speeds = {_measured(row): row.images_s for row in rates() if row.network == network}
+    for step, speed in speeds.items():
+        if step.precision == "tf32":
+            return float(speed / speeds[step._replace(precision="float32")])
     return 1.0
-
-
-def _wanted(spec: RunSpec) -> tuple[str, int, int, str]:
-    training, size = spec.recipe.training, spec.batch_size
-    at_once, parts = training.micro_batch or size, ""
-    if at_once < size:
-        parts = "staged" if training.staged else "parts"
-    return training.precision, spec.recipe.input.image_size, min(at_once, size), parts
-
-
-def _given(row: Any) -> tuple[str, int, int, str]:
-    return row.precision, row.image_size, row.at_once, row.parts
 
 
 def images_of(spec: RunSpec) -> tuple[float, float] | None:
     """Return how many images a run trains on, and how many it embeds in evaluations, if known."""
-    if spec.dataset.name not in DATASETS.names():
-        return None
-    recipe, sampler = spec.recipe, SAMPLERS[spec.recipe.sampler.name].target
     counts = loader_of(spec.dataset.name, spec.dataset.params).expected_counts()
-    if not (images := counts.get("train", {}).get("images")):
+    images = counts.get("train", {}).get("images")
+    if not images:
         return None
+    recipe = spec.recipe
+    sampler = SAMPLERS[recipe.sampler.name].target
     config = build(sampler.Config, dict(recipe.sampler.params), "sampler")
     categories = max(each.get("categories", 0) for each in counts.values())
     of_epoch = sampler.images_of_epoch(config, spec.batch_size, images, categories)
-    epochs, schedule = recipe.training.epochs, recipe.evaluation
+    epochs = recipe.training.epochs
+    evaluations = max(math.ceil(epochs / recipe.evaluation.every), 1)
     tests = [each.get("images", 0) for name, each in counts.items() if name not in NOT_EMBEDDED]
-    area = sum(scale**2 for scale in schedule.scales or [1.0])
-    evaluations = max(math.ceil(epochs / schedule.every), 1)
+    area = sum(scale**2 for scale in recipe.evaluation.scales or [1.0])
     return epochs * of_epoch, evaluations * area * sum(tests)
