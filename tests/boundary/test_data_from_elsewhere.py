@@ -6,6 +6,8 @@ import io
 import os
 import pickle
 import struct
+import subprocess
+import sys
 import zlib
 from pathlib import Path
 
@@ -102,6 +104,8 @@ PICKLES = {
     "an extension": b"\x80\x02\x82\x01.",
     "a deep list": b"\x80\x02" + b"]" * 10**5 + b"a" * (10**5 - 1) + b".",
     "cut": pickle.dumps(list(range(99)))[:-20],
+    "a large number for a remembered list": b"\x80\x02]r\xff\xff\xff\x07.",
+    "lists that share their parts": b"\x80\x02}U\x06imlist]" + b"q\x00]h\x00ah\x00a" * 60 + b"s.",
     "text": b"hello",
     "a list": pickle.dumps([1]),
     "numbers for names": pickle.dumps({"imlist": [1], "qimlist": [2], "gnd": []}),
@@ -116,6 +120,34 @@ def test_a_pickle_that_is_no_ground_truth_is_refused(command, case):
     Path("in/gnd_roxford5k.pkl").write_bytes(PICKLES[case])
     status, said = command("data", "check", "roxford5k", "--root", "in", "--allow-counts")
     assert status == 2 and "gnd_roxford5k.pkl" in said
+
+
+HEAVY = {
+    "a pickle of 9 bytes": ("x.pkl", b"\x80\x02]r\xff\xff\xff\x03."),
+    "YAML of aliases below a long name": (
+        "x.yaml",
+        f"a: &a [{'1, ' * 900}]\n? {'k' * 5000}\n: [{'*a, ' * 900}]\n".encode(),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", HEAVY)
+def test_a_small_file_does_not_take_much_memory(case):
+    name, content = HEAVY[case]
+    Path(name).write_bytes(content)
+    code = (
+        "import resource, sys\n"
+        "from benchmark.core.documents import read_document\n"
+        "from benchmark.datasets.io.lists import read_plain_pickle\n"
+        "from pathlib import Path\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "path = Path(sys.argv[1])\n"
+        "try:\n    (read_document if path.suffix == '.yaml' else read_plain_pickle)(path)\n"
+        "except Exception as error:\n    print(error, file=sys.stderr)\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, name], capture_output=True, text=True)
+    assert int(done.stdout) < 100 * 1024, done.stderr  # KiB
 
 
 class Attack:

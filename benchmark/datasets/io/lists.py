@@ -130,6 +130,9 @@ def texts(values: Any) -> list[str]:
     return [str(value) for value in values]
 
 
+MOST_VALUES = 5_000_000  # shared parts count wherever they appear
+
+
 class _Dtype:
     """Stands for numpy.dtype: a type code and a byte order."""
 
@@ -171,7 +174,8 @@ for _core in ("numpy.core", "numpy._core"):  # the name before numpy 2, and sinc
     }
 
 
-class _PlainUnpickler(pickle.Unpickler):
+# the one in C makes room for whatever number a remembered object is given
+class _PlainUnpickler(pickle._Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         if f"{module}.{name}" not in _ALLOWED:
             raise pickle.UnpicklingError(f"it names {module}.{name}, and could run code")
@@ -185,4 +189,16 @@ def read_plain_pickle(path: Path) -> Any:
     plain numpy arrays; a damaged file fails in any way.
     """
     with open(path, "rb") as file:
-        return _PlainUnpickler(file, encoding="latin1").load()
+        content = _PlainUnpickler(file, encoding="latin1").load()
+    rest = [content]
+    count = 0
+    while rest:
+        value = rest.pop()
+        count += 1
+        if isinstance(value, dict):
+            rest += value.items()
+        elif isinstance(value, (list, tuple, set)):
+            rest += value
+        if count + len(rest) > MOST_VALUES:
+            raise pickle.UnpicklingError(f"it has more than {MOST_VALUES:,} values")
+    return content

@@ -33,6 +33,11 @@ from benchmark.datasets.base import Archive
 
 CHUNK = 1 << 20  # bytes read at a time
 TIMEOUT = 60.0  # seconds without a byte
+DOWNLOADS = "downloads"  # below the root
+# Images do not shrink; lists may, to a hundredth, and small archives hold little.
+MOST_TIMES = 100
+MOST_UNPACKED = 2**28
+MOST_FOLDERS = 50  # around a file; Python moves and removes them one inside the other
 ATTEMPTS = 5  # in a row without a new byte
 FIRST_WAIT = 1.0  # seconds before the next attempt; doubled each time
 TEMPORARY = (408, 425, 429, 500, 502, 503, 504)  # HTTP states after which to try again
@@ -146,7 +151,9 @@ def unpack(archive: Path, into: Path) -> None:
     Hidden files and what macOS adds are left out. Raise DamagedError for names that leave the
     folder, links, devices, and what cannot be read to its end; DataError for what no disk takes.
     """
-    size, options = archive.stat().st_size, {"desc": f"unpacking {archive.name}"} | BAR
+    size = archive.stat().st_size
+    options = {"desc": f"unpacking {archive.name}"} | BAR
+    room = MOST_UNPACKED + MOST_TIMES * size
     try:
         with (
             archive.open("rb") as file,
@@ -159,11 +166,13 @@ def unpack(archive: Path, into: Path) -> None:
                 with zipfile.ZipFile(stream) as packed:
                     for entry in packed.infolist():
                         kind = stat.S_IFMT(entry.external_attr >> 16)
+                        room = _left(room, entry.file_size)
                         if _is_wanted(entry.filename, kind in (0, stat.S_IFREG, stat.S_IFDIR)):
                             packed.extract(entry, into)
                 return
             with tarfile.open(fileobj=stream, tarinfo=_TarInfo) as tar:
                 while member := tar.next():
+                    room = _left(room, member.size)
                     if _is_wanted(member.name, member.isfile() or member.isdir()):
                         tar.extract(member, into, filter="data")
                     tar.members.clear()  # type: ignore[attr-defined] # gigabytes for millions of images
@@ -191,12 +200,21 @@ class _TarInfo(tarfile.TarInfo):
             raise tarfile.ReadError(f"byte {tarfile_.offset:,}: {error}") from error
 
 
+def _left(room: int, size: int) -> int:
+    """Return the bytes that may still be unpacked; raise ValueError where there are none."""
+    if size > room:
+        raise ValueError(f"it holds more than {MOST_TIMES} times its own size")
+    return room - size
+
+
 def _is_wanted(name: str, is_plain: bool) -> bool:
     """Say whether to unpack a member; raise ValueError for one that no archive may have."""
     if not is_plain or leaves_root(name):
         reason = "would be written outside the target" if is_plain else "is a link or a device"
         raise ValueError(f"member {name!r} {reason}")
     parts = PurePosixPath(name).parts
+    if len(parts) > MOST_FOLDERS:
+        raise ValueError(f"member {name[:80]!r}... lies in more than {MOST_FOLDERS} folders")
     return not any(part.startswith(".") or part == "__MACOSX" for part in parts)
 
 
@@ -219,7 +237,7 @@ class Installer:
         file = path.name
         if url:  # of which two may end alike
             digest = hashlib.sha256(url.encode()).hexdigest()[:8]
-            path = download(url, self.root / "downloads" / f"{digest}-{file}")
+            path = download(url, self.root / DOWNLOADS / f"{digest}-{file}")
         elif not path.exists():
             raise DataError(f"no file or directory {path}; give a path or address as --source")
         facts = {"from": public_url(url) or file}
@@ -242,6 +260,8 @@ class Installer:
                 else:
                     unpack(path, tree)
                 bases = self._bases(tree) or self._arranged(tree, file)
+                if any((base / DOWNLOADS).exists() for base in bases):
+                    raise DataError(f"{path} brings {DOWNLOADS}/, which is kept for downloads")
             if not bases:
                 known = [f"{each.file} with {', '.join(each.provides)}" for each in self.archives]
                 words = f"{path} is not of dataset '{self.name}'"

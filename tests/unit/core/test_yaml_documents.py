@@ -19,6 +19,10 @@ YAML_REFUSED = {
     "a set": ("!!set {a}", "the tag !!set"),
     "itself": ("a: &x [*x]", "contains itself in line 1"),
     "10^12 values in 12 lines": (BILLIONS, "more than 1,000,000 values, by aliases"),
+    "values at long places": (
+        f"a: &a [{'1, ' * 900}]\n? {'k' * 5000}\n: [{'*a, ' * 900}]",
+        "more than 1,000,000 values, by aliases",
+    ),
     "5,000 digits": (f"a: {'9' * 5000}", "is not a plain decimal number"),
     "nesting that would overflow the stack": ("[" * 200_000, "more than 50 levels of nesting"),
     "a number as a key": ("1: 2", "the key 1 in line 1 is not text"),

@@ -86,6 +86,10 @@ ODD = {
     "nothing as a name": (lambda state: {**state, None: state[FIRST]}, "no state dict"),
     "sparse": (lambda state: {**state, FIRST: state[FIRST].to_sparse()}, "no state dict"),
     "without numbers": (lambda state: {**state, FIRST: state[FIRST].to("meta")}, "no state dict"),
+    "repeated by a stride of 0": (
+        lambda state: {**state, FIRST: torch.zeros(1).expand(10**5, 3, 99, 99)},
+        "no state dict",
+    ),
     "a distillation token": (
         lambda state: {**state, "dist_token": state[FIRST]},
         "Unexpected|Missing",
