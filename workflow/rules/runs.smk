@@ -78,8 +78,4 @@ rule import_runs:
         studies=lambda wildcards: FLOW.imported,
     # Status 1: MLflow took nothing, which the log says. A study finishes without it.
     shell:
-<<<<<<< HEAD
-        "for study in {params.studies:q}; do eval python -m benchmark track import $study || [ $? = 1 ]; done > {output:q} 2> {log:q}"
-=======
-        "for study in {params.studies:q}; do eval python -P -m benchmark track import $study; done > {output:q} 2> {log:q}"
->>>>>>> 2ccf4d14 (Take no file of the working folder for the suite)
+        "for study in {params.studies:q}; do eval \"python -P -m benchmark track import $study\" || [ $? = 1 ]; done > {output:q} 2> {log:q}"
