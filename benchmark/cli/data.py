@@ -62,6 +62,7 @@ def list_datasets() -> None:
     Example: python -m benchmark data list
     """
     from benchmark.datasets import DATASETS
+    from benchmark.datasets.base import said
 
     paragraphs = []
     for entry in DATASETS:
@@ -72,6 +73,8 @@ def list_datasets() -> None:
             for split, counts in loader.expected.items():
                 kinds = ", ".join(f"{number:,} {kind}" for kind, number in counts.items())
                 lines.append(f"{split}: {kinds}")
+            if loader.distributed:
+                lines.append(f"files as distributed: {said(loader.distributed)}")
             lines.append("files, all needed: " + ", ".join(each.file for each in loader.archives))
             if loader.other_archives:
                 lines.append("or: " + ", ".join(each.file for each in loader.other_archives))
@@ -237,7 +240,8 @@ def _load(name: str, params: dict[str, Any], allow_counts: bool) -> "tuple[Datas
     loader = loader_of(name, params)
     if hasattr(loader.config, "allow_counts"):
         loader = loader_of(name, {**params, "allow_counts": True})
-    dataset, expected = loader.load(), loader.expected_counts()
+    dataset = loader.load()
+    expected = loader.expected_counts(dataset.counts)
     rows = []  # "-" where nothing is published, or nothing differs
     for split in dict.fromkeys([*dataset.counts, *expected]):
         found, published = dataset.counts.get(split, {}), expected.get(split, {})
@@ -248,6 +252,8 @@ def _load(name: str, params: dict[str, Any], allow_counts: bool) -> "tuple[Datas
             rows.append((split, kind, f"{number:,}", wanted, f"{gap:+,}" if gap else "-"))
     table = pd.DataFrame(rows, columns=["split", "what", "found", "expected", "difference"])
     echo(f"{name}  fingerprint {dataset.fingerprint}\n{table.to_string(index=False)}")
+    if which := loader.which_counts(dataset.counts):
+        echo(f"{name}: {which}")
     differences = "; ".join(words for _, words in count_differences(dataset.counts, expected))
     if allow_counts or not differences:
         return dataset, ""

@@ -169,6 +169,7 @@ class DatasetLoader(ABC):
     archives        files that the dataset is distributed in
     other_archives  files of its second layout, where it is distributed in two
     expected        published counts; each is a part of ``Dataset.counts``
+    distributed     counts of the files as distributed, where the published ones differ from them
     trains          False for datasets that are for evaluation only
     largest_side    no image as published has a longer shorter side, pixels; None: not known
     """
@@ -178,6 +179,7 @@ class DatasetLoader(ABC):
     archives: ClassVar[tuple[Archive, ...]] = ()
     other_archives: ClassVar[tuple[Archive, ...]] = ()
     expected: ClassVar[Counts] = {}
+    distributed: ClassVar[Counts] = {}
     trains: ClassVar[bool] = True
     largest_side: ClassVar[int | None] = None
 
@@ -188,9 +190,29 @@ class DatasetLoader(ABC):
     def load(self) -> Dataset:
         """Return the dataset; raise DataError naming every file or class that is wrong."""
 
-    def expected_counts(self) -> Counts:
-        """Return the published counts of the dataset as it is configured."""
+    def known_counts(self, found: Counts) -> Counts:
+        """Return ``distributed`` where ``found`` has all of these counts, else ``expected``."""
+        if self.distributed and not count_differences(found, self.distributed):
+            return self.distributed
         return self.expected
+
+    def expected_counts(self, found: Counts | None = None) -> Counts:
+        """Return the published counts of the dataset as it is configured.
+
+        Of two known sets of counts, return the one that equals ``found``.
+        """
+        return self.known_counts(found or {})
+
+    def which_counts(self, found: Counts) -> str:
+        """Return which of two known sets of counts ``found`` is; "" where it is neither."""
+        known = self.known_counts(found)
+        if not self.distributed or count_differences(found, known):
+            return ""
+        if known is self.distributed:
+            other = said(self.expected)
+            return f"its counts are those of the files as distributed; the papers print {other}"
+        other = said(self.distributed)
+        return f"its counts are those that the papers print; the files as distributed have {other}"
 
 
 def fingerprint_of(*parts: bytes | np.ndarray | str) -> str:
@@ -246,6 +268,15 @@ def listed(offenders: Sequence[object]) -> str:
     if len(offenders) > 20:
         names.append(f"and {len(offenders) - 20:,} more")
     return "".join(f"\n      {name}" for name in names)
+
+
+def said(counts: Counts) -> str:
+    """Return counts as words: "train 110,178 images, 13,134 classes; small 7,332 images"."""
+    parts = []
+    for split, kinds in counts.items():
+        numbers = [f"{number:,} {kind}" for kind, number in kinds.items()]
+        parts.append(f"{split} {', '.join(numbers)}")
+    return "; ".join(parts)
 
 
 def count_differences(found: Counts, expected: Counts) -> list[tuple[str, str]]:

@@ -36,6 +36,7 @@ from benchmark.datasets.base import (
     Protocol,
     count_differences,
     fingerprint_of,
+    said,
 )
 from benchmark.datasets.io.images import ReducingOpener
 from benchmark.datasets.io.packed import PackedImages
@@ -156,12 +157,16 @@ class IndexedLoader(DatasetLoader):
         dataset = replace(dataset, counts=self.counts(table, dataset))
         if not self.config.allow_counts:
             sources = {**self.lists, **self.sources}
-            differences = count_differences(dataset.counts, self.expected)
+            known = self.known_counts(dataset.counts)
+            differences = count_differences(dataset.counts, known)
+            advice = "get the published files, or set allow_counts: true to go on with these"
+            if self.distributed:
+                advice = f"known as well, all together: {said(self.distributed)}; {advice}"
             findings = Findings(self.name, Path(self.config.root))
             findings.add_all(
                 "counts that are not the published ones",
                 [f"{words}, by {sources[split]}" for split, words in differences],
-                "get the published files, or set allow_counts: true to go on with these",
+                advice,
             )
             findings.stop()
         return dataset
@@ -211,13 +216,20 @@ class IndexedLoader(DatasetLoader):
         """Return the loaders of the sets that the evaluation needs beside this one, by name."""
         return {}
 
-    def expected_counts(self) -> Counts:
+    def expected_counts(self, found: Counts | None = None) -> Counts:
         """Return the published counts of this set and the others."""
-        expected = dict(self.expected)
+        found = found or {}
+        expected = dict(self.known_counts(found))
         for name, loader in self.others().items():
-            for part, kinds in loader.expected.items():
+            for part, kinds in loader.known_counts(found).items():
                 expected[part if part == name else f"{name} {part}"] = kinds
         return expected
+
+    def which_counts(self, found: Counts) -> str:
+        """Return which known counts this set and the others have."""
+        words = [super().which_counts(found)]
+        words += [loader.which_counts(found) for loader in self.others().values()]
+        return "; ".join(filter(None, words))
 
     def load_with_others(self) -> tuple[Dataset, dict[str, Dataset]]:
         """Return this set, its fingerprint that of all, and the others; raise all their errors."""

@@ -497,6 +497,9 @@ def notices(inputs: Inputs) -> list[str]:
             "One seed only: there is no spread, no interval and no test, so no difference can be "
             "judged."
         )
+    for label, data in inputs.provenance.get("datasets", {}).items():
+        if which := data.get("which_counts"):
+            found.append(f"{dataset_name(label)}: {which}.")
     recorded = [*inputs.provenance.get("errors", []), *inputs.provenance.get("warnings", [])]
     found += [f"{text[:1].upper()}{text[1:]}." for text in recorded]
     if not recorded:

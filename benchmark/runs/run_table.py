@@ -27,6 +27,8 @@ from benchmark.core.files import replacing, write_json
 from benchmark.core.paths import public
 from benchmark.core.records import CELL_COLUMNS, PROVENANCE, SEPARATOR, Cell, RunSpec, settings_of
 from benchmark.core.results import COSTS, Provenance, Result, Scores
+from benchmark.datasets import loader_of
+from benchmark.datasets.base import Counts
 from benchmark.runs.folders import RunStatus, count, states_of
 from benchmark.study import Study
 from benchmark.study.data_files import FINAL, TRIALS, field_folder
@@ -328,7 +330,10 @@ def provenance_of(states: Iterable[tuple[Run, RunStatus]]) -> dict[str, Any]:
     )
     data = [(spec.dataset.label, result.dataset) for spec, result, _ in done]
     contents = _grouped((label, of.fingerprint) for label, of in data)
-    images = {label: of.counts for label, of in reversed(data)}
+    contents_of = {
+        spec.dataset.label: _content(spec, result.dataset.counts)
+        for spec, result, _ in reversed(done)
+    }
     versions = {"of different code versions": codes, "of different platforms": platforms}
     versions |= {"with different kernels": kernels}
     versions |= {f"with different versions of {name}": packages[name] for name in sorted(packages)}
@@ -356,7 +361,7 @@ def provenance_of(states: Iterable[tuple[Run, RunStatus]]) -> dict[str, Any]:
             for text, settings in sorted(weights.items(), key=lambda item: -item[1].total())
         ],
         "datasets": {
-            label: {"fingerprints": dict(found), "counts": images[label]}
+            label: {"fingerprints": dict(found), **contents_of[label]}
             for label, found in contents.items()
         },
         "total_seconds": round(sum(source.timing.total_seconds for _, source in known), 1),
@@ -369,6 +374,16 @@ def provenance_of(states: Iterable[tuple[Run, RunStatus]]) -> dict[str, Any]:
         ],
         "warnings": warnings,
     }
+
+
+def _content(spec: RunSpec, counts: Counts) -> dict[str, Any]:
+    """Return the counts of a run's dataset, and which of two known sets they are, if there are."""
+    content: dict[str, Any] = {"counts": counts}
+    loader = loader_of(spec.dataset.name, spec.dataset.params)
+    words = loader.which_counts(counts)
+    if words:
+        content["which_counts"] = words
+    return content
 
 
 def _unmatched(done: list[tuple[RunSpec, Result, Provenance | None]]) -> Iterator[str]:

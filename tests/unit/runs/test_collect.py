@@ -19,6 +19,7 @@ from benchmark.core.results import (
     Numerics,
     Weights,
 )
+from benchmark.datasets import DATASETS
 from benchmark.runs.run_table import RunTable, collect
 
 
@@ -186,6 +187,20 @@ def test_provenance_flags_mixed_code_and_two_contents_of_one_dataset(runs, finis
     for words in ("code versions", "versions of torch"):
         assert any(words in line for line in record["warnings"])
     assert record["runs"]["missing"] == 1 and record["total_seconds"] == 36.0
+
+
+def test_provenance_says_which_of_two_known_counts_the_data_have(
+    first, finish, provenance, monkeypatch
+):
+    published, files = {"train": {"images": 7}}, {"train": {"images": 9}}
+    monkeypatch.setattr(DATASETS["glyphs_tiny"].target, "expected", published)
+    monkeypatch.setattr(DATASETS["glyphs_tiny"].target, "distributed", files)
+    for number, words in ((9, "papers print train 7 images"), (7, "distributed have train 9 ima")):
+        counts = {"train": {"images": number, "classes": 2}}
+        finish(first, dataset=DatasetContent("glyphs_tiny", "f00d", counts))
+        assert words in provenance()["datasets"]["glyphs_tiny"]["which_counts"]
+    finish(first, dataset=DatasetContent("glyphs_tiny", "f00d", {"train": {"images": 8}}))
+    assert "which_counts" not in provenance()["datasets"]["glyphs_tiny"]
 
 
 def test_runs_with_a_plugin_beside_others_are_no_mixed_versions(runs, finish, provenance):

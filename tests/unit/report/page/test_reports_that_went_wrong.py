@@ -55,6 +55,17 @@ def test_page_builds_for_studies_that_went_wrong(case, tmp_path):
     assert ">nan<" not in page and "None" not in page
 
 
+def test_page_says_which_of_two_known_counts_the_data_have(tmp_path):
+    inputs = made_up_inputs(made_up_study())
+    words = "its counts are those of the files as distributed; the papers print train 7 images"
+    data = {"fingerprints": {"0123abcd": 1}, "counts": {}, "which_counts": words}
+    record = {**inputs.provenance, "datasets": {"vehicleid": data}}
+    inputs = dataclasses.replace(inputs, provenance=record)
+    page = written_page(inputs, tmp_path)
+    assert f"VehicleID: {words}." in notices(inputs)
+    assert page.count(words) == 2, "before the answer, and beside the fingerprint"
+
+
 def test_page_says_which_metrics_finished_runs_lack_and_builds_from_the_rest(tmp_path):
     study = made_up_study(
         losses=("smooth_ap", "sup_ap"), batch_sizes=(32,), seeds=(0, 1), figures=FIGURE

@@ -1,0 +1,114 @@
+"""Datasets whose files hold other counts than the papers print: both are known, each as a whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from benchmark.__main__ import app
+from benchmark.core.errors import DataError
+from benchmark.datasets import DATASETS, load_dataset
+from benchmark.datasets.published import VehicleId
+
+DISTRIBUTED = {
+    "train": (113_346, 13_164),
+    "small": (6_493, 800),
+    "medium": (13_377, 1_600),
+    "large": (19_777, 2_400),
+}
+PRINTED = {
+    "train": (110_178, 13_134),
+    "small": (7_332, 800),
+    "medium": (12_995, 1_600),
+    "large": (20_038, 2_400),
+}
+FIRST_TEST_IMAGE = 200_000  # the test lists share their images: each protocol is one of its own
+
+
+def write_lists(root: Path, sizes: dict[str, tuple[int, int]]) -> None:
+    """Write lists of these sizes for images that are there, with 250 models."""
+    for part, file in VehicleId.lists.items():
+        images, vehicles = sizes[part]
+        first = 0 if part == "train" else FIRST_TEST_IMAGE
+        rows = [f"{first + row:07d} {first + row % vehicles}" for row in range(images)]
+        (root / file).write_text("\n".join(rows) + "\n")
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    root = tmp_path_factory.mktemp("vehicleid")
+    for folder in ("image", "train_test_split", "attribute"):
+        (root / folder).mkdir()
+    for first, most in ((0, 113_346), (FIRST_TEST_IMAGE, 20_038)):
+        for image in range(first, first + most):
+            (root / "image" / f"{image:07d}.jpg").touch()
+    models = [f"{vehicle} {vehicle % 250}" for vehicle in range(6_000)]
+    (root / "attribute" / "model_attr.txt").write_text("\n".join(models) + "\n")
+    return root
+
+
+@pytest.mark.parametrize("sizes", [DISTRIBUTED, PRINTED], ids=["distributed", "printed"])
+def test_the_lists_as_distributed_and_as_printed_are_both_accepted(root, sizes):
+    write_lists(root, sizes)
+    counts = load_dataset("vehicleid", {"root": str(root)}).counts
+    found = {part: (counts[part]["images"], counts[part]["classes"]) for part in sizes}
+    assert found == sizes
+
+
+@pytest.mark.parametrize("part", DISTRIBUTED)
+def test_a_mixture_of_both_is_refused_with_what_differs_and_the_other_set(root, part):
+    write_lists(root, {**DISTRIBUTED, part: PRINTED[part]})
+    with pytest.raises(DataError) as caught:
+        load_dataset("vehicleid", {"root": str(root)})
+    message = str(caught.value)
+    for other in set(PRINTED) - {part}:
+        found = DISTRIBUTED[other][0]
+        assert f"{other} images: {found:,} instead of {PRINTED[other][0]:,}" in message
+    assert f"{part} images: " not in message
+    assert "known as well, all together: train 113,346 images, 13,164 classes" in message
+    assert "allow_counts: true" in message
+
+
+@pytest.mark.parametrize(
+    ("sizes", "words"),
+    [
+        (DISTRIBUTED, "of the files as distributed; the papers print train 110,178 images"),
+        (PRINTED, "that the papers print; the files as distributed have train 113,346 images"),
+    ],
+)
+def test_data_check_says_which_counts_are_there_and_names_the_others(root, sizes, words):
+    write_lists(root, sizes)
+    result = CliRunner().invoke(app, ["data", "check", "vehicleid", "--root", str(root)])
+    assert result.exit_code == 0, result.output
+    assert words in " ".join(result.output.split())
+
+
+def test_data_check_of_a_mixture_names_neither_and_ends_with_an_error(root):
+    write_lists(root, {**PRINTED, "small": DISTRIBUTED["small"]})
+    result = CliRunner().invoke(app, ["data", "check", "vehicleid", "--root", str(root)])
+    assert result.exit_code == 1
+    assert "its counts are those" not in result.output
+
+
+def test_faces_may_have_either_count_of_ijbc_beside_their_own():
+    loader = DATASETS["vggface2"].target
+    loader = loader(loader.Config(root="faces"))
+    own = {"train": {"classes": 8631}, "test": {"images": 169_396, "classes": 500}}
+    known = {148_824: "that the papers print;", 148_876: "the files as distributed;"}
+    for images, words in known.items():
+        found = {**own, "ijbc": {"images": images, "classes": 3531}}
+        assert loader.expected_counts(found) == found
+        assert words in loader.which_counts(found)
+    other = {**own, "ijbc": {"images": 148_825, "classes": 3531}}
+    assert loader.which_counts(other) == ""
+
+
+def test_two_known_sets_of_counts_are_of_the_same_parts_and_differ():
+    loaders = {entry.name: entry.target for entry in DATASETS if entry.target.distributed}
+    assert set(loaders) == {"vehicleid", "ijbc"}
+    for loader in loaders.values():
+        assert loader.distributed != loader.expected
+        parts = {part: set(kinds) for part, kinds in loader.expected.items()}
+        assert {part: set(kinds) for part, kinds in loader.distributed.items()} == parts
