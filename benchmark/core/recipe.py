@@ -33,6 +33,8 @@ class ModelConfig:
                        with its attention pooling and last normalisation where it has them
     layer_norm         LayerNorm between pooling and head
     embedding_dim      width of the linear head; null means no head
+    head_init          first weights of the head: torch's uniform ones, or He's normal ones with
+                       biases of 0, 2.45 times as large (MatConvNet)
     freeze_batch_norm  keep batch-norm statistics fixed; weight and bias still train
     freeze_backbone    train the head alone, on features that the backbone gives once and a cache
                        keeps
@@ -45,6 +47,10 @@ class ModelConfig:
     pooling: Literal["avg", "max", "gem", "token", "native"] = "avg"
     layer_norm: bool = False
     embedding_dim: int | None = option(None, at_least=1, at_most=1_000_000)
+    head_init: Literal["uniform", "he_normal"] = option(
+        "uniform",
+        added=True,
+    )
     freeze_batch_norm: bool = False
     freeze_backbone: bool = option(False, added=True)
 

@@ -39,7 +39,7 @@ class FastAP(RankingLoss):
 
 @LOSSES.register("softbin_ap", display="SoftBinAP", paper="Revaud et al., ICCV 2019")
 class SoftBinAP(RankingLoss):
-    """Mean over queries of 1 - quantised AP (Eq. 7 to 11), with ``bins`` centers on [-1, 1].
+    """Mean over queries of 1 - quantised AP (Eq. 7 to 11), with ``bins`` centers on [lowest, 1].
 
     ``query_weights="class"`` weights the queries of Eq. 12 so that every class of the batch has the
     same share of the mean (section 4.2, class sampling). ``ties="aware"`` takes the precision of
@@ -52,8 +52,16 @@ class SoftBinAP(RankingLoss):
             20,
             at_least=2,
             at_most=10_000,
-            help="bin centers on [-1, 1], both ends included",
+            help="bin centers on [lowest, 1], both ends included",
             search={"times": [0.25, 4.0]},
+        )
+        lowest: float = option(
+            -1.0,
+            at_least=-1.0,
+            below=1.0,
+            added=True,
+            help="score of the last center, where all lower scores count; -1 in the paper, 0 by "
+            "default in the authors' code",
         )
         query_weights: Literal["uniform", "class"] = option(
             "uniform",
@@ -67,7 +75,16 @@ class SoftBinAP(RankingLoss):
     def rank(self, scores, relation, scale, gradient, generator):
         config = self.config
         tie_aware, include = config.ties == "aware", config.include_query
-        return soft_histogram_ap(scores, relation, config.bins, scale, include, gradient, tie_aware)
+        return soft_histogram_ap(
+            scores,
+            relation,
+            config.bins,
+            scale,
+            include,
+            gradient,
+            tie_aware,
+            config.lowest,
+        )
 
     def on_scores(self, scores, relation, gradient, generator):
         if self.config.query_weights == "uniform":
@@ -88,10 +105,11 @@ def soft_histogram_ap(
     include_query: bool,
     gradient: bool,
     tie_aware: bool = False,
+    lowest: float = -1.0,
 ) -> ValueAndSlope:
     """Return 1 - AP of each query (Q,), and the derivative (Q, R) of ``scale`` x their sum.
 
-    ``centers`` bin centers lie evenly on [-1, 1], best score first. A score is shared linearly
+    ``centers`` bin centers lie evenly on [lowest, 1], best score first. A score is shared linearly
     between the two centers around it, so it touches two bins however many there are. With h, h+ the
     histograms of all and of the positives, and H, H+ their running sums::
 
@@ -100,10 +118,9 @@ def soft_histogram_ap(
     (FastAP Eq. 14; listwise loss Eq. 9 to 11.) ``tie_aware`` takes the precision in the middle of
     each bin instead, (1 + H+_m + H+_(m-1)) / (1 + H_m + H_(m-1)) (listwise loss Eq. 13). Without
     ``include_query`` an own query is in neither histogram. Queries without a positive have 0. Time
-    and memory O(Q x R). Scores outside [-1, 1] by rounding count as the nearest end, without
-    gradient.
+    and memory O(Q x R). Scores outside [lowest, 1] count as the nearest end, without gradient.
     """
-    width = (centers - 1) / 2.0
+    width = (centers - 1) / (1.0 - lowest)
     raw = (1.0 - scores).mul_(width)
     position = raw.clamp(0.0, centers - 1.0)
     bins = position.floor().clamp_(max=centers - 2.0).long().clamp_(0, centers - 2)

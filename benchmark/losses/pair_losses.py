@@ -1,6 +1,7 @@
 """Losses of pairs, triplets and proxies, as published code has them and the library has not."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
@@ -13,6 +14,7 @@ from benchmark.losses.base import ComparingLoss, widened
 from benchmark.losses.kernels.relation import Positives
 
 SAME = 1e-5  # positives this close to a cosine of 1 cost nothing: the query itself, or a copy of it
+SEMIHARD_GAP = 0.2  # of Roth's code, whatever the margin
 OF_TRIPLET = 3  # images: anchor, positive, negative
 
 
@@ -110,9 +112,11 @@ class TripletPerAnchor(ComparingLoss):
     """Mean over anchors of [d(a, p) - d(a, n) + margin]+ with squared Euclidean d.
 
     The positive is drawn among those farther than the nearest negative, the negative among those
-    nearer than the farthest positive; where there are none, among all. Anchors without a positive
-    are left out. A batch without any is an error, one without negatives costs 0. Source: the code
-    of Roth and Brattoli.
+    nearer than the farthest positive; where there are none, among all. With ``mining`` semihard the
+    positive is drawn among all, the negative among those farther than it by less than 0.2, in
+    distances that are not squared. Anchors without a positive are left out. A batch without any is
+    an error, one without negatives costs 0. Source: the code of Roth and Brattoli, which called the
+    first rule semi-hard until 16 March 2020, and the second since.
     """
 
     @dataclass(frozen=True, kw_only=True)
@@ -122,6 +126,12 @@ class TripletPerAnchor(ComparingLoss):
             above=0.0,
             help="required gap between squared distances",
             search={"times": [0.1, 10.0]},
+        )
+        mining: Literal["softhard", "semihard"] = option(
+            "softhard",
+            added=True,
+            help="rule by which the triplet of an anchor is drawn, as Roth's code has called it "
+            "since 16 March 2020; before, softhard was its semi-hard",
         )
 
     def compare(self, embeddings, labels, others, other_labels, own, generator):
@@ -147,18 +157,25 @@ class TripletPerAnchor(ComparingLoss):
                 return zero
             distances, positive, negative = distances[anchors], positive[anchors], ~same[anchors]
             fixed = distances.detach()
-            nearest = fixed.masked_fill(~negative, torch.inf).amin(1, keepdim=True)
-            farthest = fixed.masked_fill(~positive, -torch.inf).amax(1, keepdim=True)
-            rows, drawn = torch.arange(len(anchors), device=queries.device), []
+            rows = torch.arange(len(anchors), device=queries.device)
             source = torch.device("cpu") if generator is None else generator.device
-            for allowed, hard in (
-                (positive, positive & (fixed > nearest)),
-                (negative, negative & (fixed < farthest)),
-            ):
-                among = torch.where(hard.any(1, keepdim=True), hard, allowed).double().to(source)
-                columns = torch.multinomial(among, 1, generator=generator)[:, 0]
-                drawn.append(distances[rows, columns.to(queries.device)])
-            return (drawn[0] - drawn[1] + self.config.margin).clamp(min=0).mean() + zero
+
+            def drawn(allowed: Tensor, wanted: Tensor) -> Tensor:
+                """Return the distance of one item an anchor: a wanted one, where there are any."""
+                among = torch.where(wanted.any(1, keepdim=True), wanted, allowed).double()
+                columns = torch.multinomial(among.to(source), 1, generator=generator)[:, 0]
+                return distances[rows, columns.to(queries.device)]
+
+            if self.config.mining == "semihard":
+                near = drawn(positive, positive)
+                beyond = fixed.sqrt() - near.detach().sqrt().unsqueeze(1)
+                far = drawn(negative, negative & (beyond > 0.0) & (beyond < SEMIHARD_GAP))
+            else:
+                nearest = fixed.masked_fill(~negative, torch.inf).amin(1, keepdim=True)
+                farthest = fixed.masked_fill(~positive, -torch.inf).amax(1, keepdim=True)
+                near = drawn(positive, positive & (fixed > nearest))
+                far = drawn(negative, negative & (fixed < farthest))
+            return (near - far + self.config.margin).clamp(min=0).mean() + zero
 
 
 @LOSSES.register(

@@ -41,6 +41,12 @@ class EmbeddingModel(nn.Module):
         wanted, dim = config.layer_norm, config.embedding_dim
         self.norm = nn.LayerNorm(width, elementwise_affine=False) if wanted else nn.Identity()
         self.head = nn.Identity() if dim is None else nn.Linear(width, dim)
+        if isinstance(self.head, nn.Linear) and config.head_init == "he_normal":
+            nn.init.kaiming_normal_(
+                self.head.weight,
+                nonlinearity="relu",
+            )
+            nn.init.zeros_(self.head.bias)
         self._width = width
         self.embedding_dim: int = config.embedding_dim or width
         self._initial_digest = _digest(backbone)

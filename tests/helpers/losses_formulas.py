@@ -54,12 +54,12 @@ def sup_ap(scores, targets, tau=0.01, rho=100.0, delta=0.05, offset=None, start=
     return 1 - total / len(positives)
 
 
-def soft_binned_ap(scores, targets, centers):
-    width = 2 / (centers - 1)
+def soft_binned_ap(scores, targets, centers, lowest=-1.0):
+    width = (1 - lowest) / (centers - 1)
     seen = seen_positive = precision = 0
     for m in range(centers):
         center = 1 - m * width
-        share = (1 - (scores.clamp(-1, 1) - center).abs() / width).clamp(min=0)
+        share = (1 - (scores.clamp(lowest, 1) - center).abs() / width).clamp(min=0)
         positive = (share * targets).sum()
         seen, seen_positive = seen + share.sum(), seen_positive + positive
         if seen > 0:

@@ -119,7 +119,8 @@ def fast_ap(scores: Tensor, positive: Tensor, config: Any, queries: int) -> Tens
 
 def softbin_ap(scores: Tensor, positive: Tensor, config: Any, queries: int) -> Tensor:
     """Return 1 - AP of a histogram of scores with ``bins`` centers (listwise loss, Eq. 7 to 13)."""
-    return _histogram_ap(scores, positive, config.bins, tie_aware=config.ties == "aware")
+    aware = config.ties == "aware"
+    return _histogram_ap(scores, positive, config.bins, tie_aware=aware, lowest=config.lowest)
 
 
 def blackbox_ap(scores: Tensor, positive: Tensor, config: Any, queries: int) -> Tensor:
@@ -147,11 +148,13 @@ def _exact_ranks(scores: Tensor) -> Tensor:
     return (scores >= scores.unsqueeze(1)).sum(1).to(scores.dtype)
 
 
-def _histogram_ap(scores: Tensor, positive: Tensor, centers: int, tie_aware: bool) -> Tensor:
-    """Return 1 - AP of items shared linearly between the two nearest of even centers on [-1, 1]."""
-    width = 2.0 / (centers - 1)
-    center = torch.linspace(1.0, -1.0, centers, dtype=scores.dtype).unsqueeze(1)
-    share = (1.0 - (scores.clamp(-1.0, 1.0) - center).abs() / width).clamp(min=0.0)
+def _histogram_ap(
+    scores: Tensor, positive: Tensor, centers: int, tie_aware: bool, lowest: float = -1.0
+) -> Tensor:
+    """Return 1 - AP of items shared linearly between the nearest of even centers on [lowest, 1]."""
+    width = (1.0 - lowest) / (centers - 1)
+    center = torch.linspace(1.0, lowest, centers, dtype=scores.dtype).unsqueeze(1)
+    share = (1.0 - (scores.clamp(lowest, 1.0) - center).abs() / width).clamp(min=0.0)
     of_all, of_positives = share.sum(1), share[:, positive].sum(1)
     seen, seen_positives = of_all.cumsum(0), of_positives.cumsum(0)
     if tie_aware:  # the precision in the middle of each bin instead of at its end

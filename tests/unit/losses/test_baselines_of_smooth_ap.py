@@ -39,6 +39,35 @@ def test_a_triplet_is_semi_hard_where_the_batch_has_one():
     assert max(values) <= sum(most) / len(most) + 1e-12
 
 
+def test_a_later_semi_hard_negative_is_farther_than_the_positive_by_less_than_the_gap():
+    embeddings, labels = batch(classes=10, images=2, dim=3)
+    distances = torch.cdist(embeddings, embeddings)
+    least, most, wider = [], [], 0
+    for anchor, row in enumerate(distances):
+        own = row[anchor ^ 1]  # the other image of the class
+        others = row[labels != labels[anchor]]
+        band = others[(others > own) & (others < own + 0.2)]
+        wider += bool(len(band))
+        gaps = (own**2 - (band if len(band) else others) ** 2 + 0.5).clamp(min=0)
+        least.append(gaps.min())
+        most.append(gaps.max())
+    assert wider >= 5, "several anchors have a negative in the band"
+    loss = create_loss("triplet_per_anchor", margin=0.5, mining="semihard")
+    values = [
+        loss(embeddings, labels, generator=torch.Generator().manual_seed(seed)).item()
+        for seed in range(20)
+    ]
+    assert len(set(values)) > 1
+    assert sum(least) / len(least) - 1e-12 <= min(values)
+    assert max(values) <= sum(most) / len(most) + 1e-12
+    earlier = create_loss("triplet_per_anchor", margin=0.5)
+    others = [
+        earlier(embeddings, labels, generator=torch.Generator().manual_seed(seed)).item()
+        for seed in range(20)
+    ]
+    assert min(others) > max(values), "the rule of before draws harder triplets"
+
+
 def test_one_class_alone_costs_nothing_and_equal_seeds_give_equal_losses():
     embeddings, labels = batch()
     loss = create_loss("triplet_per_anchor")

@@ -1,4 +1,4 @@
-"""The options of SoftBinAP: class-weighted queries and the tie-aware precision."""
+"""The options of SoftBinAP: class-weighted queries, tie-aware precision, range of the bins."""
 
 from __future__ import annotations
 
@@ -20,15 +20,18 @@ OPTIONS = [
     {"ties": "aware"},
     {"query_weights": "class", "ties": "aware", "bins": 5},
     {"query_weights": "class", "ties": "aware", "include_query": False},
+    {"bins": 25, "lowest": 0.0},
+    {"query_weights": "class", "ties": "aware", "bins": 7, "lowest": -0.25},
 ]
 LABELS = torch.tensor([0, 0, 1, 1, 1, 2, 2, 2, 2, 3])
 
 
-def tie_aware_ap(scores, targets, centers):
+def tie_aware_ap(scores, targets, centers, lowest=-1.0):
     """1 - AP with the precision of Eq. 13, one bin and one item at a time."""
-    width = 2 / (centers - 1)
+    width = (1 - lowest) / (centers - 1)
+    inside = scores.clamp(lowest, 1)
     share = [
-        [max(1 - abs(score - (1 - m * width)) / width, 0 * score) for score in scores.clamp(-1, 1)]
+        [max(1 - abs(score - (1 - m * width)) / width, 0 * score) for score in inside]
         for m in range(centers)
     ]
     total = 0
@@ -60,6 +63,7 @@ def expected(
     pool, pool_labels = (embeddings, labels) if own else (pool, pool_labels)
     centers, include_query = rest.get("bins", 20), rest.get("include_query", True)
     formula = tie_aware_ap if ties == "aware" else formulas.soft_binned_ap
+    lowest = rest.get("lowest", -1.0)
     by_class = {}
     for i, label in enumerate(labels.tolist()):
         targets = pool_labels == label
@@ -67,7 +71,7 @@ def expected(
             continue
         keep = [j for j in range(len(pool)) if not own or include_query or j != i]
         by_class.setdefault(label, []).append(
-            formula((pool @ embeddings[i])[keep], targets[keep], centers)
+            formula((pool @ embeddings[i])[keep], targets[keep], centers, lowest)
         )
     if query_weights == "class":
         return sum(sum(values) / len(values) for values in by_class.values()) / len(by_class)
@@ -130,6 +134,16 @@ def test_gradcheck_of_the_batch_and_of_references(options):
     assert torch.autograd.gradcheck(
         lambda e, r: loss(e, LABELS, r, pool_labels), (rows.clone().requires_grad_(), references)
     )
+
+
+def test_scores_below_the_lowest_bin_are_alike_and_get_no_gradient():
+    rows = unit(10, 4, 5)
+    loss = create_loss("softbin_ap", bins=25, lowest=0.0)
+    scores = (rows @ rows.T).requires_grad_()
+    loss.query_losses(scores, LABELS[:, None] == LABELS).sum().backward()
+    assert (scores < 0).sum() > 10
+    assert scores.grad[scores < 0].abs().max() == 0
+    assert scores.grad[scores > 0].abs().max() > 0
 
 
 def test_tie_aware_value_per_query_worked_out_by_hand():

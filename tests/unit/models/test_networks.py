@@ -85,6 +85,21 @@ def test_facts_of_tags_are_known_without_their_weights(backbone, mean, side):
     assert facts.mean[0] == mean and facts.fixed_side == side
 
 
+def test_a_head_starts_with_hes_normal_weights_where_that_is_asked():
+    heads = {
+        init: model("test_resnet", embedding_dim=512, head_init=init).head
+        for init in ("uniform", "he_normal")
+    }
+    wide = 2 / heads["uniform"].in_features
+    spread = {init: head.weight.detach().std().item() for init, head in heads.items()}
+    # sqrt(2 / n) against 1 / sqrt(3 n); 30,000 draws and more give 1% of it
+    assert spread["he_normal"] == pytest.approx(wide**0.5, rel=0.02)
+    assert spread["he_normal"] / spread["uniform"] == pytest.approx(6**0.5, rel=0.03)
+    assert heads["he_normal"].bias.abs().max() == 0
+    plain = model("test_resnet", embedding_dim=512).head
+    assert torch.equal(plain.weight, heads["uniform"].weight)
+
+
 def gem(power: float) -> Pooling:
     pooling = Pooling("gem")
     torch.nn.init.constant_(pooling.power, power)
