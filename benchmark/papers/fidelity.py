@@ -23,7 +23,7 @@ from benchmark.study.recipes import overlay, read_recipe
 OTHER_ITEMS = (
     *("dataset", "category", "interpolation", "second_compression", "packed_copies"),
     *("number_type_of_scores", "number_type_of_test_embeddings", "epoch_of_the_numbers"),
-    *("length_of_training", "code_of_training"),
+    *("length_of_training", "code_of_training", "head"),
 )
 OF_LOSSES = ("losses", "loss_precision")  # sections whose items begin with a loss
 WHOLE = ("evaluation.query_expansion",)  # a value, though it is a mapping
@@ -60,14 +60,17 @@ class Row(NamedTuple):
         return self.effect in ("0.3 to 1", "above 1", "unknown")
 
 
-def ledger(recipe: str, values: Mapping[str, Any], facts: Iterable[Fact]) -> list[Row]:
+def ledger(
+    recipe: str, values: Mapping[str, Any], facts: Iterable[Fact], repository: str = ""
+) -> list[Row]:
     """Return a row for each value of a recipe, then those for other items, such as the data.
 
-    Of several facts about a value the last one counts. A recipe that no fact names is of no paper
+    ``repository`` is the one that the recipe names: code of another program says nothing of it. Of
+    several facts about a value the last one counts. A recipe that no fact names is of no paper
     and has no rows. Raise ReferenceDataError for values without a fact, but for those of losses
     that no fact names: they are not the paper's.
     """
-    own = [each for each in facts if each.is_of(recipe)]
+    own = [each.in_repository(repository) for each in facts if each.is_of(recipe)]
     if all(each.recipe == "*" for each in own):
         return []
     last = {item: fact for item in values for fact in own if fact.is_about(item)}
@@ -102,8 +105,10 @@ def study_ledger(study: Study) -> list[Row]:
     """Return the ledgers of the recipes of a study; raise ReferenceDataError."""
     papers = load_papers().values()
     facts = [*read_facts(PACKAGE, []), *(fact for paper in papers for fact in paper.facts)]
-    names = dict.fromkeys(block.recipe_name for block in study.blocks if block.recipe_name)
-    rows = [row for name in names for row in ledger(name, _recipe_values(study, name), facts)]
+    rows = []
+    for name in dict.fromkeys(block.recipe_name for block in study.blocks if block.recipe_name):
+        repository = read_recipe(name, study.path).repository
+        rows += ledger(name, _recipe_values(study, name), facts, repository)
     found = {(row.recipe, row.item): row for row in rows}
     for recipe, item in _in_tf32(study):
         own = Row(recipe, item, "", "", "", "", "tf32", "not stated", "unknown", TF32)

@@ -108,8 +108,8 @@ class Fact:
     recipe     names of recipes, with * for any part; several are separated by spaces
     item       keys such as optimizer.lr, losses.roadmap.delta or options.sota.input.resize
     paper      what the paper states, and ``stated_in`` where; empty: it does not
-    code       what the authors' code does, and ``code_at`` in which file and line; empty: it does
-               not say, or there is none
+    code       what the authors' code does, and ``code_at`` in which lines: repository (owner/name),
+               path and number; empty: it does not say, or there is none
     effect     of the difference on a score, in points
     """
 
@@ -126,6 +126,12 @@ class Fact:
     def is_of(self, recipe: str) -> bool:
         """Return whether the row holds for this recipe."""
         return any(fnmatch(recipe, each) for each in self.recipe.split())
+
+    def in_repository(self, repository: str) -> "Fact":
+        """Return the fact as far as a line of this repository shows it; "": of any."""
+        places = [each for each in self.code_at.split() if each.startswith(repository)]
+        code = self.code if places or not self.code_at else ""
+        return replace(self, code=code, code_at=" ".join(places))
 
     def is_about(self, item: str) -> bool:
         """Return whether the row holds for this value."""

@@ -197,6 +197,9 @@ class RecipeFile(Recipe):
     label: Label = option(help="backbone label of paths and tables")
     extends: Label | None = option(None, help="name of the recipe that this one is laid over")
     source: str = option("", help="where the settings come from")
+    repository: str = option(
+        "", help="owner and name of the authors' code that it follows: Andrew-Brown1/Smooth_AP"
+    )
     sources: dict[str, Annotated[str, Field(min_length=1)]] = option(
         {},
         help="place in the recipe (optimizer.lr, or a whole section) -> where its value comes from",

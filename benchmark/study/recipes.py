@@ -24,7 +24,14 @@ from benchmark.core.options import build
 from benchmark.core.recipe import GOOGLENET, GOOGLENET_WEIGHTS, ModelConfig, Recipe, check_recipe
 from benchmark.study.model import LABEL, ROOT, RecipeFile
 
-WORDS = ("label", "extends", "source", "sources", "resources")  # they decide no number
+WORDS = (
+    "label",
+    "extends",
+    "source",
+    "repository",
+    "sources",
+    "resources",
+)  # they decide no number
 RGB = 3
 
 

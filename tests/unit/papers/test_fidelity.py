@@ -16,6 +16,7 @@ from benchmark.papers.matching import candidates
 from benchmark.papers.paper import Fact, load_papers, read_facts
 from benchmark.study import load_study
 from benchmark.study.data_files import PACKAGE
+from benchmark.study.recipes import read_recipe
 
 PAPER_STUDIES = ("fast_ap", "listwise", "roadmap", "smooth_ap")
 CROPS = "train_augmentation train_crop"
@@ -53,12 +54,13 @@ CALLED = {
     "losses.*.alpha": "alpha",
     "losses.*.beta": "beta",
     "losses.*.bins": "bins fastap_bins",
+    "losses.*.lowest": "bin_width",
     "losses.blackbox_ap.lambda_val": "blackbox_lambda",
     "losses.blackbox_ap.margin": "blackbox_margin",
     "losses.*.query_weights": "class_weighting",
     "evaluation.query_expansion": "aqe_alpha aqe_k",
     "evaluation.whitening*": "whitening",
-    "evaluation.scales": "test_scales",
+    "evaluation.scales": "test_scales test_crop",
 }
 
 
@@ -123,12 +125,59 @@ def test_what_a_ledger_says_of_a_paper_is_among_its_hyperparameters(paper):
     assert all(untied(fact, printed) for fact in moved)
 
 
-def test_what_a_ledger_says_of_code_names_file_and_line():
+def repository(place: str) -> str:
+    """Return the repository, owner/name, of "owner/name/path:line"."""
+    return "/".join(place.split("/")[:2])
+
+
+def test_what_a_ledger_says_of_code_names_repository_file_and_line():
     facts = [*read_facts(PACKAGE, []), *(f for p in load_papers().values() for f in p.facts)]
     for fact in facts:
         places = fact.code_at.split()
         assert bool(places) == bool(fact.code), fact
-        assert all(re.fullmatch(r"[\w/+.-]+:\d+(-\d+)?", place) for place in places), fact
+        assert all(re.fullmatch(r"([\w+.-]+/){2}[\w/+.-]+:\d+(-\d+)?", p) for p in places), fact
+
+
+@pytest.mark.parametrize("name", PAPER_STUDIES)
+def test_a_recipe_names_one_repository_and_only_its_lines_are_evidence(name):
+    study = load_study(name)
+    named = {
+        block.recipe_name: read_recipe(block.recipe_name, study.path).repository
+        for block in study.blocks
+    }
+    assert all(re.fullmatch(r"[\w-]+/[\w-]+", each) for each in named.values())
+    places = [(row.recipe, place) for row in study_ledger(study) for place in row.code_at.split()]
+    assert len(places) > 50
+    assert [each for each in places if repository(each[1]) != named[each[0]]] == []
+
+
+def test_each_line_of_code_belongs_to_the_repository_of_a_recipe_that_its_row_names():
+    studies = [load_study(name) for name in (*PAPER_STUDIES, "released")]
+    named = {
+        block.recipe_name: read_recipe(block.recipe_name, study.path).repository
+        for study in studies
+        for block in study.blocks
+    }
+    for paper in load_papers().values():
+        for fact in paper.facts:
+            known = {repository for name, repository in named.items() if fact.is_of(name)}
+            for place in fact.code_at.split():
+                assert not known or repository(place) in known, fact
+
+
+def test_a_line_of_another_program_is_no_evidence():
+    facts = [
+        replace(fact("a.b", "1"), code_at="one/code/file.py:3 other/code/file.py:4"),
+        replace(fact("a.c", "2", paper="3"), code_at="other/code/file.py:5"),
+        replace(fact("a.d", "4"), code_at="other/code/file.py:6"),
+    ]
+    rows = ledger("made_up", {"a.b": 1, "a.c": 3, "a.d": 4}, facts, "one/code")
+    assert [(row.code, row.code_at) for row in rows] == [
+        ("1", "one/code/file.py:3"),
+        ("", ""),
+        ("", ""),
+    ]
+    assert [row.equal for row in rows] == ["yes", "yes", "not stated"]
 
 
 def test_runs_rest_on_what_is_of_their_recipe_loss_and_options():
