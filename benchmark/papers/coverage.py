@@ -1,7 +1,10 @@
 """Which published numbers the shipped studies cover, and which of those have finished runs.
 
 A number is *finished* or *planned* when a run of some study belongs to it (the matching of
-verdicts), *outside* with a reason that stands beside the numbers, and *missing* otherwise.
+verdicts), *outside* with a reason that stands beside the numbers, and *missing* otherwise. One in a
+study that a verdict judges is *faithful* where the paper or its own code states every value that
+may move a score by 0.3 points or more, and ours is that; else it rests on an assumption. Times and
+counts are measured and not judged.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ from benchmark.study.grid import expand
 STATES = FINISHED, PLANNED, OUTSIDE, MISSING = "finished", "planned", "outside", "missing"
 COLUMNS = (
     *("paper", "table", "row_label", "dataset", "protocol", "metric", "value", "line"),
-    *("state", "study", "run", "reason", "assumed"),
+    *("state", "study", "run", "reason", "assumed", "judged"),
 )
 
 
@@ -40,7 +43,7 @@ def coverage(studies: Iterable[Study], results: Path) -> pd.DataFrame:
         printed = (each.source, each.table, each.row_label, each.dataset, each.protocol)
         outside = (OUTSIDE, "", "", each.outside, "")
         state = outside if each.outside else _state(each, grids, results)
-        rows.append([*printed, each.metric, float(each.value), each.line, *state])
+        rows.append([*printed, each.metric, float(each.value), each.line, *state, each.judged])
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
@@ -105,12 +108,15 @@ def as_text(table: pd.DataFrame) -> str:
     shown.loc[len(shown)] = {**shown.sum(numeric_only=True), "paper": "all", "table": ""}
     shown.insert(3, "in a study", shown[FINISHED] + shown[PLANNED])
     text = [shown.drop(columns=PLANNED).to_string(index=False), ""]
-    covered, rests = table["state"].isin([FINISHED, PLANNED]), table["assumed"] != ""
+    covered = table["state"].isin([FINISHED, PLANNED])
+    judged = covered & table["judged"]
+    rests = table["assumed"] != ""
     beside = [each.judged for each in countable_numbers(beside=True)]
     text += [
-        f"{(covered & ~rests).sum()} numbers are faithful, {(covered & rests).sum()} rest on a "
-        f"stated assumption, {(table['state'] == OUTSIDE).sum()} are outside; of the "
-        f"{len(beside)} printed in figures and text {sum(beside)} are judged"
+        f"{(judged & ~rests).sum()} numbers are faithful, {(judged & rests).sum()} rest on a "
+        f"stated assumption, {(covered & ~judged).sum()} are measured and not judged, "
+        f"{(table['state'] == OUTSIDE).sum()} are outside; of the {len(beside)} printed in figures "
+        f"and text {sum(beside)} are judged"
     ]
     for state, head in ((OUTSIDE, "outside of the studies"), (MISSING, "missing")):
         part = table[table["state"] == state]
