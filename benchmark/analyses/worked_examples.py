@@ -69,10 +69,24 @@ def violations() -> dict[str, float]:
     return gains
 
 
+def algorithm_1(scores: np.ndarray, positive: np.ndarray) -> float:
+    """Return the AP of Smooth-AP's Algorithm 1 as it is printed, with exact ranks.
+
+    Its numerator multiplies the ranks among all by the labels, where Eq. 5 has the ranks among
+    the positives.
+    """
+    rank = 1.0 + (scores > scores[:, None]).sum(axis=1)
+    return float((positive * rank / rank).sum() / positive.sum())
+
+
 @ANALYSES.register(
     "worked_examples",
     display="Worked examples of the papers",
-    places=("ROADMAP v2 Fig. 1(b), 10, 11 and 12, A.3", "Smooth-AP Sec. 4.1", "FastAP Fig. 4(c)"),
+    places=(
+        "ROADMAP v2 Fig. 1(b), 10, 11 and 12, A.3",
+        "Smooth-AP Sec. 4.1, Algorithm 1",
+        "FastAP Fig. 4(c)",
+    ),
     trains=False,
 )
 def worked_examples(context: Context) -> Analysis:
@@ -88,18 +102,31 @@ def worked_examples(context: Context) -> Analysis:
         value, gradient = value_and_gradient(loss_of("fast_ap", bins=bins), NEAR, RELEVANT)
         by_bins.append({"x": bins, "loss": value, "value": float(np.abs(gradient).max())})
     gradients = {each["x"]: each["value"] for each in by_bins}
+    draws = np.random.default_rng(derive(0, "algorithm 1"))
+    printed = []
+    for positives in range(1, 12):
+        scores = draws.random(12)
+        relevant = draws.permutation(12) < positives
+        printed.append(algorithm_1(scores, relevant))
     rows = [
         ["toy gap", "gap of two perfect batches", found, math.nan],
         ["worst case", "bound of Eq. 8", bound, math.nan],
         *(["calibration", f"batch {i}", x, math.nan] for i, x in enumerate(calibrations, 1)),
         ["delta", f"tau = {TAU:g}", DELTA, steep],
         *(["AP gained by exchange", term, gain, math.nan] for term, gain in gains.items()),
+        [
+            "Algorithm 1 as printed",
+            f"{len(printed)} random rankings",
+            min(printed),
+            math.nan,
+        ],
         *(["FastAP", f"{each['x']} bins", each["loss"], each["value"]] for each in by_bins),
     ]
     values: dict[str, Any] = dict(tau=TAU, at=DELTA, steep=steep, gradient=steep * TAU)
     values |= dict(share=100 * 4 * steep * TAU, gap=found, bound=bound, terms=len(gains))
     values |= dict(calibrations=listed(calibrations, ".3f"), bins=listed(BINS), gradients=gradients)
     values |= dict(by_bins=listed(gradients.values(), ".2g"))
+    values |= dict(least=min(printed), most=max(printed), random=len(printed))
     values |= dict(more=gains["s4 - s1"], less=gains["s7 - s3"])
     apart = all(each.perfect for each in BATCHES) and found > 0 and min(calibrations) > 0
     claims = {
@@ -107,6 +134,7 @@ def worked_examples(context: Context) -> Analysis:
         "worst_case": math.isclose(found, bound, abs_tol=1e-12),
         "delta_is_about_0.05": round(DELTA, 2) == 0.05,
         "gradient_at_delta": steep * TAU < EPSILON,
+        "algorithm_1_ranks": min(printed) < 1,
         "terms_are_unequal": len(gains) == 6 and values["more"] > values["less"],
         "coarse_bins_keep_a_gradient": bool(gradients[80] < NO_GRADIENT < gradients[10]),
     }

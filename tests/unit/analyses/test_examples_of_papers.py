@@ -28,6 +28,7 @@ from benchmark.analyses.worked_examples import (
     STEPPED,
     TOY_POSITIVE,
     WIDTH,
+    algorithm_1,
     bin_share,
     curves,
     interpolation,
@@ -71,6 +72,15 @@ def test_the_violating_terms_are_the_six_that_smooth_ap_lists():
     before = (1 + 2 / 3 + 3 / 4 + 4 / 8) / 4
     assert gains["s4 - s1"] == pytest.approx((1 + 1 + 3 / 4 + 4 / 8) / 4 - before)
     assert gains["s7 - s3"] == pytest.approx((1 + 2 / 3 + 3 / 4 + 4 / 7) / 4 - before)
+
+
+def test_algorithm_1_as_printed_is_1_whatever_the_ranking(examples):
+    scores = np.array([0.9, 0.8, 0.7, 0.6])
+    for positive in ([1, 0, 0, 0], [0, 0, 0, 1], [0, 1, 0, 1]):
+        assert algorithm_1(scores, np.array(positive)) == 1
+    assert average_precision(scores[3:], scores[:3]) == 0.25
+    assert not examples.claims["algorithm_1_ranks"]
+    assert (examples.values["least"], examples.values["most"]) == (1, 1)
 
 
 def test_fine_bins_are_satisfied_with_a_small_margin_and_coarse_bins_are_not(examples):
