@@ -55,6 +55,20 @@ class Row(NamedTuple):
         return self.effect not in ("no effect", "none")
 
     @property
+    def against(self) -> str:
+        """Return what follows the code against the text: "weight decay 4.0e-4 for 4.0e-5", or "".
+
+        A text of several words in the paper's cell describes, and is no value.
+        """
+        if not (self.paper and self.code) or self.equal != "yes":
+            return ""
+        stated, done = (parse_yaml(each)[0] for each in (self.paper, self.code))
+        if stated == done or (isinstance(stated, str) and " " in stated):
+            return ""
+        name = self.item.rpartition(".")[2].replace("_", " ")
+        return f"{name} {self.code} for {self.paper}"
+
+    @property
     def large(self) -> bool:
         """Return whether the expected effect is above 0.3 points, or unknown."""
         return self.effect in ("0.3 to 1", "above 1", "unknown")
@@ -132,10 +146,12 @@ def _in_tf32(study: Study) -> Iterator[tuple[str, str]]:
                 yield block.recipe_name, f"loss_precision.{loss}"
 
 
-def assumed(rows: Iterable[Row], recipe: str, loss: str, options: Collection[str]) -> str:
-    """Return what may move a score by more than 0.3 points: "assumed: dataset (above 1)", or "".
+def rows_of_run(
+    rows: Iterable[Row], recipe: str, loss: str, options: Collection[str]
+) -> dict[str, Row]:
+    """Return the rows that hold for a run of a registered loss, by item.
 
-    ``loss`` is a registered name. What an option says goes before what the recipe says.
+    What an option says goes before what the recipe says.
     """
     found: dict[str, Row] = {}
     for row in sorted(rows, key=lambda row: row.item.startswith("options.")):
@@ -146,8 +162,22 @@ def assumed(rows: Iterable[Row], recipe: str, loss: str, options: Collection[str
         other = section in OF_LOSSES and name.split(".")[0] != loss
         if row.recipe == recipe and option in ("", *options) and not other:
             found[item] = row
+    return found
+
+
+def assumed(rows: Iterable[Row], recipe: str, loss: str, options: Collection[str]) -> str:
+    """Return what may move a score by more than 0.3 points: "assumed: dataset (above 1)", or ""."""
+    found = rows_of_run(rows, recipe, loss, options)
     words = [f"{item} ({row.effect})" for item, row in found.items() if row.large]
     return f"{ASSUMED}{', '.join(words)}" if words else ""
+
+
+def against_text(
+    rows: Iterable[Row], recipe: str, loss: str, options: Collection[str]
+) -> tuple[str, ...]:
+    """Return each value that follows the authors' code against the paper's text."""
+    found = rows_of_run(rows, recipe, loss, options)
+    return tuple(row.against for row in found.values() if row.against)
 
 
 def _recipe_values(study: Study, recipe: str) -> dict[str, Any]:

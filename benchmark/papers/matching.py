@@ -26,7 +26,7 @@ from typing import Any
 from benchmark.core.options import defaults_of
 from benchmark.core.records import Cell, RunSpec, settings_of
 from benchmark.datasets import DATASETS
-from benchmark.papers.fidelity import assumed, study_ledger
+from benchmark.papers.fidelity import against_text, assumed, study_ledger
 from benchmark.papers.numbers import BATCH_SIZE, PublishedNumber
 from benchmark.papers.paper import asked_numbers, vocabulary_of
 from benchmark.papers.vocabulary import EMBEDDING_DIM, OPTIONS, SPLIT, Requirement, load_vocabulary
@@ -44,6 +44,7 @@ class Candidate:
     evaluated_on  the datasets that its scores are measured on
     recall_at     the K that are measured
     assumed       what may move its scores by more than 0.3 points: "assumed: dataset (above 1)"
+    against       values that follow the authors' code against the text
     """
 
     cell: Cell
@@ -54,6 +55,7 @@ class Candidate:
     evaluated_on: tuple[str, ...]
     recall_at: tuple[int, ...]
     assumed: str = ""
+    against: tuple[str, ...] = ()
 
     @property
     def changed(self) -> frozenset[str]:
@@ -86,7 +88,11 @@ def candidates(study: Study) -> Candidates:
                 columns = _overridden(block.overrides, spec.loss.name)
                 runs = (block.recipe_name, spec.loss.name, block.setting.options)
                 candidate = _candidate(spec, columns, own[spec.loss.label])
-                found[spec.cell] = replace(candidate, assumed=assumed(rows, *runs))
+                found[spec.cell] = replace(
+                    candidate,
+                    assumed=assumed(rows, *runs),
+                    against=against_text(rows, *runs),
+                )
     return found
 
 

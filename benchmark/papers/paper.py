@@ -85,6 +85,14 @@ class Outside(Closed):
     reason: Text
 
 
+@dataclass(frozen=True)
+class Remark(Closed):
+    """What a paper says against itself of the rows that have these values."""
+
+    rows: Mapping[str, Any]
+    text: Text
+
+
 def _as_in_recipes(value: str) -> str:
     """Return a text that is empty or a value as recipes have them, with which it is compared."""
     try:
@@ -160,6 +168,7 @@ class Paper:
     facts: tuple[Fact, ...] = ()
     implied: tuple[Implied, ...] = ()
     outside: tuple[Outside, ...] = ()
+    remarks: tuple[Remark, ...] = ()
 
     @property
     def source(self) -> str:
@@ -184,6 +193,10 @@ class Paper:
         if kind == "figure":
             return [each.name for each in self.figures]
         return [f"{self.source}_{name}" for name in self.tables]
+
+    def remarks_on(self, number: PublishedNumber) -> list[str]:
+        """Return what the paper says against itself of one of its numbers."""
+        return [" ".join(each.text.split()) for each in self.remarks if number.fits(each.rows)]
 
     def table(self, name: str, source: str = "") -> list[PublishedNumber]:
         """Return the numbers of one printed table, in the order of the print."""
@@ -220,7 +233,12 @@ def read_paper(folder: Path, problems: list[str]) -> Paper | None:
     before = len(problems)
     about = read_yaml(folder / PAPER, PaperFile, problems)
     listed: dict[str, tuple[Any, ...]] = {}  # files that hold one list, under their own name
-    for name, kind in (("implied", Implied), ("outside", Outside), ("footnotes", FootnoteRule)):
+    for name, kind in (
+        ("implied", Implied),
+        ("outside", Outside),
+        ("footnotes", FootnoteRule),
+        ("remarks", Remark),
+    ):
         file = make_dataclass(name, [(name, tuple[kind, ...])], bases=(Closed,), frozen=True)  # type: ignore[valid-type]
         found = read_yaml(folder / f"{name}.yaml", file, problems)
         listed[name] = () if found is None else getattr(found, name)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -121,11 +121,16 @@ _TESTED = list(SweptValue._fields[-10:])  # of the test
 
 @dataclass(frozen=True)
 class Printed:
-    """The cells of printed tables, the marks of figures, and the values of sweeps."""
+    """The cells of printed tables, the marks of figures, and the values of sweeps.
+
+    against   values of each printed table, by its file's name, that follow the authors' code
+              against the text
+    """
 
     cells: tuple[PrintedCell, ...] = ()
     figures: tuple[FigureMarks, ...] = ()
     sweeps: tuple[SweptValue, ...] = ()
+    against: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def write(self, folder: Path) -> None:
         """Write one file each below a study's results."""
@@ -144,12 +149,13 @@ def printed_of(
 ) -> Printed:
     """Return them from runs, verdicts at both readings of the epoch, and analysed gaps."""
     grid = Grid(study, table, verdicts, other, gaps)
-    cells = (
-        grid.cell(number)
-        for paper, name in arranged_tables(study.references.published)
-        for number in paper.table(name)
-    )
-    return Printed(tuple(cells), tuple(figure_marks(grid)), tuple(swept_values(grid)))
+    cells: list[PrintedCell] = []
+    against = {}
+    for paper, name in arranged_tables(study.references.published):
+        numbers = paper.table(name)
+        cells += map(grid.cell, numbers)
+        against[f"{paper.source}_{name}"] = grid.against(numbers)
+    return Printed(tuple(cells), tuple(figure_marks(grid)), tuple(swept_values(grid)), against)
 
 
 class Grid:
@@ -204,6 +210,15 @@ class Grid:
             return empty
         sd = spread(values) if len(values) > 1 else None
         return replace(empty, mean=float(np.mean(values)), sd=sd, n=len(values), verdict=word)
+
+    def against(self, numbers: Iterable[PublishedNumber]) -> tuple[str, ...]:
+        """Return the values of the runs of these numbers that follow the code against the text."""
+        found: dict[str, None] = {}
+        for number in numbers:
+            if number.reproducible:
+                candidate = match(stated_by(number), self.candidates).candidate
+                found |= dict.fromkeys(candidate.against if candidate else ())
+        return tuple(found)
 
     def measured(self, number: PublishedNumber) -> tuple[list[float], str]:
         """Return what runs measured of a number without a verdict, and the word for that.

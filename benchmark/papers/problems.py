@@ -29,7 +29,7 @@ from benchmark.papers.vocabulary import Vocabulary, margin_of
 from benchmark.study.data_files import PAPER
 
 if TYPE_CHECKING:
-    from benchmark.papers.paper import Implied, Outside, Paper
+    from benchmark.papers.paper import Implied, Outside, Paper, Remark
 
 LARGEST_BATCH = 10**6
 NEEDED = {  # keys of a panel by kind of figure
@@ -63,6 +63,7 @@ def paper_problems(paper: Paper, papers: Mapping[str, Paper]) -> list[str]:
         "results.csv": _number_problems(paper),
         "implied.yaml": _meaning_problems(paper),
         "outside.yaml": _row_problems(paper, "outside", paper.outside),
+        "remarks.yaml": _row_problems(paper, "remarks", paper.remarks),
         "tables.yaml": _table_problems(paper),
         "footnotes.yaml": _footnote_problems(paper, papers),
         "claims.yaml": (
@@ -145,7 +146,7 @@ def _condition_problems(
         yield from _unknown(place, "condition", conditions, known)
 
 
-def _row_problems(paper: Paper, name: str, entries: Iterable[Implied | Outside]) -> Lines:
+def _row_problems(paper: Paper, name: str, entries: Iterable[Implied | Outside | Remark]) -> Lines:
     for at, entry in enumerate(entries):
         place = f"{name}.{at}.rows  "
         yield from _chosen_problems(place, entry.rows, paper.numbers, "results.csv", COLUMNS)

@@ -54,6 +54,7 @@ NUMBERS = (PAPER, "results.csv", "implied.yaml", "outside.yaml")  # a published 
 WORDS, SWEEPS, REPEATED = "vocabulary.yaml", "sweeps.yaml", "repeated.yaml"
 FIDELITY, PRETRAINING = "fidelity.csv", "pretraining.csv"
 TABLES, FIGURES, CLAIMS, FOOTNOTES = "tables.yaml", "figures.yaml", "claims.yaml", "footnotes.yaml"
+REMARKS = "remarks.yaml"
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class Reads:
 STEPS: Mapping[str, Reads] = {
     "build": Reads(
         (WORDS, SWEEPS, REPEATED, CLAIMS, FIDELITY, PRETRAINING),
-        named=(TABLES, FOOTNOTES),
+        named=(TABLES, FOOTNOTES, REMARKS),
         every=(*NUMBERS, FIGURES, CLAIMS, FIDELITY),
     ),
     "analysis": Reads((), named=("results.csv",)),

@@ -4,7 +4,7 @@ A printed cell has our value, below it the difference to the published one and t
 page shows the rest on demand. A value of a sweep stands beside its default, with claims about it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
@@ -56,12 +56,16 @@ SWEEPS = "The sweeps in numbers"
 
 
 class Entry(NamedTuple):
-    """One published number with our side of it, its footnote and the letter of that."""
+    """One published number with our side of it, its footnote and the letter of that.
+
+    marks   letters of what the paper says against itself of the number
+    """
 
     number: PublishedNumber
     ours: PrintedCell
     note: Footnote | None
     letter: str
+    marks: str
 
 
 def paper_tables(inputs: Inputs) -> Iterator[Part]:
@@ -70,28 +74,38 @@ def paper_tables(inputs: Inputs) -> Iterator[Part]:
     told: set[str] = set()
     for paper, name in arranged_tables(inputs.study.references.published):
         title = f"{cite(paper.source, name)}: {paper.tables[name].title}"
-        make = partial(paper_table, paper, name, cells, first=paper.source not in told)
+        against = inputs.printed.against.get(f"{paper.source}_{name}", ())
+        first = paper.source not in told
+        make = partial(paper_table, paper, name, cells, first=first, against=against)
         told.add(paper.source)
         yield Part(f"{paper.source}_{name}", title, "paper", make)
     if inputs.printed.sweeps:
         yield Part("sweeps", SWEEPS, "sweep", partial(sweep_table, inputs))
 
 
-def paper_table(paper: Paper, name: str, cells: Cells, *, first: bool = True) -> Table:
+def paper_table(
+    paper: Paper, name: str, cells: Cells, *, first: bool = True, against: Sequence[str] = ()
+) -> Table:
     """Return a printed table in the paper's arrangement; a number without a cell was not run.
 
-    The ``first`` of a paper says by which rule our epochs were chosen.
+    The ``first`` of a paper says by which rule our epochs were chosen. ``against``: values that
+    follow the authors' code against the text.
     """
     table, notes = paper.tables[name], footnotes(paper, name)
+    numbers = paper.table(name)
     distinct = dict.fromkeys(note.text for note in notes.values())
+    for number in numbers:
+        distinct |= dict.fromkeys(paper.remarks_on(number))
     letters = {text: f"[{chr(ord('a') + number)}]" for number, text in enumerate(distinct)}
     entries: dict[tuple[Key, ...], Entry] = {}
-    for number in paper.table(name):
+    for number in numbers:
         note, key = notes.get(number.line), (number.source, name, number.line)
         parts = (table.sections, table.rows, table.columns)
         place = tuple(tuple(table.read(number, field) for field in part) for part in parts)
-        ours, letter = cells.get(key, PrintedCell(*key)), letters[note.text] if note else ""
-        entries[place] = Entry(number, ours, note, letter)
+        ours = cells.get(key, PrintedCell(*key))
+        letter = letters[note.text] if note else ""
+        marks_of = "".join(letters[text] for text in paper.remarks_on(number))
+        entries[place] = Entry(number, ours, note, letter, marks_of)
     # Equal upper levels of the head stand together, in the order of the print.
     seen = [key[2] for key in entries]
     levels = [list(dict.fromkeys(level)) for level in zip(*seen, strict=True)]
@@ -132,6 +146,8 @@ def paper_table(paper: Paper, name: str, cells: Cells, *, first: bool = True) ->
         sections.append(Section(" · ".join(title), lines))
     remarks = [MARKED] * any(_unsure(each.ours) for each in entries.values())
     remarks += [f"{letter} {text}" for text, letter in letters.items()]
+    if against:
+        remarks.append(f"As in the authors' code, against the text: {'; '.join(against)}.")
     return Table(
         f"{cite(paper.source, name)}: {table.title}",
         _caption(paper, name, list(entries.values()), runs, first),
@@ -156,7 +172,7 @@ def _cell(entry: Entry | None, mark: str, seeds: int) -> TableCell:
     if entry is None:
         nothing = (None,) * len(PARTS)
         return TableCell(DASH, numbers=nothing, words=("",) * len(WORDS), tone="muted")
-    number, ours, note, letter = entry
+    number, ours, note, letter, remarked = entry
     value = number.points if number.is_score else float(number.value)
     spread = number.sd_points if number.is_score else number.std
     runs = None if number.n_runs is None else float(number.n_runs)
@@ -165,6 +181,7 @@ def _cell(entry: Entry | None, mark: str, seeds: int) -> TableCell:
     said = number.text + ("" if spread is None else f" ± {spread:.2f}")
     said += f" (n={runs:.0f})" if runs else ""
     said += f" / {note.value} {letter}" if note else ""
+    said += f" {remarked}" if remarked else ""
     verdict = f"{ours.verdict} {ours.direction or ''}".strip()
     words = (verdict, ours.other_verdict or "", note.text if note else "", ours.reason)
     if ours.verdict == QUOTED:
@@ -184,7 +201,7 @@ def _cell(entry: Entry | None, mark: str, seeds: int) -> TableCell:
         by = "" if ours.difference is None else f"{signed(ours.difference)} from "
         second = f"or from {note.value} {letter}" if note else ""
         word = Line(words_of(verdict) + f" {MARK}" * _unsure(ours), TONES[ours.verdict])
-        judged = [Line(by + number.text), Line(second), word]
+        judged = [Line(f"{by}{number.text} {remarked}".rstrip()), Line(second), word]
     lines = tuple(each for each in judged if each.text)
     title = "\n".join(_title(said, ours))
     return TableCell(text, mark, small, numbers, "" if ours.n else "muted", lines, words, title)

@@ -11,7 +11,7 @@ from typing import Any
 from benchmark.papers.claim_verdicts import luck
 from benchmark.papers.explain import QUESTIONS, rule
 from benchmark.papers.laboratories import known_of_laboratories
-from benchmark.papers.paper import cite, countable_numbers, paper_name
+from benchmark.papers.paper import cite, countable_numbers, paper_name, paper_of
 from benchmark.papers.verdicts import NOT_RUN
 from benchmark.report.inputs import Inputs, records
 from benchmark.report.labels import (
@@ -73,6 +73,16 @@ def published(inputs: Inputs) -> Table:
     if verdicts.empty:
         raise NothingToShow(f"none of {count(len(every), 'reference number')} was run")
 
+    remarks = {
+        (number.source, number.line): " ".join(paper.remarks_on(number))
+        for paper in filter(None, map(paper_of, sorted(set(verdicts["source"]))))
+        for number in paper.numbers
+    }
+
+    def reason(row: Any) -> str:
+        """Return why, and what the paper says against itself."""
+        return " ".join(filter(None, (_text(row.reason), remarks.get((row.source, row.line)))))
+
     def named(value: Any, form: Callable[[str], str] = str) -> str:
         return form(value) if _text(value) else DASH
 
@@ -119,7 +129,7 @@ def published(inputs: Inputs) -> Table:
         numbers("Interval", partial(interval, form=signed), low="ci_low", high="ci_high"),
         numbers("Margin", margin, points="margin"),
         numbers("p of drift (Holm)", p_value, value="p_holm"),
-        words("Reason", lambda row: named(row.reason)),
+        words("Reason", lambda row: named(reason(row))),
     ]
     frozen = "Frozen runs of this study"
     rows = (

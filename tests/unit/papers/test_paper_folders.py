@@ -480,3 +480,27 @@ def test_a_place_is_cited_for_people():
     assert statement == "ROADMAP, tables 4, 6 and 7"
     assert cite_statement("smoothap2020", "section 6.4, table 5") == "Smooth-AP, table 5"
     assert cite_statement("fastap2019", "section 5.3") == "FastAP, section 5.3"
+
+
+def test_the_gains_beside_figure_5_follow_from_the_tables():
+    paper = load_papers()["roadmap2021"]
+    scores = {}
+    for name in ("table3", "table6"):
+        for each in paper.table(name):
+            if each.metric == "map_at_r" and (name == "table6" or each.batch_size == 64):
+                scores[each.dataset, each.batch_size, each.loss] = float(each.value)
+    for table, dataset in (("fig5a", "cub"), ("fig5b", "sop"), ("fig5c", "inaturalist")):
+        gains = [
+            100 * (scores[dataset, size, "roadmap"] / scores[dataset, size, "sup_ap"] - 1)
+            for size in (32, 64, 128, 224, 384)
+        ]
+        (text,) = {text for each in paper.table(table) for text in paper.remarks_on(each)}
+        for gain in gains:
+            assert f"{gain:.2f}" in text, (table, gain)
+
+
+def test_a_remark_that_chooses_no_row_is_told(mine):
+    rule = "remarks: [{rows: {dataset: nowhere}, text: words}]\n"
+    folder = write_paper(mine)
+    (folder / "remarks.yaml").write_text(rule)
+    assert "remarks.yaml: remarks.0.rows  chooses no row of results.csv" in refused()

@@ -9,11 +9,15 @@ from made_up_inputs import made, paper_inputs, printed_inputs, roadmap_study, va
 from made_up_records import made_up_recipe
 from made_up_results import made_up_block, made_up_runs, made_up_study, run_table
 
+from benchmark.papers.paper import load_papers
 from benchmark.papers.printed import printed_of
 from benchmark.papers.quantities import GapDecrease
 from benchmark.papers.verdicts import judge_study, table_of
 from benchmark.report.render import to_csv, to_html, to_latex, to_markdown
+from benchmark.report.tables import TABLES
 from benchmark.report.tables.printed_tables import paper_tables
+from benchmark.runs.run_table import RunTable
+from benchmark.study import load_study
 from benchmark.study.model import References
 
 P4 = made_up_recipe("resnet50.tv_in1k", 512, "category_pairs", samples_per_class=4)
@@ -215,3 +219,55 @@ def test_paper_tables_are_written_beside_the_others(inputs, tmp_path):
     assert written["roadmap2021v2_table8"].rows == 2
     assert (tmp_path / "roadmap2021v2_table8.tex").is_file()
     assert written["outside"].reason or (tmp_path / "outside.csv").is_file()
+
+
+@pytest.fixture(scope="module")
+def smooth_ap_tables():
+    study = load_study("smooth_ap")
+    printed = printed_of(study, RunTable.from_rows([], []), NOTHING, NOTHING)
+    return {part.name: part.make() for part in paper_tables(printed_inputs(study, printed))}
+
+
+def test_a_table_says_in_one_line_what_follows_the_code_against_the_text(smooth_ap_tables):
+    lines = {
+        name: [note for note in table.notes if "against the text" in note]
+        for name, table in smooth_ap_tables.items()
+    }
+    (of_both,) = lines["smoothap2020_table3"]
+    for words in (
+        "weight decay 4.0e-4 for 4.0e-5",
+        "keep aspect true for false",
+        "train resize none for square",
+        "crop random_resized for random",
+    ):
+        assert of_both.count(words) == 1, words
+    assert lines["smoothap2020_table2"] == [], "SOP follows the text"
+
+
+def test_what_the_paper_says_against_itself_stands_beside_the_numbers(smooth_ap_tables):
+    table = smooth_ap_tables["smoothap2020_table3"]
+    (remark,) = (note for note in table.notes if "Section 6.2 puts this 2 to 5 points" in note)
+    letter = remark.split()[0]
+    marked = [
+        line[0].text
+        for section in table.sections
+        for line in section.rows
+        if any(letter in part.text for each in line for part in each.lines)
+    ]
+    assert marked == ["Smooth-AP BS=224"]
+
+
+def test_a_verdict_on_a_number_that_the_paper_contradicts_says_so(inputs):
+    judged = inputs.verdicts[inputs.verdicts["verdict"] != "not_run"]
+    numbers = load_papers()["smoothap2020"].table("table5")
+    lines = [each.line for each in numbers if each.dataset == "vggface2"]
+    rows = judged.iloc[: len(lines)].assign(source="smoothap2020", table="table5", line=lines)
+    table = TABLES["published"].target(dataclasses.replace(inputs, verdicts=rows))
+    reasons = [row[-1].text for section in table.sections for row in section.rows]
+    labels = [each.row_label for each in numbers if each.dataset == "vggface2"]
+    marked = [
+        label
+        for label, reason in zip(labels, reasons, strict=True)
+        if "a misprint is likely" in reason
+    ]
+    assert sorted(marked) == ["0.1", "16", "64"]
