@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -49,6 +50,24 @@ def test_the_tensors_of_a_released_file_are_read_without_its_code(tmp_path, zipp
     assert "code of the file runs" not in done.stdout
     read = read_checkpoint(str(tmp_path / "b.pth"))
     assert torch.equal(read["conv1.weight"], weights["module.conv1.weight"])
+
+
+@pytest.mark.parametrize(("moved", "words"), [(0.0, "was fixed"), (0.5, "was trained")])
+def test_running_means_of_a_released_file_are_compared_with_imagenets(tmp_path, moved, words):
+    write_files(PAGE, tmp_path)
+    imagenet = {"bn1.running_mean": torch.randn(4), "bn1.weight": torch.randn(4)}
+    released = {
+        "module.bn1.running_mean": imagenet["bn1.running_mean"] + moved,
+        "module.bn1.weight": torch.randn(4),
+    }
+    torch.save(imagenet, tmp_path / "imagenet.pth")
+    torch.save(released, tmp_path / "released.pth")
+    done = subprocess.run(
+        [sys.executable, "same_means.py", "released.pth", "imagenet.pth"],
+        cwd=tmp_path, capture_output=True, text=True, check=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert f"batch norm {words}" in done.stdout
 
 
 @pytest.mark.stress
