@@ -6,12 +6,16 @@ are the sample. Batch sizes enter as their logarithm to base 2, so that slopes a
 | kind | one part per | number of a seed | agrees with the sentence |
 |---|---|---|---|
 | beats | first x second x batch size | first - second, points | above ``by`` (0) |
+| differs_by | first x second x batch size | first - second, points | inside ``by`` +- margin |
 | monotone | step of the size; whole | difference of neighbours; slope | above -margin; above 0 |
 | best_at | other level | best - other, points | above 0; above -margin if ``near`` the best |
 | insensitive | pair of levels | difference, points | inside +-margin |
 | grows, shrinks | first x second | slope of 100 (first - second) / second | above 0, below 0 |
 | gains_most | first x second x size x other dataset | gain - gain on the other, points | above 0 |
 | cost_ratio | first x second x batch size | log of first / second | inside ``between`` |
+| costs | first x batch size | cost of first | inside ``between`` |
+
+Counts (updates, passes) are the same for every seed: they lie inside or not, without a test.
 """
 
 import itertools
@@ -30,7 +34,13 @@ from benchmark.metrics.search import SPLIT_SUFFIX
 from benchmark.papers.claims import COST_METRICS, PRINTED, Arm, Claim, printed_numbers
 from benchmark.papers.matching import Candidates, Stated, match
 from benchmark.papers.paper import cite, paper_of
-from benchmark.papers.quantities import GapDecrease, convergence_of, costs_of, relative_gaps
+from benchmark.papers.quantities import (
+    COUNTS,
+    GapDecrease,
+    convergence_of,
+    costs_of,
+    relative_gaps,
+)
 from benchmark.papers.vocabulary import load_vocabulary, margin_of
 from benchmark.runs.run_table import RunTable
 from benchmark.stats.intervals import diverges
@@ -91,6 +101,11 @@ class Part:
     def p_fails(self) -> float:
         """The p of the test of the part; NaN where there is none."""
         return self.p if self.wins is None else float(not self.wins)
+
+    @property
+    def p_opposite(self) -> float:
+        """The p that the opposite holds, before Holm."""
+        return self.p_against if self.wins is None else float(self.wins)
 
     @property
     def text(self) -> str:
@@ -323,6 +338,15 @@ def beats(case: Question) -> list[Part]:
     return [case.difference(first, second, size, by) for size, first, second in case.contrasts]
 
 
+def differs_by(case: Question) -> list[Part]:
+    """First better than second by so many points, give or take the margin; 0: on par."""
+    low = case.claim.by - case.margin
+    high = case.claim.by + case.margin
+    return [
+        case.difference(first, second, size, low, high) for size, first, second in case.contrasts
+    ]
+
+
 def monotone(case: Question) -> list[Part]:
     """Rising with the batch size: the slope is above 0, and no step is a fall beyond the margin."""
     parts, sisters = [], f"difference {case.where()}"
@@ -408,15 +432,31 @@ def cost_ratio(case: Question) -> list[Part]:
     for size, first, second in case.contrasts:
         ours, theirs = case.measured(first, size), case.measured(second, size)
         label = f"{case.where(size)}: {first.name} / {second.name}"
-        costs = np.log(_common([ours.by_seed, theirs.by_seed]))
-        note = ours.note or theirs.note
-        parts.append(Part(label, costs[0] - costs[1], low, high, RATIO, note, sisters))
+        logs = np.log(_common([ours.by_seed, theirs.by_seed]))
+        ratios = logs[0] - logs[1]
+        part = Part(label, ratios, low, high, RATIO, ours.note or theirs.note, sisters)
+        if case.metric in COUNTS and len(ratios):
+            inside = bool(np.all((low < ratios) & (ratios < high)))
+            part = replace(part, wins=inside, note=f"{np.exp(ratios[0]):.2f} {RATIO}, counted")
+        parts.append(part)
+    return parts
+
+
+def costs(case: Question) -> list[Part]:
+    """First costs so much: its cost lies in ``between``."""
+    low, high = (*case.claim.between, np.inf)[:2]
+    unit = display_name(case.metric).replace("_", " ")
+    parts = []
+    for size, arm in itertools.product(case.sizes, case.claim.first):
+        found = case.measured(arm, size)
+        values = _common([found.by_seed])[0]
+        parts.append(Part(f"{case.where(size)}: {arm.name}", values, low, high, unit, found.note))
     return parts
 
 
 KINDS: Mapping[str, Callable[[Question], list[Part]]] = {
-    **{kind.__name__: kind for kind in (beats, monotone, best_at, insensitive, grows)},
-    **{kind.__name__: kind for kind in (gains_most, cost_ratio)},
+    **{kind.__name__: kind for kind in (beats, differs_by, monotone, best_at, insensitive)},
+    **{kind.__name__: kind for kind in (grows, gains_most, cost_ratio, costs)},
     "shrinks": partial(grows, sign=-1),
 }
 

@@ -15,6 +15,9 @@ diverges loses its comparison without any test.
 - contradicted: **some** part shows the opposite at 5%, after Holm over the parts that could be
   tested. It goes before supported: a sentence about everything is wrong if it is wrong once.
 - not_run: no part has runs; inconclusive: everything else. One seed gives no test.
+
+A sentence about k of n parts (``enough``) is supported when k hold and contradicted when
+n - k + 1 fail (partial conjunctions, Benjamini and Heller 2008); k = n gives the rules above.
 """
 
 import itertools
@@ -42,7 +45,7 @@ from benchmark.papers.verdicts import (
     rule_of,
 )
 from benchmark.runs.run_table import RunTable
-from benchmark.stats.intervals import discoveries, holm, spread
+from benchmark.stats.intervals import discoveries, spread
 from benchmark.stats.planning import level_of
 from benchmark.stats.samples import shared_spreads
 from benchmark.study import Study
@@ -90,8 +93,16 @@ class Decision:
     parts_holding: int = 0
 
 
-def decide(parts: Sequence[Part], alpha: float, against_at: float = AGAINST) -> Decision:
-    """Return the verdict; every part has to hold at ``alpha``, or some fails at ``against_at``."""
+def decide(
+    parts: Sequence[Part],
+    alpha: float,
+    against_at: float = AGAINST,
+    enough: tuple[int, int] | None = None,
+) -> Decision:
+    """Return the verdict; every part has to hold at ``alpha``, or some fails at ``against_at``.
+
+    With ``enough`` (k, n) it is k of n parts that have to hold.
+    """
     cells = {
         at: (spread(part.values) if len(part.values) > 1 else np.nan, len(part.values))
         for at, part in enumerate(parts)
@@ -111,22 +122,30 @@ def decide(parts: Sequence[Part], alpha: float, against_at: float = AGAINST) -> 
     if not run:
         reason = "; ".join(dict.fromkeys(each.note for each in tested)) or "no run"
         return found(NOT_RUN, reason, None)
-    if lost := [each for each in judged if each.wins is False]:
+    needed, of = enough or (len(tested), len(tested))
+    fatal = of - needed + 1  # so many false parts make the sentence false
+    lost = [each for each in judged if each.wins is False]
+    if len(lost) >= fatal:
         return found(CONTRADICTED, lost[0].text, lost[0], 0.0)
     if not judged:
         why = "one seed decides nothing: run at least 2"
         if any(each.n > 1 for each in run):
             why = "no spread between the seeds, no test"
         return found(INCONCLUSIVE, f"{why}; {run[0].text}", run[0])
-    against = holm([1.0 if each.wins else each.p_against for each in judged])
-    worst, least = judged[int(np.argmin(against))], float(against.min())
-    if least <= against_at:
-        tail = f"Holm p = {least:.2g} against, of {count(len(judged))}"
-        return found(CONTRADICTED, f"{worst.text}; {tail}", worst, least)
-    weakest = max(judged, key=lambda each: each.p_fails)
-    if holding == len(tested):
+    least = np.nan
+    if len(judged) >= fatal:
+        worst = sorted(judged, key=lambda each: each.p_opposite)[fatal - 1]
+        least = min(1.0, (len(judged) - fatal + 1) * worst.p_opposite)
+        if least <= against_at:
+            tail = f"Holm p = {least:.2g} against, of {count(len(judged))}"
+            return found(CONTRADICTED, f"{worst.text}; {tail}", worst, least)
+    best = sorted(judged, key=lambda each: each.p_fails)[:needed]
+    weakest = max(best, key=lambda each: each.p_fails)
+    if len(best) == needed and (len(tested) - needed + 1) * weakest.p_fails <= alpha:
         return found(SUPPORTED, f"{count(holding)}, weakest: {weakest.text}", weakest, least)
     holds = f"{holding} of {count(len(tested))} at p <= {alpha:g}"
+    if enough:
+        holds += f", {needed} of {of} needed"
     if missing := [each for each in tested if np.isnan(each.p_fails)]:
         lacking = missing[0].note or "one seed or no spread"
         holds += f"; {len(missing)} could not be tested (first: {missing[0].part}: {lacking})"
@@ -214,7 +233,7 @@ def _judged(claim: Claim, source: Measurements, reading: str, level: float) -> t
         parts = [Part("", note=nothing)]
     run = [part for part in parts if part.is_run] or parts
     left_out = len(parts) - len(run) if reading == HERE else 0
-    found = decide(run if left_out else parts, claim.alpha, level)
+    found = decide(run if left_out else parts, claim.alpha, level, claim.enough)
     if not can_answer:
         shown = found.decisive.text if found.decisive else found.reason
         reason = f"the paper says it of {claim.condition}; the same comparison here: {shown}"

@@ -10,8 +10,9 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
 from benchmark.papers.numbers import PublishedNumber, Size, Text
+from benchmark.papers.quantities import COUNTS
 from benchmark.papers.reading import Closed, Distinct
-from benchmark.papers.vocabulary import EMBEDDING_DIM, Requirement, Vocabulary
+from benchmark.papers.vocabulary import EMBEDDING_DIM, Requirement, Vocabulary, split_suffix
 
 # Of a cell, not of a split: what training cost, how fast it went, what an analysis measured.
 COST_METRICS = (
@@ -19,19 +20,24 @@ COST_METRICS = (
     "train_seconds",
     "loss_ms",
     "peak_gpu_mb",
+    "eval_seconds",
     "convergence",
     "decomposability_gap",
+    *COUNTS,
 )
 MOST_POINTS = 100  # between two scores
 # The condition of an arm that is a network of another paper: its word is the printed table,
 # "paper/table", whose number stands in for runs.
 PRINTED = "printed"
+BEST_COPIED = "best_copied"  # loss of a printed arm: whichever method of others has most there
 Kind = Literal[
-    "beats", "monotone", "best_at", "insensitive", "grows", "shrinks", "gains_most", "cost_ratio"
-]
+    "beats", "differs_by", "monotone", "best_at", "insensitive", "grows", "shrinks", "gains_most",
+    "cost_ratio", "costs",
+]  # fmt: skip
 # Keys that a kind needs, and those that it may have besides; no other kind has them.
 KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "beats": (("first", "second"), ("by",)),
+    "beats": (("first", "second"), ("by", "enough")),
+    "differs_by": (("first", "second"), ("by", "margin", "enough")),
     "monotone": (("first",), ("margin",)),
     "best_at": (("levels", "best"), ("near", "margin")),
     "insensitive": (("levels",), ("margin",)),
@@ -39,7 +45,14 @@ KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "shrinks": (("first", "second"), ()),
     "gains_most": (("first", "second"), ()),
     "cost_ratio": (("first", "second", "between"), ()),
+    "costs": (("first", "between"), ()),
 }
+
+
+def _some(counts: tuple[int, int]) -> tuple[int, int]:
+    if counts[0] >= counts[1]:
+        raise ValueError("write how many parts must hold, then the larger number of all parts")
+    return counts
 
 
 def _rising(values: tuple[float, ...]) -> tuple[float, ...]:
@@ -132,10 +145,11 @@ class Claim(Closed):
     first, second   the two sides of a comparison; ``levels`` instead where a value is swept
     published       where the paper says so
     alpha           one-sided level at which each part has to hold
-    by              points by which the first must be better
+    by              points by which the first must be better, or by which it differs
+    enough          (k, n): k of the n parts must hold, where the sentence is not about all
     margin          points of no consequence, where they are not those of the metric
     best, near      the level that is best, and levels that may be as good
-    between         lowest and, if given, highest ratio that agrees with the sentence
+    between         lowest and, if given, highest ratio or cost that agrees with the sentence
     outside         why no run of the suite can decide the sentence as published, or ""
     """
 
@@ -149,6 +163,7 @@ class Claim(Closed):
     second: Arms = ()
     levels: Levels | None = None
     by: Points = 0.0
+    enough: Annotated[tuple[Size, Size], AfterValidator(_some)] | None = None
     margin: Above0 | None = None
     best: Any = None
     near: Annotated[tuple[Any, ...], Distinct] = ()
@@ -196,17 +211,24 @@ def printed_numbers(
 ) -> list[PublishedNumber]:
     """Return the numbers of a printed table that an arm names, under one condition of a claim.
 
-    ``arm.loss`` is the loss of the row, or its method where the suite has no such loss. A protocol
-    is that of the number, or the split that the dataset of the number is measured on.
+    ``arm.loss`` is the loss of the row, or its method where the suite has no such loss, or
+    ``best_copied``. A protocol is that of the number, or the split that the dataset of the number
+    is measured on; expanded queries are a protocol of their own.
     """
     plain = "" if protocol == "test" else protocol
-    return [
+    split = protocol + split_suffix(arm.required)
+    here = [
         each
         for each in numbers
-        if (each.loss, each.metric) == (arm.loss, metric)
+        if each.metric == metric
         and str(arm.embedding_dim or each.embedding_dim) == each.embedding_dim
+        and (arm.backbone or each.backbone) == each.backbone
         and (
             (each.dataset, each.protocol) == (dataset, plain)
-            or f"{each.dataset}_{each.protocol}" == protocol
+            or f"{each.dataset}_{each.protocol}" == split
         )
     ]
+    if arm.loss == BEST_COPIED:
+        copied = [each for each in here if each.provenance == "copied"]
+        return sorted(copied, key=lambda each: each.points)[-1:]
+    return [each for each in here if each.loss == arm.loss]

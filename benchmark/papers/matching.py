@@ -29,7 +29,13 @@ from benchmark.datasets import DATASETS
 from benchmark.papers.fidelity import against_text, assumed, study_ledger
 from benchmark.papers.numbers import BATCH_SIZE, PublishedNumber
 from benchmark.papers.paper import asked_numbers, vocabulary_of
-from benchmark.papers.vocabulary import EMBEDDING_DIM, OPTIONS, SPLIT, Requirement, load_vocabulary
+from benchmark.papers.vocabulary import (
+    EMBEDDING_DIM,
+    OPTIONS,
+    Requirement,
+    load_vocabulary,
+    split_suffix,
+)
 from benchmark.study import Study
 
 
@@ -199,8 +205,7 @@ def match(
     if any(each.runs != first.runs for each in group):
         names = ", ".join(each.cell.label for each in group)
         return Match(None, reason=f"ambiguous: only {stated.text} is stated; fitting are {names}")
-    asked = [each for each in stated.requirements if each.condition.column == SPLIT]
-    suffix = "".join(str(end) for each in asked for end in each.condition.values.get(each.word, ()))
+    suffix = split_suffix(stated.requirements)
     if stated.dataset != first.cell.dataset:
         named = "_".join(filter(None, (stated.dataset, stated.protocol)))
         return Match(first, f"{named}{suffix}")

@@ -235,7 +235,7 @@ def claim_problems(claim: Claim, words: Vocabulary, numbers: Iterable[PublishedN
         yield from _condition_problems(f"{name}  ", arm.loss, [*arm.where, *arm.prefer], words)
     for metric in claim.metrics:
         problem, cost = check_metric(metric), metric in COST_METRICS
-        if claim.kind == "cost_ratio" or cost:
+        if claim.kind in ("cost_ratio", "costs") or cost:
             problem = None if cost else unknown_name("cost", metric, COST_METRICS)
             if claim.kind == "monotone" and claim.margin is None:
                 problem = f"'{metric}' has no margin; state one with the key 'margin'"
@@ -252,8 +252,9 @@ def claim_problems(claim: Claim, words: Vocabulary, numbers: Iterable[PublishedN
 
 def _rival_problems(claim: Claim, arm: Arm, numbers: list[PublishedNumber]) -> Lines:
     table = str(arm.where[PRINTED])
-    if claim.kind != "beats" or arm not in claim.second:
-        yield f"{claim.name}  a printed number can only be the second of the kind 'beats'"
+    if claim.kind not in ("beats", "differs_by") or arm not in claim.second:
+        kinds = "the kinds 'beats' and 'differs_by'"
+        yield f"{claim.name}  a printed number can only be the second of {kinds}"
     tables = {f"{each.source}/{each.table}" for each in numbers}
     unknown = list(_unknown(f"{claim.name}  ", "printed table", [table], tables))
     yield from unknown

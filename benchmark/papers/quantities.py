@@ -52,6 +52,7 @@ def costs_of(table: RunTable) -> Costs:
     quantities = {
         "train_seconds": costs["train_seconds"],
         "seconds_per_epoch": per_epoch,
+        "eval_seconds": costs["eval_seconds"],
         "loss_ms": costs["loss_ms"],
         "peak_gpu_mb": costs["peak_gpu_mb"].where(costs["peak_gpu_mb"] > 0),
         "loss_time": costs["loss_ms"],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -75,6 +75,12 @@ class Requirement:
         if self.key == EMBEDDING_DIM:
             return f"embedding dimension {self.word}"
         return f"{self.key}={self.word}"
+
+
+def split_suffix(requirements: Iterable[Requirement]) -> str:
+    """Return what the conditions put behind the name of a split: "+aqe", or ""."""
+    asked = (each for each in requirements if each.condition.column == SPLIT)
+    return "".join(end for each in asked for end in each.condition.values.get(each.word, ()))
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ def claim_table(tables: int, seed: int = 0, seeds: tuple[int, ...] = (2, 3, 5)) 
         rng = np.random.default_rng(derive(seed, "claim simulation", scenario, str(seeds)))
         studies = (_Drawn(entry["truth"], seeds, rng) for _ in range(tables))
         parts = (parts_of(claim, study, condition) for study in studies)
-        found = np.array([decide(each, claim.alpha).verdict for each in parts])
+        found = np.array([decide(each, claim.alpha, enough=claim.enough).verdict for each in parts])
         return {word: share(found == word, 0.999) for word in (SUPPORTED, CONTRADICTED)}
 
     return table_of(rates, scenario=SCENARIOS, seeds=seeds)

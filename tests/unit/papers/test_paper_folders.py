@@ -183,6 +183,7 @@ SLIPS = [  # file, what stands there, what is written instead, and the words abo
     ),
     (CLAIMS, "  second: [smooth_ap]\n", "", ".second  is missing; the kind 'beats' needs it"),
     (CLAIMS, "kind: beats\n", "kind: beats\n  best: 3\n", ".best  is only for the kinds best_at"),
+    (CLAIMS, "kind: beats\n", "kind: beats\n  enough: [3, 2]\n", "larger number of all parts"),
     (CLAIMS, "metrics: [recall_at_1]", "metrics: [recall]", ".metrics  unknown metric 'recall'"),
     (CLAIMS, "beats\n", "cost_ratio\n  between: [1.0]\n", "unknown cost 'recall_at_1'"),
     (CLAIMS, "where: {tau", "where: {tua", "unknown condition 'tua'; did you mean 'tau'?"),

@@ -14,8 +14,10 @@ from scipy import stats
 
 from benchmark.papers.claim_tests import KINDS, RATIO, Part
 from benchmark.papers.claim_verdicts import decide, judge_claims
-from benchmark.papers.claims import Arm, Claim, Scope
+from benchmark.papers.claims import Arm, Claim, Scope, printed_numbers
+from benchmark.papers.paper import load_papers
 from benchmark.papers.quantities import GapDecrease
+from benchmark.papers.vocabulary import load_vocabulary
 from benchmark.stats.reproduction import RangeTest, range_test
 from benchmark.stats.samples import Spread
 
@@ -71,6 +73,52 @@ def test_beats_by_points_asks_for_that_much():
     for by, verdict in ((4.0, "supported"), (6.0, "contradicted")):
         found = judged(runs, claim("beats", first=[B], second=[A], by=by))[0]
         assert found.loc["beats", "here"]["verdict"] == verdict
+
+
+@pytest.mark.parametrize(
+    ("by", "margin", "verdict"),
+    [
+        (5.0, 1.0, "supported"),
+        (3.0, 1.0, "contradicted"),
+        (7.0, 1.0, "contradicted"),
+        (0.0, 6.0, "supported"),
+    ],
+)
+def test_differs_by_asks_for_so_many_points_give_or_take_the_margin(by, margin, verdict):
+    runs = long_table({"smooth_ap": 0.5, "sup_ap": 0.55}, sd=0.001)
+    asked = claim("differs_by", first=[B], second=[A], by=by, margin=margin)
+    row = judged(runs, asked)[0].loc["differs_by", "here"]
+    assert (row["verdict"], row["low"], row["high"]) == (verdict, by - margin, by + margin)
+
+
+@pytest.mark.parametrize(
+    ("enough", "verdict"),
+    [
+        (None, "contradicted"),
+        ((2, 3), "supported"),
+        ((1, 3), "supported"),
+        ((3, 4), "inconclusive"),
+    ],
+)
+def test_a_sentence_about_some_of_the_parts_may_fail_in_others(enough, verdict):
+    """Two of three sizes hold; a fourth that never ran could still be the third of (3, 4)."""
+    means = {("sup_ap", size): 0.55 for size in (32, 64)} | {("sup_ap", 128): 0.45}
+    means |= {("smooth_ap", size): 0.5 for size in (32, 64, 128)}
+    asked = claim("beats", first=[B], second=[A], enough=enough)
+    row = judged(curve(means, sd=0.001), asked)[0].loc["beats", "here"]
+    assert row["verdict"] == verdict
+
+
+def test_a_sentence_about_some_is_contradicted_once_too_many_parts_fail():
+    """Partial conjunctions by hand: p of k of n is (n - k + 1) times the k-th smallest p."""
+    parts = [Part("a", GOOD), Part("b", -GOOD), Part("c", -GOOD)]
+    p = decide([Part("b", -GOOD)], 0.05).p_contradicted
+    found = decide(parts, 0.05, enough=(2, 3))
+    assert found.verdict == "contradicted" and found.p_contradicted == pytest.approx(2 * p)
+    assert decide(parts, 0.05, enough=(1, 3)).verdict == "supported"
+    holds = decide([Part("a", GOOD)], 0.05).decisive.p
+    assert decide(parts, 2.9 * holds, enough=(1, 3)).verdict == "inconclusive"
+    assert decide(parts, 3.1 * holds, enough=(1, 3)).verdict == "supported"
 
 
 def test_monotone_allows_a_flat_step_and_refuses_a_fall_beyond_the_margin():
@@ -157,6 +205,24 @@ def test_a_printed_number_stands_in_for_the_runs_of_a_rival_on_its_own_dataset_a
     assert set(glyphs["verdict"]) == {"not_run"}
 
 
+def test_the_best_copied_number_is_the_highest_of_a_table_under_the_same_condition():
+    scope = (Scope(("landmarks_clean",), protocol="rparis6k_medium", backbone="resnet101"),)
+    words = load_vocabulary()
+    table = load_papers()["listwise2019"].table("table2")
+    cases = [({}, "", 78.9), ({}, "resnet101", 78.9), ({"expansion": "aqe"}, "", 82.7)]
+    for where, backbone, best in cases:
+        printed = {"printed": "listwise2019/table2", **where}
+        rival = Arm("best_copied", printed, backbone=backbone).resolved(words)
+        place = (scope[0].datasets[0], scope[0].protocol)
+        (found,) = printed_numbers(rival, *place, "map", table)
+        assert found.points == best
+    oxford = ("landmarks_clean", "roxford5k_medium")
+    local = Arm("best_copied", {"printed": "listwise2019/table2"})
+    assert printed_numbers(local, *oxford, "map", table)[0].loss == "delf_asmk_sp"
+    (found,) = printed_numbers(replace(local, backbone="resnet101"), *oxford, "map", table)
+    assert found.loss == "gem_contrastive"
+
+
 def test_convergence_tells_a_curve_that_rises_early_from_one_that_rises_late():
     def curves(batch_size, early):
         runs = long_table({"fast_ap": 0.6}, batch_sizes=(batch_size,), sd=0.0)
@@ -198,6 +264,31 @@ def test_cost_ratio_compares_seconds_per_epoch():
     assert list(found["verdict"]) == ["supported", "contradicted"]
     assert found["estimate"].iloc[0] == pytest.approx(3.0, rel=0.02)
     assert (found["low"].iloc[0], found["high"].iloc[0]) == pytest.approx((2.5, 3.5))
+
+
+def test_costs_asks_for_an_amount():
+    runs = costs("smooth_ap", 100.0, epochs=4)
+    asked = {"first": [A], "metrics": ("train_seconds",)}
+    for between, verdict in (([90.0, 110.0], "supported"), ([120.0], "contradicted")):
+        row = judged(runs, claim("costs", between=between, **asked))[0].loc["costs", "here"]
+        assert (row["verdict"], row["unit"]) == (verdict, "train seconds")
+        assert row["estimate"] == pytest.approx(100.0, rel=0.02)
+
+
+def test_counts_are_the_same_for_every_seed_and_need_no_test():
+    runs = pd.concat([counted("smooth_ap", 200), counted("roadmap", 300)], ignore_index=True)
+    for between, verdict in (([1.2], "supported"), ([1.6, 2.0], "contradicted")):
+        asked = claim("cost_ratio", first=[C], second=[A], metrics=("n_updates",), between=between)
+        row = judged(runs, asked)[0].loc["cost_ratio", "here"]
+        assert row["verdict"] == verdict and "1.50 times, counted" in row["reason"]
+
+
+def counted(loss, updates):
+    """Returns runs that took ``updates`` updates."""
+    runs = long_table({loss: 0.5})
+    ended = runs[runs["selection"] == "last"].drop_duplicates("run_id")
+    ended = ended.assign(split="train", selection="cost", metric="updates", value=updates)
+    return pd.concat([runs, ended.assign(epoch=np.nan)], ignore_index=True)
 
 
 def costs(loss, seconds, epochs):
