@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 
 from benchmark.analyses import ANALYSES
-from benchmark.analyses.analysis import Analysis, Context, listed, shades
+from benchmark.analyses.analysis import Analysis, Context, listed, rising, shades
 from benchmark.analyses.decomposability_gap import (
     Batch,
     ap_loss,
+    average_precision,
     gap,
     plain_bound,
     value_and_gradient,
@@ -33,8 +34,14 @@ ORDER, INSTANCES = (0, 4, 1, 2, 5, 6, 7, 3), (0, 1, 2, 3)
 # FastAP figure 4c: a perfect ranking of a small margin. Scores are ours.
 NEAR = np.array([0.50, 0.49, 0.48, 0.38, 0.37, 0.36])
 RELEVANT = np.array([True, True, True, False, False, False])
-BINS = (5, 10, 20, 40, 80)
+BINS = (1, 2, 5, 10, 20, 40, 80)
 NO_GRADIENT = 0.005  # change of the loss per unit of cosine: less is called none, in all sentences
+# FastAP 3.1: of the larger of two uniform scores against one, AUPR is the integral of
+# 2 t (1 + t) / (2 + t) over the threshold t from 0 to 1.
+AUPR = 4 * math.log(1.5) - 1
+POSITIVES = (4, 16, 64, 256, 1024)
+SLACK = 0.4  # by which scores may lie below ALPHA or above BETA, to show that there are gaps
+EXAMPLES = 2000
 
 
 def loss_of(name: str, **params: Any) -> Any:
@@ -79,13 +86,37 @@ def algorithm_1(scores: np.ndarray, positive: np.ndarray) -> float:
     return float((positive * rank / rank).sum() / positive.sum())
 
 
+def distance_to_area(positives: int) -> float:
+    """Return the mean |AP - AUPR| over queries with so many positives and negatives."""
+    rng = np.random.default_rng(derive(0, "area", positives))
+    own = np.sqrt(rng.random((EXAMPLES // 10, positives)))
+    others = rng.random(own.shape)
+    found = [average_precision(*query) for query in zip(own, others, strict=True)]
+    return float(np.abs(np.array(found) - AUPR).mean())
+
+
+def one_bin(scores: np.ndarray) -> float:
+    """Return FastAP Eq. 14 of scores whose ``RELEVANT`` ones are positive, with one hard bin."""
+    own, every = (np.histogram(row, 1, (-1, 1))[0] for row in (scores[RELEVANT], scores))
+    return float(np.sum(own * own / every) / RELEVANT.sum())
+
+
+def gaps(slack: float) -> np.ndarray:
+    """Return the gaps of drawn pairs of batches that keep alpha and beta, but for the slack."""
+    rng = np.random.default_rng(derive(0, "calibrated batches", str(slack)))
+    own = rng.uniform(ALPHA - slack, 1, (EXAMPLES, 2, 3))
+    others = rng.uniform(0, BETA + slack, (EXAMPLES, 2, 6))
+    pairs = zip(own, others, strict=True)
+    return np.array([gap([*map(Batch, *pair)]) for pair in pairs])
+
+
 @ANALYSES.register(
     "worked_examples",
     display="Worked examples of the papers",
     places=(
-        "ROADMAP v2 Fig. 1(b), 10, 11 and 12, A.3",
+        "ROADMAP v2 Fig. 1(b), 10, 11 and 12, A.3 and Sec. 3.2",
         "Smooth-AP Sec. 4.1, Algorithm 1",
-        "FastAP Fig. 4(c)",
+        "FastAP Sec. 3.1 and 5.3, Fig. 4(c)",
     ),
     trains=False,
 )
@@ -108,6 +139,10 @@ def worked_examples(context: Context) -> Analysis:
         scores = draws.random(12)
         relevant = draws.permutation(12) < positives
         printed.append(algorithm_1(scores, relevant))
+    errors = {count: distance_to_area(count) for count in POSITIVES}
+    scores = np.random.default_rng(derive(0, "one bin")).uniform(-1, 1, (EXAMPLES, len(NEAR)))
+    constant = {one_bin(row) for row in scores}
+    none, some = np.abs(gaps(0.0)).max(), gaps(SLACK).mean()
     rows = [
         ["toy gap", "gap of two perfect batches", found, math.nan],
         ["worst case", "bound of Eq. 8", bound, math.nan],
@@ -121,6 +156,7 @@ def worked_examples(context: Context) -> Analysis:
             math.nan,
         ],
         *(["FastAP", f"{each['x']} bins", each["loss"], each["value"]] for each in by_bins),
+        *(["|AP - AUPR|", f"{count} positives", x, math.nan] for count, x in errors.items()),
     ]
     values: dict[str, Any] = dict(tau=TAU, at=DELTA, steep=steep, gradient=steep * TAU)
     values |= dict(share=100 * 4 * steep * TAU, gap=found, bound=bound, terms=len(gains))
@@ -128,6 +164,8 @@ def worked_examples(context: Context) -> Analysis:
     values |= dict(by_bins=listed(gradients.values(), ".2g"))
     values |= dict(least=min(printed), most=max(printed), random=len(printed))
     values |= dict(more=gains["s4 - s1"], less=gains["s7 - s3"])
+    values |= dict(area=AUPR, errors=listed(errors.values(), ".4f"), positives=listed(POSITIVES))
+    values |= dict(draws=EXAMPLES, constant=max(constant), none=none, some=some, slack=SLACK)
     apart = all(each.perfect for each in BATCHES) and found > 0 and min(calibrations) > 0
     claims = {
         "toy_gap": apart,
@@ -137,6 +175,9 @@ def worked_examples(context: Context) -> Analysis:
         "algorithm_1_ranks": min(printed) < 1,
         "terms_are_unequal": len(gains) == 6 and values["more"] > values["less"],
         "coarse_bins_keep_a_gradient": bool(gradients[80] < NO_GRADIENT < gradients[10]),
+        "ap_tends_to_the_area": rising(-each for each in errors.values()),
+        "one_bin_learns_nothing": len(constant) == 1,
+        "no_gap_without_calibration_loss": bool(none == 0 and some > 0),
     }
     x = np.linspace(-0.1, 0.1, 401)
     parts = [
@@ -424,6 +465,7 @@ def surrogates(context: Context) -> Analysis:
         "h_minus_above_step": bool(above >= -1e-12 and below > 0),
         "gradient_beyond_the_region": bool(smooth_far < NO_GRADIENT < lowest and sup_far > 1),
         "only_the_sigmoid_rewards_a_change_of_order": order,
+        "margin_is_about_0.1": round(narrow, 1) == 0.1,
         "small_tau_small_region": narrow < wide,
     }
     headers = ["loss", *(("gradient on the negative", words) for words in PROBES)]

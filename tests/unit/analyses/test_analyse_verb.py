@@ -72,7 +72,8 @@ def test_an_analysis_leaves_figure_table_and_summary(name, smoke, tmp_path):
         pd.read_csv(tmp_path / name / "figure.csv")
     )
     assert "<svg" in (tmp_path / name / "figure.svg").read_text()
-    trains = name not in ("toy_ranking", "surrogates", "worked_examples", "batch_composition")
+    untrained = ("toy_ranking", "surrogates", "worked_examples", "complexity")
+    trains = name not in (*untrained, "batch_composition")
     assert bool(summary["runs"]) == trains and summary["seeds"] == ([0] if trains else [])
 
 

@@ -6,9 +6,11 @@ import re
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 import yaml
 
+from benchmark.analyses.complexity import beyond, power
 from benchmark.analyses.decomposability_gap import (
     average_precision,
     batch_ap,
@@ -18,8 +20,10 @@ from benchmark.analyses.decomposability_gap import (
     value_and_gradient,
 )
 from benchmark.analyses.worked_examples import (
+    AUPR,
     BATCHES,
     DELTA,
+    NEAR,
     NO_GRADIENT,
     PANELS,
     RELAXATIONS,
@@ -31,7 +35,10 @@ from benchmark.analyses.worked_examples import (
     algorithm_1,
     bin_share,
     curves,
+    distance_to_area,
+    gaps,
     interpolation,
+    one_bin,
     outcome,
     pair,
     slope,
@@ -87,6 +94,34 @@ def test_fine_bins_are_satisfied_with_a_small_margin_and_coarse_bins_are_not(exa
     found = examples.data.query("panel == 'bins'").set_index("x")[["loss", "value"]]
     assert found.loc[10].min() > 0.01
     assert found.loc[80].tolist() == pytest.approx([0, 0], abs=1e-9)
+
+
+def test_the_area_is_the_integral_over_recall():
+    threshold = np.linspace(0, 1, 100_001)
+    recall = 1 - threshold**2
+    precision = recall[:-1] / (recall[:-1] + 1 - threshold[:-1])
+    assert np.sum(precision * -np.diff(recall)) == pytest.approx(AUPR, abs=1e-4)
+    # the error of a mean of independent terms: sixteen times the positives, a quarter
+    assert distance_to_area(256) == pytest.approx(distance_to_area(16) / 4, rel=0.25)
+
+
+def test_one_bin_is_the_share_of_positives_and_learns_nothing(examples):
+    assert one_bin(NEAR) == one_bin(NEAR[::-1]) == 0.5
+    assert examples.claims["one_bin_learns_nothing"]
+
+
+def test_only_scores_beyond_alpha_and_beta_leave_a_gap(examples):
+    assert np.abs(gaps(0.0)).max() == 0
+    assert examples.values["some"] == gaps(0.4).mean() > 0.01
+
+
+def test_every_statement_of_the_examples_holds(examples):
+    assert set(examples.claims.values()) == {True}
+
+
+def test_a_power_is_the_slope_of_the_logarithms_and_undecided_between_two():
+    assert [beyond(power, 2.5) for power in (2.2, 2.4, 2.6, 2.8)] == [False, None, None, True]
+    assert power(pd.Series({2: 3.0, 4: 24.0, 8: 192.0})) == pytest.approx(3)
 
 
 LOSSES = toy_losses()

@@ -1,0 +1,79 @@
+"""How the time of a loss grows with its batch, and FastAP's with its bins."""
+
+import time
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from benchmark.analyses import ANALYSES
+from benchmark.analyses.analysis import Analysis, Context, listed
+from benchmark.analyses.worked_examples import loss_of
+from benchmark.core.seeding import derive
+from benchmark.report.drawing import DOUBLE, line, new_figure, styled
+from benchmark.report.labels import loss_name
+
+TIMED = ("blackbox_ap", "fast_ap", "smooth_ap")
+SIZES = (256, 512, 1024, 2048)
+BINS = (10, 20, 40, 80)
+REPEATS = 5
+EACH, WIDTH = 4, 64  # images of a class, of table S1; size of an embedding
+
+
+def milliseconds(name: str, size: int, **params: Any) -> float:
+    """Return the shortest time of a loss and its gradient on a batch of so many images."""
+    import torch
+
+    rng = np.random.default_rng(derive(0, "timed batch", size))
+    rows = torch.tensor(rng.normal(size=(size, WIDTH)), dtype=torch.float32)
+    embeddings = torch.nn.functional.normalize(rows).requires_grad_()
+    labels = torch.arange(size) // EACH
+    loss = loss_of(name, **params)
+    found = []
+    for _ in range(REPEATS):
+        started = time.perf_counter()
+        loss(embeddings, labels).backward()
+        found.append(time.perf_counter() - started)
+    return 1000 * min(found)
+
+
+def power(times: pd.Series) -> float:
+    """Return the least-squares slope of the logarithm of times over that of their index."""
+    return float(np.polyfit(np.log2(times.index), np.log2(times), 1)[0])
+
+
+def beyond(value: float, middle: float) -> bool | None:
+    """Return whether a power lies above the middle of two; None within a quarter of it."""
+    return None if abs(value - middle) < 0.25 else value > middle
+
+
+@ANALYSES.register(
+    "complexity",
+    display="Time of a loss by the size of its batch",
+    places=("Smooth-AP Table S1", "FastAP Sec. 3.1"),
+)
+def complexity(context: Context) -> Analysis:
+    """Return the time of each loss of Smooth-AP's table S1 by batch size, and FastAP's by bins."""
+    sizes = [size // 8 for size in SIZES] if context.quick else SIZES
+    times = pd.DataFrame(
+        {name: {size: milliseconds(name, size) for size in sizes} for name in TIMED}
+    )
+    by_bins = pd.Series({bins: milliseconds("fast_ap", sizes[-1], bins=bins) for bins in BINS})
+    powers = times.apply(power)
+    bins = power(by_bins)
+    values: dict[str, Any] = dict(powers=powers, bins=bins, tried=listed(BINS), each=EACH)
+    values |= dict(sizes=listed(sizes), by_bins=listed(by_bins, ".1f"))
+    others = powers.drop("smooth_ap").max()
+    claims = {
+        "smooth_ap_grows_faster": beyond(powers["smooth_ap"] - others, 0.5),
+        "fast_ap_is_linear": beyond(-max(powers["fast_ap"] - 1, bins), -1.5),
+    }
+    rows = [("", row) for row in times.itertuples()]
+    headers = ["batch size", *((loss_name(name), "ms") for name in TIMED)]
+    with styled():
+        figure, ((axes,),) = new_figure(DOUBLE / 2, 2.8)
+        for name in TIMED:
+            axes.plot(times[name], label=loss_name(name), **line(name))
+        axes.set(xscale="log", yscale="log", xlabel="batch size", ylabel="loss and gradient (ms)")
+        axes.legend()
+    return Analysis(figure, times.reset_index(), headers, rows, values, claims)
