@@ -1,9 +1,10 @@
-"""The retrieval gallery: a picture of what each of two losses ranks first for chosen queries.
+"""The retrieval gallery: what each of two losses ranks first for chosen queries, and their curves.
 
 The rules that choose runs and queries were fixed before anybody had seen the pictures.
 """
 
 import io
+import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,8 +17,18 @@ from PIL import Image, ImageDraw
 from benchmark.core.errors import ConfigError, RunError, unknown_name
 from benchmark.core.files import begin_folder, replacing, write_json, write_text
 from benchmark.core.paths import without_paths
-from benchmark.core.records import NEIGHBOURS, SPEC_DIGEST
+from benchmark.core.recipe import UNTRAINED
+from benchmark.core.records import NEIGHBOURS, SPEC_DIGEST, Setting
 from benchmark.core.seeding import derive
+from benchmark.report.drawing import (
+    DOUBLE,
+    Drawing,
+    legend_below,
+    line,
+    new_figure,
+    styled,
+    to_svg,
+)
 from benchmark.report.inputs import CONDITION, Inputs
 from benchmark.report.render import as_text
 from benchmark.report.table import NothingToShow
@@ -32,6 +43,10 @@ REASONS = {
 }
 EACH = 3  # queries per reason
 DATASETS = 4  # that a gallery goes through
+# What two runs of a pair have in common at least; "network" is a setting without its options.
+NETWORK = ["dataset", "split", "network", "seed", "metric"]
+ACROSS = 4  # panels of curves in a row
+HALVES = (0, 0.5, 1)  # ticks of recall and precision
 SIDE, FRAME = 64, 4  # pixels of a thumbnail and of what is around it
 CELL = SIDE + 2 * FRAME
 GAP, AFTER_QUERY, NUMBER = 6, 16, 26  # to the next picture, and room for the number of the row
@@ -106,38 +121,64 @@ class Choice:
 def run_pairs(inputs: Inputs, choice: Choice) -> list[Facts]:
     """Return one pair per dataset: the baseline, and the loss with the best mean where both ran.
 
-    It is taken at the setting and batch size of that mean, at the first common seed.
+    It is taken at the setting and batch size of that mean, at the first common seed. A network
+    before training belongs to every batch size and option of its recipe, and comes first unless
+    it was asked for as the second; where it is asked for, there is a pair per dataset and network.
+    The names of a pair's files begin with its ``name``.
     """
     metric, first = inputs.headline, choice.first or inputs.study.comparison.baseline
     scores = inputs.scores[inputs.scores["metric"] == metric].drop_duplicates("run_id")
-    for column, wanted in (("batch_size", choice.batch_size), ("seed", choice.seed)):
-        scores = scores[scores[column] == wanted] if wanted is not None else scores
+    networks = [Setting.from_label(label).backbone for label in scores["setting"]]
+    untrained = scores["loss"].map(inputs.base_losses) == UNTRAINED
+    scores = scores.assign(network=networks, untrained=untrained)
+    if choice.batch_size is not None:
+        scores = scores[(scores["batch_size"] == choice.batch_size) | scores["untrained"]]
+    if choice.seed is not None:
+        scores = scores[scores["seed"] == choice.seed]
     own = scores["loss"] == choice.second if choice.second else scores["loss"] != first
-    columns = [*CONDITION, "seed", "metric", "run_id", "value", "loss"]
+    columns = [*NETWORK, "setting", "batch_size", "run_id", "value", "loss", "untrained"]
     means = inputs.last[[*CONDITION, "metric", "loss", "mean"]]
     pairs = (
         scores.loc[own & (scores["loss"] != first), columns]
         .merge(means, on=[*CONDITION, "metric", "loss"])
         .merge(
             scores.loc[scores["loss"] == first, columns],
-            on=[*CONDITION, "seed", "metric"],
+            on=NETWORK,
             suffixes=("_second", "_first"),
         )
     )
+    alike = (pairs["setting_second"] == pairs["setting_first"]) & (
+        pairs["batch_size_second"] == pairs["batch_size_first"]
+    )
+    pairs = pairs.assign(alike=alike)
+    pairs = pairs[alike | pairs["untrained_second"] | pairs["untrained_first"]]
     if pairs.empty:
         raise NothingToShow(
             f"no seed has finished both for {first} and for {choice.second or 'any other loss'} "
             "under one setting and batch size"
         )
-    best = pairs.sort_values(["mean", "seed"], ascending=[False, True], kind="stable")
-    best = best.drop_duplicates("dataset").loc[lambda rows: sorted(rows.index)].head(DATASETS)
+    order = ["untrained_second", "alike", "mean", "seed"]
+    best = pairs.sort_values(order, ascending=[True, False, False, True], kind="stable")
+    place = ["dataset"]
+    if UNTRAINED in (choice.first, choice.second):
+        place.append("network")
+    best = best.drop_duplicates(place).loc[lambda rows: sorted(rows.index)].head(DATASETS)
     found = []
     for row in best.to_dict("records"):
-        pair = {name: row[name] for name in ("dataset", "setting", "batch_size", "seed", "metric")}
-        for which in SIDES:
-            loss, run_id, score = (row[f"{key}_{which}"] for key in ("loss", "run_id", "value"))
-            named = {"loss": loss, "display": inputs.label(loss)}
-            pair[which] = {**named, "run_id": run_id, "score": score}
+        trained = "first" if row["untrained_second"] else "second"
+        pair = {name: row[name] for name in ("dataset", "seed", "metric")}
+        pair["name"] = "-".join(row[column] for column in place)
+        pair |= {name: row[f"{name}_{trained}"] for name in ("setting", "batch_size")}
+        swapped = row["untrained_second"] and choice.second is None
+        for which, source in zip(SIDES, SIDES[::-1] if swapped else SIDES, strict=True):
+            loss, run_id, score = (row[f"{key}_{source}"] for key in ("loss", "run_id", "value"))
+            pair[which] = {
+                "loss": loss,
+                "base": inputs.base_losses[loss],
+                "display": inputs.label(loss),
+                "run_id": run_id,
+                "score": score,
+            }
         found.append(pair)
     return found
 
@@ -157,6 +198,42 @@ class Neighbours:
     ranks: list[np.ndarray]
     categories: np.ndarray
     precisions: np.ndarray
+
+
+def curve_of(ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return recall and precision (P + 1,) at the ascending ranks (P,) of all positives.
+
+    Drawn as steps that reach back to the recall before: the area under them is the AP.
+    """
+    number = np.arange(len(ranks) + 1)
+    precision = number[1:] / ranks
+    return number / len(ranks), np.concatenate([precision[:1], precision])
+
+
+def draw_curves(pair: Facts, sides: Mapping[str, Neighbours], rows: Iterable[int]) -> Drawing:
+    """Return a panel per query with its precision-recall curve and AP under each loss."""
+    rows = list(rows)
+    lines = math.ceil(len(rows) / ACROSS)
+    alt = "Precision-recall curves."
+    with styled():
+        figure, grid = new_figure(DOUBLE, 1.5 * lines + 0.4, lines, ACROSS)
+        for axes in grid.flat[len(rows) :]:
+            axes.set_visible(False)
+        for number, (axes, row) in enumerate(zip(grid.flat, rows, strict=False), start=1):
+            found = [f"{100 * side.precisions[row]:.1f}%" for side in sides.values()]
+            axes.set(title=f"{number}: AP {' and '.join(found)}", xlim=(0, 1), ylim=(0, 1.03))
+            axes.set(xticks=HALVES, yticks=HALVES)
+            alt += f" Query {number}: AP {' and '.join(found)}."
+            for which, side in sides.items():
+                look = line(pair[which]["loss"], pair[which]["base"]) | {"marker": ""}
+                look |= {"drawstyle": "steps-pre", "label": pair[which]["display"]}
+                axes.plot(*curve_of(side.ranks[row]), **look)
+        for axes in grid[-1]:
+            axes.set_xlabel("recall")
+        for axes in grid[:, 0]:
+            axes.set_ylabel("precision")
+        legend_below(figure)
+    return Drawing("", alt, figure, pd.DataFrame())
 
 
 def average_precision(ranks: np.ndarray) -> float:
@@ -196,10 +273,10 @@ def draw(neighbours: Neighbours, rows: Iterable[int]) -> bytes:
     size = (NUMBER + CELL + AFTER_QUERY + across * (CELL + GAP), len(rows) * (CELL + BAND))
     canvas = Image.new("RGBA", size, (0, 0, 0, 0))
     pen = ImageDraw.Draw(canvas)
-    for line, row in enumerate(rows):
-        top = line * (CELL + BAND)
+    for above, row in enumerate(rows):
+        top = above * (CELL + BAND)
         place = (NUMBER // 2, top + CELL // 2)
-        pen.text(place, str(line + 1), fill=QUERY, font_size=16, anchor="mm")
+        pen.text(place, str(above + 1), fill=QUERY, font_size=16, anchor="mm")
         _framed(canvas, neighbours.images[row], NUMBER, top, QUERY)
         for number, match in enumerate(neighbours.matches[row]):
             left = NUMBER + CELL + AFTER_QUERY + number * (CELL + GAP)
@@ -307,6 +384,9 @@ def _show(
         for number, row in enumerate(chosen, start=1):
             ranks = ", ".join(str(rank + 1) for rank in np.flatnonzero(side.matches[row]))
             alt += f" Query {number}: right at rank {ranks or 'none'}."
-        facts[which] = {"file": f"{pair['dataset']}-{which}.png", "alt": alt}
+        facts[which] = {"file": f"{pair['name']}-{which}.png", "alt": alt}
         pictures[facts[which]["file"]] = draw(side, chosen)
+    curves = draw_curves(pair, sides, chosen)
+    facts["curves"] = {"file": f"{pair['name']}-curves.svg", "alt": curves.alt}
+    pictures[facts["curves"]["file"]] = to_svg(curves).encode()
     return facts, table, pictures

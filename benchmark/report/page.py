@@ -140,6 +140,8 @@ def build_page(inputs: Inputs, built: Built) -> str:
     printed = judged(published_of(verdicts))
     elements = [each.element for each in built.artefacts]
     elements += [each.figure for each in built.analyses]
+    gallery = gallery_section(built.gallery)
+    elements += [each["curves"] for each in gallery["pairs"]]
     folder = Path(__file__).with_name("templates")
     style = f"\n{(folder / 'style.css').read_text('utf-8')}{size_rules(elements)}\n"
     script = f"\n{(folder / 'sort.js').read_text('utf-8')}\n"
@@ -168,7 +170,7 @@ def build_page(inputs: Inputs, built: Built) -> str:
         closed={*SECTIONS, "more"} - {*OF_PAPERS} if printed else (*CLOSED, "verdicts"),
         folded=_folded,
         downloads_of=_downloads,
-        gallery=gallery_section(built.gallery),
+        gallery=gallery,
         gallery_files=[download("Every recorded query (CSV)", f"{GALLERY}/{TABLE}", queries)]
         if queries is not None
         else [],
@@ -198,7 +200,8 @@ def build_page(inputs: Inputs, built: Built) -> str:
 
 def gallery_section(gallery: Gallery, limit: int = LIMIT) -> dict[str, Any]:
     """Return what the page shows of a gallery, with at most ``limit`` bytes of pictures."""
-    left_out, pairs = 0, []
+    left_out = 0
+    pairs: list[dict[str, Any]] = []
     for record in gallery.pairs:
         pictures: dict[str, str] = {}
         for which in SIDES:
@@ -208,10 +211,18 @@ def gallery_section(gallery: Gallery, limit: int = LIMIT) -> dict[str, Any]:
             else:
                 limit -= len(content)
                 pictures[which] = f"data:image/png;base64,{content.decode()}"
+        curves = gallery.files[record["curves"]["file"]].decode()
         pair = record["pair"]
         where = dataset_label(pair["dataset"], pair["setting"])
         title = f"{where} · batch size {pair['batch_size']} · seed {pair['seed']}"
-        pairs.append({"title": title, "record": record, "pictures": pictures})
+        element = inline_svg(curves, f"curves-{len(pairs)}", record["curves"]["alt"])
+        shown = {
+            "title": title,
+            "record": record,
+            "pictures": pictures,
+            "curves": element,
+        }
+        pairs.append(shown)
     return {"pairs": pairs, "reason": gallery.reason, "left_out": left_out, "reasons": REASONS}
 
 

@@ -16,7 +16,7 @@ from made_up_inputs import (
     write_neighbours_file,
     written_page,
 )
-from made_up_results import made_up_runs, made_up_study
+from made_up_results import made_up_block, made_up_runs, made_up_study
 from PIL import Image
 from typer.testing import CliRunner
 
@@ -28,16 +28,20 @@ from benchmark.report.gallery import (
     MATCH,
     MISMATCH,
     RANDOM,
+    SIDES,
     Choice,
     average_precision,
     choose,
+    curve_of,
     draw,
+    draw_curves,
     load_neighbours,
     run_pairs,
     write_gallery,
 )
 from benchmark.report.page import gallery_section
 from benchmark.report.table import NothingToShow
+from benchmark.study.model import Variant
 
 STUDY = made_up_study(
     losses=("smooth_ap", "sup_ap", "roadmap"), batch_sizes=(32, 128), seeds=(0, 1)
@@ -92,6 +96,66 @@ def test_the_baseline_is_set_beside_the_best_loss_where_both_ran():
     assert second["run_id"].endswith("smooth_ap/bs32/seed1")
     score = inputs.scores.query("metric == 'recall_at_1' and run_id == @first['run_id']")
     assert first["score"] == score["value"].item()
+
+
+def untrained_inputs(**options):
+    """Returns inputs of SmoothAP and SupAP, and of their network before training, in an option."""
+    trained = tuple(Variant(loss, loss, {}) for loss in ("smooth_ap", "sup_ap"))
+    blocks = (
+        made_up_block(trained, (32, 128), (0, 1)),
+        made_up_block((Variant("untrained", "untrained", {}),), (32,), (0, 1), setting="r10~plain"),
+        made_up_block(trained[:1], (64,), (0, 1), setting="r10~other", name="other"),
+        made_up_block(trained[:1], (64,), (0, 1), setting="r11", name="network"),
+    )
+    return made_up_inputs(made_up_study(blocks=blocks), **options)
+
+
+def test_a_network_before_training_belongs_to_every_batch_size_and_option_of_its_recipe():
+    inputs = untrained_inputs()
+    (pair,) = run_pairs(inputs, Choice("untrained", "smooth_ap"))
+    own = inputs.scores.query("metric == 'recall_at_1' and loss == 'smooth_ap'")
+    means = own[own["setting"] != "r11"].groupby(["setting", "batch_size"])["value"].mean()
+    assert (pair["setting"], pair["batch_size"]) == means.idxmax()
+    assert pair["first"]["run_id"] == "glyphs_1k/r10~plain/untrained/bs32/seed0"
+    for size in (32, 128):
+        (pair,) = run_pairs(inputs, Choice("untrained", "sup_ap", size, 1))
+        assert pair["second"]["run_id"] == f"glyphs_1k/r10/sup_ap/bs{size}/seed1"
+        assert pair["first"]["run_id"].endswith("untrained/bs32/seed1")
+    (reverse,) = run_pairs(inputs, Choice("smooth_ap", "untrained"))
+    assert reverse["second"]["loss"] == "untrained" and reverse["setting"] != "r10~plain"
+
+
+def test_a_trained_rival_goes_before_the_untrained_network_which_comes_first_without_one():
+    (pair,) = run_pairs(untrained_inputs(), Choice())
+    assert (pair["first"]["loss"], pair["second"]["loss"]) == ("smooth_ap", "sup_ap")
+    gone = {("sup_ap", size, seed): "missing" for size in (32, 128) for seed in (0, 1)}
+    (pair,) = run_pairs(untrained_inputs(bad=gone), Choice())
+    assert (pair["first"]["loss"], pair["second"]["loss"]) == ("untrained", "smooth_ap")
+
+
+def test_the_area_under_a_curve_is_the_average_precision():
+    ranks = np.array([1, 2, 4, 9])
+    recall, precision = curve_of(ranks)
+    assert recall.tolist() == [0, 0.25, 0.5, 0.75, 1]
+    assert precision.tolist() == pytest.approx([1, 1, 1, 3 / 4, 4 / 9])
+    # steps that reach back: each precision counts from the recall before it
+    assert np.sum(np.diff(recall) * precision[1:]) == pytest.approx(average_precision(ranks))
+
+
+def test_every_query_has_a_curve_under_both_losses_and_its_ap(tmp_path):
+    for seed, name in enumerate(("first", "second")):
+        write_neighbours_file(tmp_path / f"{name}.npz", seed)
+    sides = {name: load_neighbours(tmp_path / f"{name}.npz", DIGEST) for name in SIDES}
+    names = {"smooth_ap": "SmoothAP", "sup_ap": "SupAP"}
+    shown = [{"loss": loss, "base": loss, "display": label} for loss, label in names.items()]
+    drawing = draw_curves(dict(zip(SIDES, shown, strict=True)), sides, [3, 0])
+    lines = [line.get_xydata() for axes in drawing.figure.axes for line in axes.lines]
+    assert len(lines) == 4 and all(line[-1, 0] == 1 for line in lines)
+    assert lines[0] == pytest.approx(np.transpose(curve_of(sides["first"].ranks[3])))
+    first, second = (100 * sides[side].precisions[3] for side in SIDES)
+    titles = [axes.get_title("left") for axes in drawing.figure.axes]
+    assert titles[0] == f"1: AP {first:.1f}% and {second:.1f}%"
+    assert titles[1].startswith("2: AP ") and f"Query 1: AP {first:.1f}%" in drawing.alt
 
 
 def test_pairs_that_cannot_be_made_say_why():
@@ -159,7 +223,8 @@ def test_gallery_leaves_a_picture_a_loss_and_the_numbers_of_every_recorded_query
     for picture in pictures:
         assert picture["alt"].count("right at rank") == len(pair["queries"])
     assert {path.name for path in folder.iterdir()} == {
-        *("gallery.json", "queries.csv", *(picture["file"] for picture in pictures))
+        *("gallery.json", "queries.csv", "glyphs_1k-curves.svg"),
+        *(picture["file"] for picture in pictures),
     }
     assert all(query["name"].startswith("…/query") for query in pair["queries"])
 
@@ -170,6 +235,7 @@ def test_gallery_is_part_of_the_report_and_its_names_cannot_become_markup(made):
     page = written_page(made_up_inputs(SMALL), results / "made_up", gallery)
     section = page.split('<section id="gallery"')[1].split("</section>")[0]
     assert section.count("data:image/png;base64,") == 2
+    assert section.count("<svg") == 1 and "Precision-recall curves. Query 1: AP" in section
     assert section.count('<th scope="row">') == len(queries)
     assert "<b>" not in section and "&lt;b&gt;" in section and "largest gain" in section
     assert "Download" in section and section.count("<img") == section.count('alt="')
