@@ -128,8 +128,9 @@ class Condition:
     batch_sizes: tuple[int, ...] = ()
 
     def sizes(self, arms: Sequence[Arm]) -> tuple[int | None, ...]:
-        """Return the batch sizes to go through; (None,) when every arm brings its own."""
-        return (None,) if all(arm.batch_size for arm in arms) else self.batch_sizes
+        """Return the batch sizes to go through; (None,) when every arm with runs brings its own."""
+        own = all(arm.batch_size or PRINTED in arm.where for arm in arms)
+        return (None,) if own else self.batch_sizes
 
 
 @dataclass(frozen=True)

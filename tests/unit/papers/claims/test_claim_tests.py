@@ -205,6 +205,15 @@ def test_a_printed_number_stands_in_for_the_runs_of_a_rival_on_its_own_dataset_a
     assert set(glyphs["verdict"]) == {"not_run"}
 
 
+def test_a_printed_rival_of_a_loss_with_its_own_batch_size_is_asked_once():
+    rival = Arm("blackbox_ap", {"printed": "smoothap2020/table2"})
+    asked = claim("beats", first=[replace(A, batch_size=64)], second=[rival])
+    asked = replace(asked, published=(Scope(("sop",), backbone="tiny"),), metrics=("recall_at_1",))
+    runs = long_table({"smooth_ap": 0.801}, sd=0.001, dataset="sop", batch_sizes=(32, 64))
+    row = judged(runs, asked)[0].loc["beats", "published"]
+    assert (row["parts"], row["n"]) == (1, 5)
+
+
 def test_the_best_copied_number_is_the_highest_of_a_table_under_the_same_condition():
     scope = (Scope(("landmarks_clean",), protocol="rparis6k_medium", backbone="resnet101"),)
     words = load_vocabulary()
