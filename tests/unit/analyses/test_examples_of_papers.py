@@ -115,8 +115,9 @@ def test_only_scores_beyond_alpha_and_beta_leave_a_gap(examples):
     assert examples.values["some"] == gaps(0.4).mean() > 0.01
 
 
-def test_every_statement_of_the_examples_holds(examples):
-    assert set(examples.claims.values()) == {True}
+def test_every_statement_of_the_examples_holds_but_that_of_algorithm_1(examples):
+    refuted = [name for name, holds in examples.claims.items() if not holds]
+    assert refuted == ["algorithm_1_ranks"]
 
 
 def test_a_power_is_the_slope_of_the_logarithms_and_undecided_between_two():
@@ -185,7 +186,7 @@ def test_what_counts_as_no_gradient_is_one_number_beside_every_sentence_that_say
         for claim in words[name]["claims"].values()
         if re.search("no gradient|vanish|has none|operating region", claim[1])
     ]
-    assert len(said) == 5
+    assert len(said) == 6
     for _, claim, reason in said:
         assert "{none:g}" in reason, claim
     found = toy_ranking(SimpleNamespace(quick=True))
