@@ -25,7 +25,7 @@ from benchmark.core.code_version import code_version
 from benchmark.core.documents import parse_yaml
 from benchmark.core.errors import ConfigError, RunError, unknown_name
 from benchmark.core.files import replacing, write_text
-from benchmark.core.options import defaults_of
+from benchmark.core.options import defaults_of, without_added
 from benchmark.core.records import DatasetChoice, LossChoice, RunSpec
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.report.artefacts import AnalysedRun, AnalysisSummary, Finding, Verdict
@@ -307,8 +307,9 @@ class Context:
         )
         chosen = next(variants, None)
         if chosen is None:
-            chosen = LossChoice(loss, loss, defaults_of(load_catalogue()[loss].config))
-        if changed := {key: new for key, new in params.items() if chosen.params[key] != new}:
+            config = load_catalogue()[loss].config
+            chosen = LossChoice(loss, loss, without_added(config, defaults_of(config)))
+        if changed := {key: new for key, new in params.items() if chosen.params.get(key) != new}:
             label = "_".join([loss, *(f"{key}_{value:g}" for key, value in changed.items())])
             chosen = replace(chosen, label=label, params={**chosen.params, **changed})
         recipe, dataset = self.block.recipe_of(chosen.name), self.block.datasets[0]

@@ -197,6 +197,17 @@ def stated(config: Any) -> dict[str, Any]:
     return values
 
 
+def without_added(config: type, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values by name in YAML, without options that were ``added``, at their defaults."""
+    known = options_of(config)
+    kept = {}
+    for name, value in values.items():
+        item = known.get(name)
+        if item is None or not item.metadata.get("added") or value != item.default:
+            kept[name] = value
+    return kept
+
+
 def options_of(config: type) -> dict[Any, dataclasses.Field[Any]]:
     """Return the options of a Config by their names in YAML."""
     return {item.metadata.get("alias", item.name): item for item in fields(config)}

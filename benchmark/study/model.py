@@ -14,9 +14,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, WithJsonSchema
 
-from benchmark.core.options import distinct, option, problems, schema_of
+from benchmark.core.options import distinct, option, problems, schema_of, without_added
 from benchmark.core.recipe import UNTRAINED, MemoryConfig, Precision, Recipe, SeedsConfig
 from benchmark.core.records import SEPARATOR, DatasetChoice, LossChoice, RunSpec, Setting
+from benchmark.losses.catalogue import load_catalogue
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMAS = ROOT / "workflow" / "schemas"
@@ -263,7 +264,9 @@ class Variant(LossChoice):
     @property
     def choice(self) -> LossChoice:
         """The loss as a specification names it."""
-        return LossChoice(self.label, self.name, self.params)
+        facts = load_catalogue().get(self.name)
+        params = without_added(facts.config, self.params) if facts else self.params
+        return LossChoice(self.label, self.name, params)
 
 
 @dataclass(frozen=True)
