@@ -65,7 +65,8 @@ class Row(NamedTuple):
         stated, done = (parse_yaml(each)[0] for each in (self.paper, self.code))
         if stated == done or (isinstance(stated, str) and " " in stated):
             return ""
-        name = self.item.rpartition(".")[2].replace("_", " ")
+        place = self.item.removesuffix(".name")  # a sampler or schedule by its section
+        name = place.rpartition(".")[2].replace("_", " ")
         return f"{name} {self.code} for {self.paper}"
 
     @property

@@ -196,6 +196,23 @@ def test_runs_rest_on_what_is_of_their_recipe_loss_and_options():
     assert assumed(rows, "other", "one", ()) == ""
 
 
+@pytest.mark.parametrize(
+    ("item", "paper", "code", "ours", "words"),
+    [
+        ("optimizer.weight_decay", "4.0e-5", "4.0e-4", 4e-4, "weight decay 4.0e-4 for 4.0e-5"),
+        ("options.big.training.epochs", "50", "12", 12, "epochs 12 for 50"),
+        ("sampler.name", "one", "another", "another", "sampler another for one"),
+        ("optimizer.weight_decay", "4.0e-4", "0.0004", 4e-4, ""),  # equal
+        ("evaluation.whitening", "square-rooted PCA", "2048", 2048, ""),  # described
+        ("training.epochs", "50", "12", 50, ""),  # ours follows the text
+        ("training.epochs", "", "12", 12, ""),
+    ],
+)
+def test_what_follows_the_code_against_the_text_is_said_in_words(item, paper, code, ours, words):
+    [row] = ledger("made_up", {item: ours}, [fact(item, code, paper=paper)])
+    assert row.against == words
+
+
 def test_a_value_without_a_row_is_an_error_that_names_it():
     with pytest.raises(ReferenceDataError, match=r"made_up.*optimizer\.lr"):
         ledger("made_up", {"optimizer.lr": 0.1, "input.flip": True}, [fact("input.flip", "true")])
