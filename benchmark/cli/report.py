@@ -119,7 +119,8 @@ def check(
     """
     from benchmark.papers.explain import fails, summary_text
     from benchmark.papers.registration import registration_state
-    from benchmark.papers.verdicts import DRIFTED, judge_study, table_of
+    from benchmark.papers.verdicts import judge_study, table_of
+    from benchmark.stats.reproduction import DRIFTED
 
     loaded, runs = load_runs(study, results)
     table = table_of(judge_study(loaded, runs, selection))

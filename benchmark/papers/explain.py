@@ -16,10 +16,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from benchmark.core.errors import ConfigError
 from benchmark.metrics.metric import display_name
 from benchmark.papers.laboratories import known_of_laboratories
-from benchmark.papers.verdicts import DRIFTED, EPOCHS, FROZEN, VERDICTS, Verdict, by_source
+from benchmark.papers.verdicts import EPOCHS, FROZEN, VERDICTS, Verdict, by_source
 from benchmark.runs.run_table import RunTable
 from benchmark.stats.reproduction import (
     ALPHA,
+    DRIFTED,
     MARKS,
     STANDARD_ERRORS,
     STANDING,

@@ -14,10 +14,10 @@ from benchmark.core.documents import whole_number
 from benchmark.metrics.metric import metric_of
 from benchmark.papers.reading import Closed, Distinct
 from benchmark.stats.judgement import NUMBER
+from benchmark.study.data_files import REPRODUCIBLE
 
 # Factor from the printed unit to percentage points; other units are no scores.
 SCORE_UNITS = {"percent": 1.0, "fraction": 100.0}
-REPRODUCIBLE = ("own", "retrained")  # the others were not trained by the paper that prints them
 GAIN = "_relative_increase"  # of a metric, over the same loss without its calibration
 BATCH_SIZE = "batch_size"  # an x that no hyperparameter sets
 

@@ -36,7 +36,9 @@ from benchmark.stats.intervals import Floats, diverges, p_more_divergence, sprea
 from benchmark.stats.planning import level_of, seeds_to_decide
 from benchmark.stats.reproduction import (
     ALPHA,
+    DRIFTED,
     LABORATORY,
+    REPRODUCED,
     SPREAD,
     STANDING,
     UNDECIDED,
@@ -64,9 +66,7 @@ from benchmark.stats.samples import (
 from benchmark.study import Study
 
 FROZEN = "frozen"
-REPRODUCED = "reproduced"
-DRIFTED = "drifted"
-INCONCLUSIVE = "inconclusive"
+INCONCLUSIVE = UNDECIDED
 NOT_RUN = "not_run"
 NOT_ASKED = "not_asked"
 SUPPORTED = "supported"

@@ -18,12 +18,10 @@ from benchmark.papers.paper import THIS_SUITE, cite, vocabulary_of
 from benchmark.papers.printed import SweptValue
 from benchmark.papers.verdicts import (
     CLAIM_VERDICTS,
-    DRIFTED,
     INCONCLUSIVE,
     LOW,
     NOT_ASKED,
     NOT_RUN,
-    REPRODUCED,
     VERDICTS,
     by_source,
 )
@@ -42,6 +40,7 @@ from benchmark.report.labels import (
     words_of,
 )
 from benchmark.report.table import TONES, NothingToShow
+from benchmark.stats.reproduction import DRIFTED, REPRODUCED
 from benchmark.study.trials import EQUAL
 
 SENTENCES = 4

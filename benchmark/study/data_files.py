@@ -15,7 +15,7 @@ from benchmark.study.model import ROOT
 
 PACKAGE = Path(__file__).parents[1] / "papers"
 PAPER = "paper.yaml"  # makes a folder a paper's
-REPRODUCIBLE = ("own", "retrained")
+REPRODUCIBLE = ("own", "retrained")  # the others were not trained by the paper that prints them
 TRIALS, FINAL = "trials", "final"  # folders of a field: the frozen runs of other losses
 
 

@@ -15,7 +15,7 @@ from benchmark.papers.numbers import PublishedNumber
 from benchmark.papers.paper import Footnote, Paper, arranged_tables, cite, footnotes
 from benchmark.papers.printed import NO_SCORE, OTHER_DATA, QUOTED, TIME, PrintedCell, SweptValue
 from benchmark.papers.quantities import BACKBONE_TIME, COUNTS, GAP, TIMES
-from benchmark.papers.verdicts import DRIFTED, EPOCHS
+from benchmark.papers.verdicts import EPOCHS
 from benchmark.report.artefacts import Part
 from benchmark.report.inputs import Inputs, records
 from benchmark.report.labels import DASH, count, interval, mean_sd, metric_label, signed, words_of
@@ -31,6 +31,7 @@ from benchmark.report.table import (
     words,
 )
 from benchmark.report.tables.loss_tables import test_columns
+from benchmark.stats.reproduction import DRIFTED
 
 PARTS = (
     "ours", "ours sd", "ours n", "published", "published sd", "published n",

@@ -50,7 +50,6 @@ MARK_WORDS = {
     "laboratory": "laboratories differ",
 }
 STANDS = {True: "good", False: "unsure"}  # tones
-QUOTED = ("copied", "quoted")  # provenances of numbers that another paper printed first
 READINGS = {"published": "As published", "here": "As far as it was run here"}
 _MEANING = {  # the gravest first
     "failed": "the job ended with an error",
@@ -86,9 +85,6 @@ def published(inputs: Inputs) -> Table:
     def named(value: Any, form: Callable[[str], str] = str) -> str:
         return form(value) if _text(value) else DASH
 
-    def printed(row: Any) -> TableCell:
-        return TableCell(named(row.row_label), note="quoted" * (row.provenance in QUOTED))
-
     def verdict(row: Any) -> TableCell:
         text = f"{words_of(row.verdict)} {_text(row.direction)}".strip()
         return TableCell(text, tone=TONES[row.verdict], note="interim" if row.interim else "")
@@ -116,7 +112,7 @@ def published(inputs: Inputs) -> Table:
         return Column((header,), ("mean", "sd", "n"), cell=cell)
 
     columns = [
-        words("Row as printed", printed),
+        words("Row as printed", lambda row: named(row.row_label)),
         words("Verdict", verdict),
         Column(("Stands",), ("laboratories", "ratio of spreads"), numeric=False, cell=stands),
         words("Loss", lambda row: named(row.loss, inputs.label)),
@@ -138,11 +134,10 @@ def published(inputs: Inputs) -> Table:
     )
     text = rule(verdicts["level"].min())
     caption = (
-        "Percentage points throughout; difference is ours minus the reference. Rows marked "
-        "“quoted” repeat another paper's number. The interval counts the uncertainty of both "
-        f"sides. {text[:1].upper()}{text[1:]}. {QUESTIONS} Two further marks are named beside it: "
-        "the published spread is twice ours, and scores have heavy tails. "
-        f"{known_of_laboratories()}"
+        "Percentage points throughout; difference is ours minus the reference. The interval counts "
+        f"the uncertainty of both sides. {text[:1].upper()}{text[1:]}. {QUESTIONS} Two further "
+        "marks are named beside it: the published spread is twice ours, and scores have heavy "
+        f"tails. {known_of_laboratories()}"
     )
     left = len(every) - len(verdicts)
     notes = [f"{count(left, 'further number')} not run: see verdicts.csv."] * bool(left)

@@ -225,12 +225,6 @@ def test_the_row_of_a_challenger_is_marked():
         assert rows["SmoothAP"][0].mark == mark and rows["SupAP"][0].mark == ""
 
 
-def test_published_marks_rows_that_quote_another_paper(inputs):
-    verdicts = inputs.verdicts.assign(provenance="copied")
-    table = build("published", dataclasses.replace(inputs, verdicts=verdicts))
-    assert {row[0].note for section in table.sections for row in section.rows} == {"quoted"}
-
-
 def test_published_marks_verdicts_that_do_not_stand():
     inputs = made_up_inputs(references=True)
     verdicts = inputs.verdicts.assign(stands=False, changes_under="spread best_of_3")

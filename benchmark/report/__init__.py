@@ -1,0 +1,1 @@
+"""What a study's results show: tables, figures, galleries and the page."""
