@@ -42,7 +42,8 @@ FILES = (
 FOLDERS = ("stats", "gallery")
 IMPORTED = "imported.txt"
 # What a dry run plans in place of old files, which keep their names, and nobody makes.
-NEW_SPEC, NEW_RESULT = "new_spec.json", "new_result.json"
+NEW_SPEC = "new_spec.json"
+NEW_RESULT = "new_result.json"
 NOTHING = "nothing (the run is finished: delete its result.json to train it again)"
 
 
