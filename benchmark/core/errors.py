@@ -10,8 +10,9 @@ from types import FrameType
 
 from benchmark.core.environment import PLUGINS, value_of
 
-# The packages that may end the program.
+# The packages that may end the program, and the names of a workflow's files, which may, too.
 ENDING = {"__main__", "benchmark", "click", "typer", "snakemake", "argparse"}
+WORKFLOW = (".smk", "Snakefile")
 
 
 class BenchmarkError(Exception):
@@ -78,6 +79,8 @@ def ended(end: SystemExit) -> RunError | None:
     places = [(frame, line) for frame, line in steps if _module(frame) != "_sitebuiltins"]
     frame, line = places[-1]
     if _module(frame).partition(".")[0] in ENDING:
+        return None
+    if frame.f_code.co_filename.endswith(WORKFLOW):
         return None
     return RunError(
         f"{frame.f_code.co_filename}, line {line}: it ended the program with sys.exit"

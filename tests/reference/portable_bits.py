@@ -14,7 +14,6 @@ import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,7 +29,7 @@ import numpy as np  # noqa: E402
 import torch  # noqa: E402
 
 from benchmark.core.files import write_json  # noqa: E402
-from benchmark.core.interrupts import Interrupted  # noqa: E402
+from benchmark.core.interrupts import Interrupted, StopRequest  # noqa: E402
 from benchmark.core.records import DatasetChoice, RunSpec  # noqa: E402
 from benchmark.losses import create_loss  # noqa: E402
 from benchmark.metrics.ranks import ClassIndex, rank_rows  # noqa: E402
@@ -55,7 +54,8 @@ def stepped(spec: RunSpec) -> str:
     """Return the digest of the loss and the weights after the first step of a run."""
     tiny = replace(spec, dataset=DatasetChoice("glyphs_tiny", "glyphs_tiny", {}))
     components = build_components(tiny, prepare_numerics(spec.recipe.training))
-    stop: Any = SimpleNamespace(requested=True)
+    stop = StopRequest()
+    stop.requested = True
     with tempfile.TemporaryDirectory() as folder, contextlib.suppress(Interrupted):
         trainer = Trainer(components, Path(folder), Progress(spec.run_id, 1))
         trainer.run(stop)

@@ -34,7 +34,7 @@ esac
 """
 ACTIVATE = 'export PATH="$1/bin:$PATH"\n'
 PYTHON = """#!/bin/bash
-echo "$3 $PYTHONPATH" >> "$STEPS"
+echo "$4 $PYTHONPATH" >> "$STEPS"
 PYTHONPATH={quick}:$PYTHONPATH exec {python} "$@"
 """
 STEPS = {"train", "collect", "build"}

@@ -473,7 +473,7 @@ def test_a_run_of_seconds_is_left_to_the_import(tmp_path, monkeypatch, hanging_s
     with logged_live(tmp_path / SPEC, tmp_path):
         time.sleep(1)
         command = Path(f"/proc/{started[0].pid}/cmdline").read_bytes().split(b"\0")
-        assert command[1] == b"-S", "Python alone waits, which imports nothing"
+        assert command[1] == b"-PS", "Python alone waits, which imports nothing"
     assert started[0].poll() == 0
 
 
