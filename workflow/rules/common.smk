@@ -25,7 +25,7 @@ RUN = f"{RESULTS}/runs/{{run}}"
 NEW_SPECS, NEW_RESULTS = ([NEW_SPEC], [NEW_RESULT]) if DRY_RUN else ([], [])
 DIGEST = FLOW.study.digest  # another one makes the steps behind the runs again
 
-builtins.needs = lambda wildcards: FLOW.run(wildcards.run).resources  # for the profile, which sees wildcards alone
+builtins.needs = lambda wildcards: FLOW.run(wildcards.run).resources  # for the profile
 
 # A limit on GPUs is that of one machine, which may have more of them than its profile says.
 if "gpu" in workflow.global_resources and len(visible_gpus()) > 1:

@@ -78,4 +78,4 @@ rule import_runs:
         studies=lambda wildcards: FLOW.imported,
     # Status 1: MLflow took nothing, which the log says. A study finishes without it.
     shell:
-        "for study in {params.studies:q}; do eval \"python -P -m benchmark track import $study\" || [ $? = 1 ]; done > {output:q} 2> {log:q}"
+        'for study in {params.studies:q}; do eval "python -P -m benchmark track import $study" || [ $? = 1 ]; done > {output:q} 2> {log:q}'
