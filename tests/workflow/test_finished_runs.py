@@ -70,6 +70,17 @@ def submit(place: Workplace):
     return place.snakemake("small", *words, hooks=True, target="runs")
 
 
+def check_that_old_files_are_kept(workplace, before):
+    """Check that outdated runs lie in ``previous/`` with their bytes, others where they were."""
+    after = files_of_runs(workplace)
+    for path, content in before.items():
+        if "smooth_ap_wide" in path.parts:
+            (kept,) = workplace.runs.glob(f"{path.parent}/previous/*/{path.name}")
+            assert kept.read_bytes() == content
+        else:
+            assert after[path] == content
+
+
 @pytest.mark.parametrize("remembered", [True, False])
 def test_dates_and_a_missing_memory_train_nothing(workplace: Workplace, remembered):
     before = files_of_runs(workplace)
@@ -102,13 +113,7 @@ def test_a_changed_specification_is_planned_and_trained_with_the_old_run_kept(
     done = workplace.snakemake("small")
     assert done.returncode == 0, done.stderr
     assert (jobs(done)["spec"], jobs(done)["train"], jobs(done)["collect"]) == (2, 2, 1)
-    after = files_of_runs(workplace)
-    for path, content in before.items():
-        if "smooth_ap_wide" in path.parts:
-            (kept,) = workplace.runs.glob(f"{path.parent}/previous/*/{path.name}")
-            assert kept.read_bytes() == content
-        else:
-            assert after[path] == content
+    check_that_old_files_are_kept(workplace, before)
     assert "Nothing to be done" in workplace.dry_run("small").stdout
 
 
@@ -139,13 +144,7 @@ def test_submissions_that_fail_leave_every_file(workplace: Workplace, tmp_path):
     slurm(workplace, tmp_path, REFUSES, ANSWERS)
     done = submit(workplace)
     assert done.returncode == 1 and "failed" in done.stderr
-    after = files_of_runs(workplace)
-    for path, content in before.items():
-        if "smooth_ap_wide" in path.parts:
-            (kept,) = workplace.runs.glob(f"{path.parent}/previous/*/{path.name}")
-            assert kept.read_bytes() == content
-        else:
-            assert after[path] == content
+    check_that_old_files_are_kept(workplace, before)
 
 
 def test_a_silent_controller_is_one_line_before_anything_starts(workplace: Workplace, tmp_path):
