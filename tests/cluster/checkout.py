@@ -64,11 +64,14 @@ class Checkout:
         """Start ``snakemake --profile slurm`` for the study; what it says goes to ``log``."""
         command = [sys.executable, "-m", "snakemake", *arguments, "--profile", "slurm"]
         path = os.pathsep.join([str(SITE), str(self.folder)])
+        environment = {**os.environ, "PYTHONPATH": path, **self.environment}
+        # These commands are typed by a user, whatever started the tests.
+        environment.pop("MAKELEVEL", None)
         with self.log.open("ab") as log:
             process = subprocess.Popen(
                 [*command, "--config", f"study={study}.yaml"],
                 cwd=self.folder,
-                env={**os.environ, "PYTHONPATH": path, **self.environment},
+                env=environment,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,
