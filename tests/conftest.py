@@ -13,9 +13,11 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from messages import Messages
 
 from benchmark.core.environment import choose_kernels
 
@@ -74,6 +76,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--shuffle", type=int, metavar="SEED", help="files, and tests in a file, in random order"
     )
+    parser.addoption(
+        "--update-messages", action="store_true", help="write tests/messages.json (one process)"
+    )
+
+
+@pytest.fixture
+def messages(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Messages]:
+    """Yield what compares an error with the snapshot and returns code and key of each problem."""
+    test = request.node.nodeid.removeprefix("tests/")
+    folders = {str(tmp_path): "TMP", str(Path(__file__).parents[1]): "ROOT"}
+    found = Messages(test, folders, request.config.getoption("update_messages"))
+    yield found
+    found.compare()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -4,7 +4,7 @@ import contextlib
 import difflib
 import sys
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from types import FrameType
 
@@ -16,7 +16,12 @@ WORKFLOW = (".smk", "Snakefile")
 
 
 class BenchmarkError(Exception):
-    """Base of all errors that the command line prints without a traceback (exit status 2)."""
+    """Base of all errors that the command line prints without a traceback (exit status 2).
+
+    ``problems`` lists what is wrong, where the error says so.
+    """
+
+    problems: "Sequence[Problem]" = ()
 
 
 @dataclass(frozen=True)
@@ -26,11 +31,13 @@ class Problem:
     message  what is wrong, what is allowed, what to do
     key      dotted place of the value, such as ``blocks.0.losses.2``
     line     where it stands, from 1, when that is known
+    code     name of this kind of problem, such as ``unknown_name``; it stays when words change
     """
 
     message: str
     key: str = ""
     line: int | None = None
+    code: str = ""
 
     def below(self, key: str) -> "Problem":
         """Return the problem with its key below another one."""

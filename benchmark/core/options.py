@@ -128,7 +128,9 @@ def build(config: type[Made], values: Any, where: str) -> Made:
 def worded(kind: Any, values: Any, error: ValidationError) -> list[Problem]:
     """Return what pydantic says, one problem a value, with the nearest name and the help."""
     words: dict[tuple[int | str, ...], list[str]] = {}
+    codes: dict[tuple[int | str, ...], str] = {}
     for each in error.errors():
+        code = each["type"]
         key: tuple[int | str, ...] = ()
         value, message = values, f"{each['msg']}, not {each['input']!r:.200}"
         for part in each["loc"]:  # the names of alternatives are there as well
@@ -141,18 +143,21 @@ def worded(kind: Any, values: Any, error: ValidationError) -> list[Problem]:
         elif each["type"] == "unexpected_keyword_argument":
             known = [name for one in _at(kind, key[:-1])[0] for name in options_of(one)]
             message = unknown_name("key", key[-1], known)
+            code = "unknown_name"
         elif each["type"] == "literal_error":
             known = re.findall("'([^']+)'", each["ctx"]["expected"])
             message = unknown_name(str(key[-1]), each["input"], known)
+            code = "unknown_name"
         elif each["type"] == "value_error":
             message = f"{each['ctx']['error']}: {each['input']!r:.200}"
         words.setdefault(key, []).append(message)
+        codes.setdefault(key, code)
     found = []
     for key, messages in words.items():
         if not any(other != key and other[: len(key)] == key for other in words):
             help_text = _at(kind, key)[1]
             message = " or ".join(messages) + (f" ({help_text})" if help_text else "")
-            found.append(Problem(message, ".".join(map(str, key))))
+            found.append(Problem(message, ".".join(map(str, key)), code=codes[key]))
     return found
 
 

@@ -67,6 +67,7 @@ ADDED = {
     "scores, losses and data that gave wrong numbers are checked": 4_000,
     "embeddings of others are scored under every protocol": 5_400,
     "claims, figures and options of the papers that were missing": 6_000,
+    "problems have a code": 60,
 }
 LAYOUT = {
     tokenize.COMMENT,

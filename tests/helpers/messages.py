@@ -1,0 +1,46 @@
+"""The words of errors stand in one file, ``tests/messages.json``: tests compare codes and keys.
+
+python -m pytest --update-messages tests/unit/study      write anew what these tests say
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from benchmark.core.errors import BenchmarkError
+
+SNAPSHOT = Path(__file__).resolve().parents[1] / "messages.json"
+
+
+class Messages:
+    """The messages of one test: ``messages(error)`` returns (code, key) of each problem.
+
+    The whole text of the error is compared with the snapshot, or written to it; folders of the test
+    are replaced by names.
+    """
+
+    def __init__(self, test: str, folders: dict[str, str], update: bool):
+        self.test = test
+        self.folders = folders
+        self.update = update
+        self.told: list[str] = []
+
+    def __call__(self, error: BenchmarkError) -> list[tuple[str, str]]:
+        text = str(error)
+        for folder, name in self.folders.items():
+            text = text.replace(folder, name)
+        self.told.append(text)
+        return [(problem.code, problem.key) for problem in error.problems]
+
+    def compare(self) -> None:
+        """Compare what was told with the snapshot, or update it."""
+        known = json.loads(SNAPSHOT.read_text(encoding="utf-8"))
+        if self.update:
+            known[self.test] = self.told
+            text = json.dumps(known, indent=1, sort_keys=True, ensure_ascii=False)
+            SNAPSHOT.write_text(text + "\n", encoding="utf-8")
+        else:
+            assert self.told == known.get(self.test), (
+                "a message changed: see tests/helpers/messages.py"
+            )
