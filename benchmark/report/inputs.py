@@ -33,7 +33,6 @@ _REASONS = {
     "best_epoch": _UNMEASURED,
     "curves": _UNMEASURED,
     "costs": "no finished run has recorded its cost yet",
-    "gain": "the last two losses of the ablation have no seed in common yet",
     "noise": "no source of noise was varied apart: that needs a block with 'noise_square' whose "
     "runs have all finished",
     "profiles": _FEW,
@@ -58,7 +57,6 @@ class Inputs:
     summary: pd.DataFrame
     paired: pd.DataFrame
     ablation: pd.DataFrame
-    gain: pd.DataFrame
     curves: pd.DataFrame
     best_epoch: pd.DataFrame
     differences: pd.DataFrame

@@ -65,7 +65,7 @@ SECTIONS = {
         "figure:critical_difference table:ranks figure:performance_profiles",
     ),
     "noise": ("Sources of noise", "figure:noise_sources table:noise"),
-    "ablation": ("Ablation", "table:ablation figure:calibration_gain"),
+    "ablation": ("Ablation", "table:ablation"),
     GALLERY: ("Retrieval gallery", ""),
     "verdicts": ("Published numbers and verdicts", "figure:verdicts table:published table:outside"),
     "papers": ("The papers' tables and figures", "table/paper figure/paper"),

@@ -12,7 +12,6 @@ from benchmark.report.drawing import (
     DOUBLE,
     FAINT,
     INK,
-    SERIES,
     SINGLE,
     Drawing,
     Series,
@@ -158,41 +157,6 @@ def far_below(panel: pd.DataFrame) -> list[str]:
         if 2 * (near.max() - near.min()) < means.max() - means.min():
             return [*order[:number]]
     return []
-
-
-@FIGURES.register("calibration_gain", display="Relative gain of calibration")
-@styled()
-def calibration_gain(inputs: Inputs) -> Drawing:
-    """Return a panel per dataset, a line per metric, as ROADMAP v2 prints it in figure 5."""
-    gain = inputs.some("gain")
-    metrics = inputs.metrics(gain["metric"])[: len(SERIES)]
-    gain = gain[gain["metric"].isin(metrics)]
-    sizes, several = sorted(gain["batch_size"].unique()), len(gain.drop_duplicates(WHERE)) > 1
-    loss, against = (inputs.label(gain[column].iloc[0]) for column in ("loss", "against"))
-    points = gain.rename(columns={"gain": "mean", **ENDS})
-    size = (2 * SINGLE if several else SINGLE, 2.3)
-    figure, panels, _, rest = panel_grid(inputs, points, WHERE, 2, size, 0.4)
-    for axes, where, here in panels:
-        axes.axhline(0, color=INK, linewidth=0.7)
-        series = [
-            Series(metric_label(metric), line(style), rows_of(here, metric=metric))
-            for metric, style in zip(metrics, SERIES, strict=False)
-        ]
-        by_batch_size(axes, sizes, series, width=0.3)
-        title = dataset_label(*where) if several else f"{loss} over {against}"
-        axes.set(ylabel="relative gain (%)", title=title)
-    legend_below(figure)
-    caption = (
-        f"Gain of {loss} over {against} in percent of the latter's score, mean over seeds with "
-        f"its {inputs.confidence} t interval. Above 0 the added term helps; an interval across 0 "
-        f"leaves it open.{rest}"
-    )
-    gains = "; ".join(
-        f"{metric_label(row.metric)} {row.gain:+.1f} percent at batch size {row.batch_size}"
-        for row in records(gain.sort_values(["metric", "batch_size"]).head(8))
-    )
-    alt = f"Relative gain of {loss} over {against} against batch size: {gains}."
-    return Drawing(caption, alt, figure, gain)
 
 
 @FIGURES.register("whole_set", display="From small batches to the whole training set")

@@ -83,7 +83,7 @@ def test_page_has_every_part_of_a_report(page):
     anchors = "answer verdicts results tests ablation cost missing provenance methods"
     for anchor in anchors.split():
         assert f'<section id="{anchor}"' in page
-    assert page.count('role="img" aria-label=') == 6
+    assert page.count('role="img" aria-label=') == 5
     assert page.index("Read this first") < page.index('class="answer"')
     for text in (
         "SmoothAP",
