@@ -9,7 +9,7 @@ from rich.progress import BarColumn, ProgressColumn, Task
 from rich.progress import Progress as Bar
 from rich.text import Text
 
-from benchmark.runs.plan import duration
+from benchmark.core.words import rough_duration
 from snakemake_logger_plugin_runs.progress import Progress
 
 
@@ -89,7 +89,7 @@ def line(progress: Progress) -> str:
     if progress.running or progress.left:
         words += [f"{len(progress.running)} running", f"{progress.left} left"]
         seconds = progress.seconds_left()
-        words += ["" if seconds is None else f"about {duration(seconds)} left"]
+        words += ["" if seconds is None else f"about {rough_duration(seconds)} left"]
     elif progress.step:
         words += [progress.step]
     return ", ".join(word for word in words if word)

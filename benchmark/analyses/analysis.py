@@ -27,11 +27,11 @@ from benchmark.core.errors import ConfigError, RunError, unknown_name
 from benchmark.core.files import replacing, write_text
 from benchmark.core.options import defaults_of, without_added
 from benchmark.core.records import DatasetChoice, LossChoice, RunSpec
+from benchmark.core.words import listed
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.report.artefacts import AnalysedRun, AnalysisSummary, Finding, Verdict
 from benchmark.report.drawing import Drawing, save
 from benchmark.report.labels import dataset_name
-from benchmark.report.labels import listed as joined
 from benchmark.report.render import to_csv, to_html, to_markdown
 from benchmark.report.table import Column, Table, TableCell, grouped, text_column
 from benchmark.stats.intervals import t_interval
@@ -134,11 +134,6 @@ def shades(colour: str, count: int) -> list[np.ndarray]:
     base = np.array(to_rgb(colour))
     depths = np.linspace(-1, 1, count)  # -1 lightest, 0 the colour itself, 1 darkest
     return [base - depth * (0.55 * (1 - base) if depth < 0 else 0.3 * base) for depth in depths]
-
-
-def listed(values: Iterable[Any], form: str = "g") -> str:
-    """Return "1, 2 and 3"."""
-    return joined([format(value, form) for value in values])
 
 
 def rising(values: Iterable[float]) -> bool:
@@ -284,7 +279,7 @@ class Context:
     @property
     def description(self) -> str:
         """Return the dataset and the seeds in words: "Glyphs-1k, seeds 0, 1 and 2"."""
-        numbers = joined([*map(str, self.seeds)])
+        numbers = listed(self.seeds)
         return f"{self.place}, seed{'s' if len(self.seeds) > 1 else ''} {numbers}"
 
     def spec(self, loss: str, batch_size: int, seed: int, **params: Any) -> RunSpec:

@@ -14,10 +14,11 @@ import numpy as np
 import pandas as pd
 
 from benchmark.analyses import ANALYSES
-from benchmark.analyses.analysis import Analysis, Context, doubled, judged, listed, rising, shades
+from benchmark.analyses.analysis import Analysis, Context, doubled, judged, rising, shades
 from benchmark.analyses.decomposability_gap import batch_ap
 from benchmark.core.errors import ConfigError, Problem
 from benchmark.core.seeding import derive
+from benchmark.core.words import listed
 from benchmark.report import drawing
 from benchmark.report.drawing import DOUBLE, SERIES, STYLES, Series, line, new_figure, styled
 from benchmark.report.labels import loss_name

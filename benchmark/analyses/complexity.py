@@ -7,9 +7,10 @@ import numpy as np
 import pandas as pd
 
 from benchmark.analyses import ANALYSES
-from benchmark.analyses.analysis import Analysis, Context, listed
+from benchmark.analyses.analysis import Analysis, Context
 from benchmark.analyses.worked_examples import loss_of
 from benchmark.core.seeding import derive
+from benchmark.core.words import listed
 from benchmark.report.drawing import DOUBLE, line, new_figure, styled
 from benchmark.report.labels import loss_name
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from benchmark.analyses import ANALYSES
-from benchmark.analyses.analysis import Analysis, Context, listed, rising, shades
+from benchmark.analyses.analysis import Analysis, Context, rising, shades
 from benchmark.analyses.decomposability_gap import (
     Batch,
     ap_loss,
@@ -18,6 +18,7 @@ from benchmark.analyses.decomposability_gap import (
     value_and_gradient,
 )
 from benchmark.core.seeding import derive
+from benchmark.core.words import listed
 from benchmark.report.drawing import DOUBLE, FAINT, STYLES, new_figure, styled
 from benchmark.report.labels import loss_name
 

@@ -188,7 +188,7 @@ def check(
     if images:
         from tqdm import tqdm
 
-        from benchmark.datasets.base import listed
+        from benchmark.core.words import one_a_line
         from benchmark.datasets.io.images import DIM_WORDS, Opener
         from benchmark.datasets.io.packed import ordered_map
 
@@ -211,7 +211,7 @@ def check(
         bad = [error for error, _ in seen if error]
         dim = [path for path, (_, is_dim) in zip(places, seen, strict=True) if is_dim]
         if dim:
-            echo(f"warning: {len(dim):,} {DIM_WORDS}{listed(dim)}")
+            echo(f"warning: {len(dim):,} {DIM_WORDS}{one_a_line(dim)}")
         echo("\n".join([*bad, f"{len(bad):,} broken of {len(places):,} images"]))
     if wrong or bad:
         raise Exit(1)

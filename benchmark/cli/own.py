@@ -229,7 +229,7 @@ def init(
 
     Example: python -m benchmark folder init /data/flowers
     """
-    from benchmark.runs.plan import duration
+    from benchmark.core.words import rough_duration
     from benchmark.study import study_names
     from benchmark.study.model import LABEL
     from benchmark.study.own import look, network_of, settings, write_study
@@ -253,5 +253,5 @@ def init(
         raise DataError("\nwith this command: ".join([str(error), *options])) from error
     chosen = settings(found, network, gpus=gpus, seeds=seeds, side=image_size)
     chosen |= {"name": name, "params": params, "folder": root.name}
-    chosen["reading"] = duration(chosen["reading_seconds"])
+    chosen["reading"] = rough_duration(chosen["reading_seconds"])
     echo(write_study(out, force, found=found, network=network, **chosen))

@@ -88,8 +88,8 @@ def run(
 
 def _foretell(study: Any, cores: str, results: Path) -> None:
     """Print how long a study takes here, before anything of it is finished: one epoch tells."""
+    from benchmark.core.words import rough_duration
     from benchmark.runs.folders import states_of
-    from benchmark.runs.plan import duration
 
     states = states_of(study, results)
     first, training = states[0][0], states[0][0].spec.recipe.training
@@ -107,7 +107,7 @@ def _foretell(study: Any, cores: str, results: Path) -> None:
     if found:
         at_once = (available_cores() if cores == "all" else int(cores)) / training.threads
         seconds = len(states) * int(found[1]) / max(1, at_once)
-        echo(f"about {duration(seconds)} on this machine", err=True)
+        echo(f"about {rough_duration(seconds)} on this machine", err=True)
 
 
 def snakemake_words(study: Path, cores: str, results: Path) -> list[str]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from types import FrameType
 
 from benchmark.core.environment import PLUGINS, value_of
+from benchmark.core.words import count
 
 # The packages that may end the program, and the names of a workflow's files, which may, too.
 ENDING = {"__main__", "benchmark", "click", "typer", "snakemake", "argparse"}
@@ -63,8 +64,8 @@ class ConfigError(BenchmarkError):
         self.problems = [
             problem if isinstance(problem, Problem) else Problem(problem) for problem in problems
         ]
-        count = len(self.problems)
-        head = f"{source}: {count} problem{'s' if count != 1 else ''}, nothing was started"
+        found = count(len(self.problems), "problem")
+        head = f"{source}: {found}, nothing was started"
         super().__init__("\n".join([head, *(f"  {problem}" for problem in self.problems)]))
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from PIL import Image
 
 from benchmark.core.errors import DataError
+from benchmark.core.words import count, one_a_line
 from benchmark.metrics.metric import METRICS
 
 ALL_METRICS = tuple(METRICS)
@@ -237,13 +238,13 @@ class Findings:
         """Add a problem of several lines, files or classes, if there are any; list the first 20."""
         offenders = list(offenders)
         if offenders:
-            self.problems.append(f"{what}: {len(offenders):,}; {advice}{listed(offenders)}")
+            self.problems.append(f"{what}: {len(offenders):,}; {advice}{one_a_line(offenders)}")
 
     def stop(self) -> None:
         """Raise DataError with all problems so far, if there are any."""
         if self.problems:
-            count = len(self.problems)
-            head = f"dataset '{self.dataset}' at {self.root}: {count} problem{'s' * (count > 1)}"
+            found = count(len(self.problems), "problem")
+            head = f"dataset '{self.dataset}' at {self.root}: {found}"
             raise DataError("\n  ".join([head, *self.problems]))
 
     def fail(self, problem: str) -> NoReturn:
@@ -259,15 +260,6 @@ class Findings:
             yield
         except Exception as error:
             self.fail(f"cannot read {file} ({error}); get it again")
-
-
-def listed(offenders: Sequence[object]) -> str:
-    """Return the first 20 offenders, one on each line, and the number of the others."""
-    # a name that is not UTF-8 could not be printed
-    names = [str(each).encode(errors="backslashreplace").decode() for each in offenders[:20]]
-    if len(offenders) > 20:
-        names.append(f"and {len(offenders) - 20:,} more")
-    return "".join(f"\n      {name}" for name in names)
 
 
 def said(counts: Counts) -> str:

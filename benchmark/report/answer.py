@@ -14,6 +14,7 @@ import pandas as pd
 
 from benchmark.core.code_version import mixed
 from benchmark.core.records import SEPARATOR
+from benchmark.core.words import DASH, count, interval, listed, mean_sd, percent, points, words_of
 from benchmark.papers.paper import THIS_SUITE, cite, vocabulary_of
 from benchmark.papers.printed import SweptValue
 from benchmark.papers.verdicts import (
@@ -26,19 +27,7 @@ from benchmark.papers.verdicts import (
     by_source,
 )
 from benchmark.report.inputs import CONDITION, DIVERGENCE_CELL, WHERE, Inputs, records, rows_of
-from benchmark.report.labels import (
-    DASH,
-    count,
-    dataset_label,
-    dataset_name,
-    interval,
-    listed,
-    mean_sd,
-    metric_label,
-    percent,
-    points,
-    words_of,
-)
+from benchmark.report.labels import dataset_label, dataset_name, metric_label
 from benchmark.report.table import TONES, NothingToShow
 from benchmark.stats.reproduction import DRIFTED, REPRODUCED
 from benchmark.study.trials import EQUAL

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from benchmark import __version__
 from benchmark.core.code_version import mixed
 from benchmark.core.paths import without_paths
+from benchmark.core.words import DASH, count, duration
 from benchmark.metrics.metric import metric_of
 from benchmark.papers.explain import rule
 from benchmark.papers.fidelity import study_ledger
@@ -21,7 +22,7 @@ from benchmark.report.artefacts import AnalysisSummary, Artefact
 from benchmark.report.drawing import inline_svg, size_rules
 from benchmark.report.gallery import GALLERY, REASONS, SIDES, TABLE, Gallery
 from benchmark.report.inputs import Inputs
-from benchmark.report.labels import DASH, count, dataset_label, duration, metric_label
+from benchmark.report.labels import dataset_label, metric_label
 from benchmark.report.render import TEMPLATES, to_html
 from benchmark.report.table import TONES, Table, TableCell, filled, words
 from benchmark.study import Study

@@ -118,9 +118,12 @@ def _plain(text: str) -> str:
 def to_latex(table: Table, label: str) -> str:
     """Return a ``table`` environment, or a ``longtable`` when it would not fit on a page."""
     align = "".join("r" if column.numeric else "l" for column in table.columns)
-    head, header_rows = ["\\toprule"], table.header_rows()
+    head = ["\\toprule"]
+    header_rows = table.header_rows()
     for row in header_rows:
-        fields, rules, position = [], "", 1
+        fields = []
+        rules = ""
+        position = 1
         for text, span in row:
             field = escape(text)
             fields.append(rf"\multicolumn{{{span}}}{{c}}{{{field}}}" if span > 1 else field)
@@ -132,13 +135,16 @@ def to_latex(table: Table, label: str) -> str:
     body: list[str] = []
     for section in table.sections:
         if section.title:
-            body += [r"\midrule"] * bool(body)
+            if body:
+                body.append(r"\midrule")
             title = rf"\textit{{{escape(section.title)}}}"
             body.append(rf"\multicolumn{{{len(table.columns)}}}{{l}}{{{title}}} \\")
         body += [" & ".join(map(_latex_cell, row)) + r" \\" for row in section.rows]
     body.append(r"\bottomrule")
     title = rf"\caption{{{escape(f'{table.title}. {table.caption}')}}}\label{{tab:{label}}}"
-    notes = [rf"\par\smallskip\footnotesize {escape(' '.join(table.notes))}"] * bool(table.notes)
+    notes = []
+    if table.notes:
+        notes.append(rf"\par\smallskip\footnotesize {escape(' '.join(table.notes))}")
     lines = ["% needs \\usepackage{booktabs,longtable,graphicx}"]
     if table.rows > LATEX_LONG:
         lines += [r"{\scriptsize", rf"\begin{{longtable}}{{{align}}}", title + r"\\"]
@@ -170,7 +176,9 @@ def _latex_cell(cell: TableCell) -> str:
 
 def to_html(table: Table, name: str, *, limit: int = LIMIT) -> str:
     """Return the element with caption, scrolling table and notes; all text is escaped."""
-    notes, left, sections = [*table.notes], limit, []
+    notes = [*table.notes]
+    left = limit
+    sections = []
     for section in table.sections:
         if left > 0:
             sections.append(Section(section.title, section.rows[:left]))

@@ -8,7 +8,7 @@ from benchmark.core.errors import BenchmarkError
 from benchmark.core.files import guess_csv
 from benchmark.core.records import STATE
 from benchmark.papers.explain import summary_text
-from benchmark.runs.folders import count, end_of_log, states_of
+from benchmark.runs.folders import count_by_status, end_of_log, states_of
 from benchmark.runs.plan import TROUBLES
 from benchmark.study import Study
 from benchmark.study.workflow import FAILED, IMPORTED, PAGE
@@ -37,7 +37,9 @@ def last_words(
 def closing_words(study: Study, results: Path, *, finished: bool) -> str:
     """Return what a person wants to read at the end; ``finished`` is False after a failure."""
     states = states_of(study, results)
-    words = ", ".join(f"{number} {status}" for status, number in count(states).items() if number)
+    words = ", ".join(
+        f"{number} {status}" for status, number in count_by_status(states).items() if number
+    )
     lines = ["", f"study {study.name}: {len(states)} runs: {words}"]
     troubled = [(run, state) for run, state in states if state.status in TROUBLES]
     lines += [f"  {each.status} {run.spec.run_id}: {each.reason}" for run, each in troubled[:10]]

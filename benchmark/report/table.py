@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
-from benchmark.report.labels import finite
+from benchmark.core.words import finite
 
 TONES = {
     **dict.fromkeys(("reproduced", "supported", "ok", "identical", "agree"), "good"),

@@ -129,7 +129,7 @@ def states_of(study: Study, results: Path) -> list[tuple[Run, RunStatus]]:
     return [(run, status_in(results / run.spec.folder, run.spec)) for run in runs]
 
 
-def count(states: Iterable[tuple[Run, RunStatus]]) -> dict[str, int]:
+def count_by_status(states: Iterable[tuple[Run, RunStatus]]) -> dict[str, int]:
     """Return the number of runs of each status, in the order of STATUSES."""
     return dict.fromkeys(STATUSES, 0) | Counter(state.status for _, state in states)
 

@@ -9,7 +9,8 @@ from statistics import fmean
 from benchmark.core.errors import RunError
 from benchmark.core.files import write_json
 from benchmark.core.records import STATUSES
-from benchmark.runs.folders import RunStatus, count, states_of
+from benchmark.core.words import rough_duration
+from benchmark.runs.folders import RunStatus, count_by_status, states_of
 from benchmark.runs.needs import needs_of
 from benchmark.runs.rates import hours_of, rate_of, rates
 from benchmark.study import Study
@@ -34,10 +35,10 @@ def plan_text(study: Study, results: Path, foreseen: str = "", shown: int = 10) 
     lines: list[tuple[object, ...]] = [head]
     left = [seconds_left(row) for row in rows.values()]
     for (shape, row), seconds in zip(rows.items(), left, strict=True):
-        lines.append((*shape, len(row), *count(row).values(), duration(seconds)))
+        lines.append((*shape, len(row), *count_by_status(row).values(), rough_duration(seconds)))
     known = [seconds for seconds in left if seconds is not None]
-    whole = duration(sum(known) if len(known) == len(left) else None)
-    lines.append(("all", "", "", len(states), *count(states).values(), whole))
+    whole = rough_duration(sum(known) if len(known) == len(left) else None)
+    lines.append(("all", "", "", len(states), *count_by_status(states).values(), whole))
     later = study.trials.final_runs if study.trials else 0
     then = f", then {later} final runs that they choose" if later else ""
     ceiling = _gpu_hours(study, states)
@@ -156,16 +157,6 @@ def sources_text(study: Study) -> str:
         lines = [f"  {key}: {source}" for key, source in given.items()] or ["  no sources given"]
         parts.append("\n".join([f"recipe {name}", *lines]))
     return "\n\n".join(parts)
-
-
-def duration(seconds: float | None) -> str:
-    """Return ``3 h 05 min``, ``12 min`` or ``40 s``; ``?`` when unknown."""
-    if seconds is None:
-        return "?"
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60:02d} min"
 
 
 def begin_next_look(study: Study, results: Path, *, partial: bool = False) -> str:

@@ -27,9 +27,10 @@ from benchmark.core.files import replacing, write_json
 from benchmark.core.paths import public
 from benchmark.core.records import CELL_COLUMNS, PROVENANCE, SEPARATOR, Cell, RunSpec, settings_of
 from benchmark.core.results import COSTS, Provenance, Result, Scores
+from benchmark.core.words import count
 from benchmark.datasets import loader_of
 from benchmark.datasets.base import Counts
-from benchmark.runs.folders import RunStatus, count, states_of
+from benchmark.runs.folders import RunStatus, count_by_status, states_of
 from benchmark.study import Study
 from benchmark.study.data_files import FINAL, TRIALS, field_folder
 from benchmark.study.grid import Run
@@ -221,7 +222,7 @@ def collect(study: Study, results: Path) -> dict[str, int]:
         [row for _, state in states if state.result for row in _score_rows(state.result)],
     )
     (with_field(table, study) if study.references.field else table).write(folder)
-    counts = count(states)
+    counts = count_by_status(states)
     origin = {"study": study.name, "runs": counts, **provenance_of(states)}
     write_json(folder / PROVENANCE, origin)
     return counts
@@ -415,6 +416,4 @@ def _unmatched(done: list[tuple[RunSpec, Result, Provenance | None]]) -> Iterato
 
 
 def _shares(found: Counter[str]) -> str:
-    return ", ".join(
-        f"{name} ({count} run{'s' if count != 1 else ''})" for name, count in found.most_common()
-    )
+    return ", ".join(f"{name} ({count(runs, 'run')})" for name, runs in found.most_common())

@@ -34,7 +34,8 @@ from PIL import Image
 
 from benchmark.core.errors import DataError
 from benchmark.core.files import write_json, write_text
-from benchmark.datasets.base import Findings, fingerprint_of, listed
+from benchmark.core.words import one_a_line
+from benchmark.datasets.base import Findings, fingerprint_of
 from benchmark.datasets.io.images import (
     UPRIGHT,
     Divisor,
@@ -157,7 +158,7 @@ def pack(
     if broken:
         raise DataError(
             f"{len(broken):,} of {len(paths):,} images are broken, so {folder} was not written"
-            + listed(broken)
+            + one_a_line(broken)
         )
     (work / shard_name(number)).unlink()  # an empty one
     (work / PLAN).unlink()

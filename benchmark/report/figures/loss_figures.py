@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from benchmark.core.words import p_value
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.report.drawing import (
     BAND,
@@ -26,7 +27,7 @@ from benchmark.report.drawing import (
 )
 from benchmark.report.figures import FIGURES
 from benchmark.report.inputs import CONDITION, WHERE, Inputs, records, rows_of
-from benchmark.report.labels import dataset_label, metric_label, p_value
+from benchmark.report.labels import dataset_label, metric_label
 from benchmark.report.table import NothingToShow
 
 PANELS = 6  # in one figure; more are left to the CSV, and the caption says so

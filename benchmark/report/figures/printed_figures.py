@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from benchmark.core.words import count, listed, words_of
 from benchmark.papers.explain import rule
 from benchmark.papers.numbers import BATCH_SIZE, Figure, Panel, TestSet
 from benchmark.papers.paper import all_figures, cite, cite_statement
@@ -38,7 +39,7 @@ from benchmark.report.drawing import (
 )
 from benchmark.report.figures import FIGURES
 from benchmark.report.inputs import Inputs, records, rows_of
-from benchmark.report.labels import count, listed, metric_label, words_of
+from benchmark.report.labels import metric_label
 from benchmark.report.table import TONES, NothingToShow
 
 PITCH, LINE, ROOM = 0.065, 0.12, 0.62  # inches: of a mark, a line of a name, around a panel

@@ -9,17 +9,13 @@ from typing import Any
 
 import pandas as pd
 
-from benchmark.report.inputs import CONDITION, DIVERGENCE_CELL, TIMING, WHERE, Inputs, records
-from benchmark.report.labels import (
+from benchmark.core.words import (
     DASH,
-    condition_label,
     count,
-    dataset_label,
     duration,
     finite,
     interval,
     mean_sd,
-    metric_label,
     p_value,
     percent,
     plain,
@@ -27,6 +23,8 @@ from benchmark.report.labels import (
     signed,
     whole,
 )
+from benchmark.report.inputs import CONDITION, DIVERGENCE_CELL, TIMING, WHERE, Inputs, records
+from benchmark.report.labels import condition_label, dataset_label, metric_label
 from benchmark.report.table import (
     Column,
     NothingToShow,

@@ -10,6 +10,7 @@ from functools import partial
 from itertools import groupby
 from typing import Any, NamedTuple
 
+from benchmark.core.words import DASH, count, interval, mean_sd, signed, words_of
 from benchmark.papers.fidelity import ASSUMED
 from benchmark.papers.numbers import PublishedNumber
 from benchmark.papers.paper import Footnote, Paper, arranged_tables, cite, footnotes
@@ -18,7 +19,7 @@ from benchmark.papers.quantities import BACKBONE_TIME, COUNTS, GAP, TIMES
 from benchmark.papers.verdicts import EPOCHS
 from benchmark.report.artefacts import Part
 from benchmark.report.inputs import Inputs, records
-from benchmark.report.labels import DASH, count, interval, mean_sd, metric_label, signed, words_of
+from benchmark.report.labels import metric_label
 from benchmark.report.table import (
     TONES,
     Column,

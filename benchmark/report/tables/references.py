@@ -8,25 +8,24 @@ from functools import partial
 from operator import itemgetter
 from typing import Any
 
-from benchmark.papers.claim_verdicts import luck
-from benchmark.papers.explain import QUESTIONS, rule
-from benchmark.papers.laboratories import known_of_laboratories
-from benchmark.papers.paper import cite, countable_numbers, paper_name, paper_of
-from benchmark.papers.verdicts import NOT_RUN
-from benchmark.report.inputs import Inputs, records
-from benchmark.report.labels import (
+from benchmark.core.words import (
     DASH,
     count,
-    dataset_label,
     finite,
     interval,
-    metric_label,
     p_value,
     plain,
     signed,
     whole,
     words_of,
 )
+from benchmark.papers.claim_verdicts import luck
+from benchmark.papers.explain import QUESTIONS, rule
+from benchmark.papers.laboratories import known_of_laboratories
+from benchmark.papers.paper import cite, countable_numbers, paper_name, paper_of
+from benchmark.papers.verdicts import NOT_RUN
+from benchmark.report.inputs import Inputs, records
+from benchmark.report.labels import dataset_label, metric_label
 from benchmark.report.table import (
     TONES,
     Column,

@@ -16,11 +16,12 @@ from typer.testing import CliRunner
 from benchmark.__main__ import app
 from benchmark.core.records import RunSpec
 from benchmark.core.results import MemoryUse
+from benchmark.core.words import rough_duration
 from benchmark.datasets import loader_of
 from benchmark.models import backbone
 from benchmark.report.summary import closing_words
 from benchmark.runs.folders import settle, states_of, status_in, write_spec, write_specs
-from benchmark.runs.plan import duration, plan_text, seconds_left, sources_text
+from benchmark.runs.plan import plan_text, seconds_left, sources_text
 from benchmark.study import Resources, load_study
 
 OTHER = "0123456789abcdef"  # digest of another specification
@@ -123,7 +124,7 @@ def test_sources_of_each_recipe_are_listed_once():
     [(None, "?"), (0, "0 s"), (40, "40 s"), (720, "12 min"), (11100, "3 h 05 min")],
 )
 def test_durations_are_readable(seconds, words):
-    assert duration(seconds) == words
+    assert rough_duration(seconds) == words
 
 
 def test_specifications_are_written_once_and_again_where_they_are_damaged(results, runs):

@@ -5,10 +5,10 @@ from made_up_inputs import made, made_up_inputs, write_collected
 from made_up_results import made_up_block, made_up_runs, made_up_study, run_table
 
 from benchmark.core.files import guess_csv
+from benchmark.core.words import duration, interval, mean_sd, p_value, points
 from benchmark.papers.printed import Printed
 from benchmark.report.build import build
 from benchmark.report.inputs import Inputs
-from benchmark.report.labels import duration, interval, mean_sd, p_value, points
 from benchmark.study import Variant
 
 
