@@ -30,7 +30,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export PYTHONNOUSERSITE := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 
-.PHONY: help benchmark smoke test error-rates evidence evidence-trained filled test-browser test-cluster test-outage test-scale test-stress lint types format ui bench venv lock clean-venv
+.PHONY: help benchmark smoke test error-rates evidence evidence-trained filled names test-browser test-cluster test-outage test-scale test-stress lint types format ui bench venv lock clean-venv
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -75,6 +75,9 @@ evidence-trained: $(STAMP) ## train smoke and embedded anew and compare with the
 	results=$$(mktemp -d) && $(PY) -m benchmark run smoke --results $$results && \
 		$(PY) -m benchmark run embedded --results $$results && \
 		$(PY) tests/evidence/evidence.py --trained "$(BEFORE)" $$results && rm -r $$results
+
+names: $(STAMP) ## write the lists of tables, figures and of what timm and pytorch-metric-learning have anew
+	$(PY) tests/helpers/installed_names.py
 
 filled: $(STAMP) ## the page of a study on made-up runs near the printed numbers (STUDY=roadmap): results/filled/STUDY
 	$(PY) tests/evidence/filled.py $(STUDY) $(RESULTS)/filled/$(STUDY)

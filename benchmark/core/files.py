@@ -8,8 +8,6 @@ import io
 import json
 import os
 import shutil
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pydantic import TypeAdapter
 
-from benchmark.core.errors import ConfigError, RunError
+from benchmark.core.errors import RunError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -152,30 +150,3 @@ def write_csv(path: Path, table: pd.DataFrame) -> pd.DataFrame:
     """Write a table with ten digits; return it as its file says it, so that all agree with it."""
     write_text(path, table.to_csv(index=False, float_format="%.10g", lineterminator="\n"))
     return guess_csv(path)
-
-
-PACKAGE = Path(__file__).resolve().parents[2]
-
-
-def from_child(path: Path, code: str, what: str) -> Any:
-    """Return the JSON that the Python ``code`` prints in its last line, and keep it at ``path``.
-
-    Concurrent callers may all run the code, and each leaves a whole file. What the code raises is
-    shown as Python shows it, and raises ConfigError about ``what``.
-    """
-    if path.is_file():
-        return json.loads(path.read_text(encoding="utf-8"))
-    # the child must find the same package as this process, wherever it was started
-    places = os.pathsep.join([str(PACKAGE), *filter(None, [os.environ.get("PYTHONPATH")])])
-    child = subprocess.run(
-        [sys.executable, "-P", "-c", code],
-        stdout=subprocess.PIPE,
-        encoding="utf-8",
-        env={**os.environ, "PYTHONPATH": places},
-        check=False,
-    )
-    if child.returncode:
-        raise ConfigError(what, ["it cannot be imported; the lines above say why"])
-    last = child.stdout.splitlines()[-1]
-    write_text(path, last)  # in the order of the child, which may have a meaning
-    return json.loads(last)

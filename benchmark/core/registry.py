@@ -7,10 +7,11 @@ the modules that installed packages name as entry points of the group ``ENTRY_PO
 
 import importlib
 import importlib.util
+import json
 import os
 import pkgutil
-import re
 import sys
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from benchmark.core.environment import PLUGINS, value_of
-from benchmark.core.errors import ConfigError, not_ended_by_others, unknown_name
+from benchmark.core.errors import BenchmarkError, ConfigError, not_ended_by_others, unknown_name
 
 ENTRY_POINTS = "ranking_loss_benchmark.plugins"
 PLUGIN = "benchmark_plugin_"  # begins the name of the module of a plugin's file
@@ -37,6 +38,9 @@ class Entry:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
+_REGISTRIES: dict[str, "Registry"] = {}  # by kind, of the packages that are imported
+
+
 class Registry:
     """Named components of one kind, found in ``package`` and in plugin folders.
 
@@ -49,6 +53,7 @@ class Registry:
         self.facts = dict(facts or {})
         self._entries: dict[str, Entry] = {}
         self._discovered = False
+        _REGISTRIES[kind] = self
 
     def register(self, name: str, *, display: str | None = None, **facts: Any) -> Callable[[T], T]:
         """Return a decorator that files its target under ``name``."""
@@ -75,6 +80,16 @@ class Registry:
         """Return all registered names in alphabetical order."""
         return [entry.name for entry in self]
 
+    def of_plugins(self) -> list[Entry]:
+        """Return the entries from outside of the package, which need not be imported itself."""
+        import_plugins()
+        inside = f"{self.package}."
+        return [
+            entry
+            for entry in self._entries.values()
+            if not entry.target.__module__.startswith(inside)
+        ]
+
     def _discover(self) -> None:
         if self._discovered:
             return
@@ -82,11 +97,7 @@ class Registry:
         package = importlib.import_module(self.package)
         for module in pkgutil.iter_modules(package.__path__):
             importlib.import_module(f"{self.package}.{module.name}")
-        with not_ended_by_others():
-            for path in _files_of_folders():
-                import_plugin(path)
-            for point in entry_points(group=ENTRY_POINTS):
-                point.load()
+        import_plugins()
 
 
 def plugin_folders() -> list[Path]:
@@ -116,8 +127,22 @@ def plugin_files() -> list[Path]:
     return _files_of_folders() + _files_of_packages()
 
 
+def import_plugins() -> None:
+    """Import all plugins, each once."""
+    for path in _files_of_folders():
+        import_plugin(path)
+    _import_packages()
+
+
+@cache
+def _import_packages() -> None:
+    with not_ended_by_others():
+        for point in entry_points(group=ENTRY_POINTS):
+            point.load()
+
+
 def import_plugin(path: Path) -> None:
-    """Import one plugin file once, whichever registry asks first."""
+    """Import one plugin file once; raise ConfigError, after the traceback, where it fails."""
     name = f"{PLUGIN}{path.stem}"
     if name in sys.modules:
         return
@@ -125,7 +150,16 @@ def import_plugin(path: Path) -> None:
     spec = importlib.util.spec_from_loader(name, loader)
     assert spec is not None  # it has a loader
     sys.modules[name] = module = importlib.util.module_from_spec(spec)
-    loader.exec_module(module)
+    try:
+        with not_ended_by_others():
+            loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[name]
+        if isinstance(error, BenchmarkError):
+            raise
+        traceback.print_exc()
+        words = "it cannot be imported; the lines above say why"
+        raise ConfigError(f"plugin {path}", [words]) from error
 
 
 def data_folders(package: Path, marker: str) -> dict[str, Path]:
@@ -141,13 +175,13 @@ def data_folders(package: Path, marker: str) -> dict[str, Path]:
     return found
 
 
-def registered_names(registry: str) -> tuple[str, ...]:
-    """Return the names that files of the report, and plugins, give to ``registry``.
+def names_of_parts(kind: str) -> list[str]:
+    """Return the names of the report's parts of a kind, "table" or "figure", and of plugins'.
 
-    ``registry`` is the variable, such as ``TABLES``. The files are read as text: importing them
-    would take seconds and turn the order of the packages round.
+    The report, whose import takes seconds, is not imported: ``make names`` writes what it has.
     """
-    files = [*(Path(__file__).parents[1] / "report").rglob("*.py"), *plugin_files()]
-    pattern = re.compile(rf"""^@?{registry}\.register\(\s*["']([^"']+)["']""", re.MULTILINE)
-    found = (name for file in files for name in pattern.findall(file.read_text("utf-8")))
-    return tuple(sorted(found))
+    own = json.loads(Path(__file__).with_name("parts.json").read_text("utf-8"))[kind]
+    import_plugins()
+    registry = _REGISTRIES.get(kind)
+    plugins = registry.of_plugins() if registry else []
+    return sorted({*own, *(entry.name for entry in plugins)})

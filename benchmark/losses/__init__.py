@@ -5,20 +5,32 @@ Importing this package does not import torch, so that ``catalogue`` can be used 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from benchmark.core.options import build
 from benchmark.core.registry import Registry
+from benchmark.losses.configs import DECLARED, FACTS
 
 if TYPE_CHECKING:
     from benchmark.losses.base import Loss
 
 
-# What training and tables need to know of a loss. ``kind``: ranking, pair, proxy, triplets or none.
-# ``stochastic``: the value depends on the generator. ``accepts_references``: separate reference
-# embeddings (a memory) can be ranked instead of the batch itself.
-FACTS = {"paper": "", "kind": "ranking", "stochastic": False, "accepts_references": True}
 LOSSES = Registry("loss", "benchmark.losses", FACTS)
+
+L = TypeVar("L", bound="type[Loss]")
+
+
+def implements(name: str) -> Callable[[L], L]:
+    """Return a decorator that files a loss of the suite under what ``configs`` declares of it."""
+    declared = DECLARED[name]
+    facts = {each: getattr(declared, each) for each in FACTS}
+
+    def decorate(target: L) -> L:
+        target.Config = declared.config
+        return LOSSES.register(name, display=declared.display, **facts)(target)
+
+    return decorate
 
 
 def create_loss(

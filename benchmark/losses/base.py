@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Generator, Tensor, nn
 
 from benchmark.core.errors import RunError
-from benchmark.core.options import option
 from benchmark.core.recipe import UNTRAINED
-from benchmark.losses import LOSSES, create_loss
+from benchmark.losses import create_loss, implements
+from benchmark.losses.configs import NoConfig, RankingConfig
 from benchmark.losses.kernels.fused import OfEmbeddings, row_tiles, widened
 from benchmark.losses.kernels.ranking import SoftRanks
 from benchmark.losses.kernels.relation import Positives, Relation
@@ -32,10 +31,7 @@ class Loss(nn.Module):
     # Images of a group, where the loss of a batch is the mean over groups of consecutive images.
     # Micro-batches of whole groups then go through the network once instead of twice.
     group: int | None = None
-
-    @dataclass(frozen=True, kw_only=True)
-    class Config:
-        """No hyperparameters."""
+    Config: type = NoConfig
 
     def __init__(self, config: Any, **sizes: Any):
         """Take hyperparameters, and embedding_dim, num_classes and seed for proxies."""
@@ -79,7 +75,7 @@ class Loss(nn.Module):
         return self(embeddings, labels, references, reference_labels, generator=generator)
 
 
-@LOSSES.register(UNTRAINED, display="Not trained", paper="none", kind="none")
+@implements(UNTRAINED)
 class Untrained(Loss):
     """Stand where a loss stands in a study; its runs have no epochs (``training.epochs: 0``)."""
 
@@ -214,11 +210,7 @@ class RankingLoss(ScoreLoss):
     query is no positive that could save it from being left out.
     """
 
-    @dataclass(frozen=True, kw_only=True)
-    class Config:
-        include_query: bool = option(
-            True, help="count a query of the batch as its own positive, as the published code does"
-        )
+    Config = RankingConfig
 
     def per_query(self, scores: Tensor, targets: Tensor) -> Tensor:
         """Return 1 - AP (Q,) of scores (Q, R) and targets (Q, R), which are True for positives.

@@ -1,13 +1,11 @@
 """BlackBoxAP: exact ranks, differentiated by perturbing the ranker."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from benchmark.core.options import option
-from benchmark.losses import LOSSES
+from benchmark.losses import implements
 from benchmark.losses.base import RankingLoss
 from benchmark.losses.kernels.ranking import AveragePrecision
 from benchmark.losses.kernels.relation import (
@@ -27,9 +25,7 @@ SORT_FROM_POSITIVES = 64
 Ranks = tuple[Tensor, Tensor, Callable[[Tensor], tuple[Tensor, Tensor]]]
 
 
-@LOSSES.register(
-    "blackbox_ap", display="BlackBoxAP", paper="Rolinek et al., CVPR 2020", stochastic=True
-)
+@implements("blackbox_ap")
 class BlackBoxAP(RankingLoss):
     """Mean over queries of the exact 1 - AP; the gradient is a difference quotient of the ranker.
 
@@ -44,24 +40,6 @@ class BlackBoxAP(RankingLoss):
     itself, as the loss's own paper has it. g is that of the mean loss: a factor on the loss scales
     the gradient.
     """
-
-    @dataclass(frozen=True, kw_only=True)
-    class Config(RankingLoss.Config):
-        lambda_val: float = option(
-            4.0,
-            above=0.0,
-            help="size of the step that perturbs the scores",
-            search={"times": [0.1, 10.0]},
-        )
-        margin: float = option(
-            0.02,
-            at_least=0.0,
-            help="scale of what is added against the right ranking",
-            search={"linear": [0.0, 0.1]},
-        )
-        fixed_margin: bool = option(
-            False, help="add half the margin itself, not random amounts of that scale"
-        )
 
     def rank(self, scores, relation, scale, gradient, generator):
         include, step = self.config.include_query, self.config.lambda_val

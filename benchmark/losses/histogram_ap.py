@@ -1,18 +1,14 @@
 """FastAP and SoftBinAP: average precision of a soft histogram of scores."""
 
-from dataclasses import dataclass
-from typing import Literal
-
 import torch
 from torch import Tensor
 
-from benchmark.core.options import option
-from benchmark.losses import LOSSES
+from benchmark.losses import implements
 from benchmark.losses.base import RankingLoss, ValueAndSlope
 from benchmark.losses.kernels.relation import Relation
 
 
-@LOSSES.register("fast_ap", display="FastAP", paper="Cakir et al., CVPR 2019")
+@implements("fast_ap")
 class FastAP(RankingLoss):
     """Mean over queries of 1 - FastAP (Eq. 14), with ``bins`` intervals of distance^2 on [0, 4].
 
@@ -23,21 +19,11 @@ class FastAP(RankingLoss):
 
     cosine = True
 
-    @dataclass(frozen=True, kw_only=True)
-    class Config:
-        bins: int = option(
-            10,
-            at_least=1,
-            at_most=10_000,
-            help="intervals of squared distance on [0, 4]",
-            search={"times": [0.25, 4.0]},
-        )
-
     def rank(self, scores, relation, scale, gradient, generator):
         return soft_histogram_ap(scores, relation, self.config.bins + 1, scale, False, gradient)
 
 
-@LOSSES.register("softbin_ap", display="SoftBinAP", paper="Revaud et al., ICCV 2019")
+@implements("softbin_ap")
 class SoftBinAP(RankingLoss):
     """Mean over queries of 1 - quantised AP (Eq. 7 to 11), with ``bins`` centers on [lowest, 1].
 
@@ -45,32 +31,6 @@ class SoftBinAP(RankingLoss):
     same share of the mean (section 4.2, class sampling). ``ties="aware"`` takes the precision of
     Eq. 13 instead of Eq. 9. Time and memory O(Q x R), whatever the number of bins.
     """
-
-    @dataclass(frozen=True, kw_only=True)
-    class Config(RankingLoss.Config):
-        bins: int = option(
-            20,
-            at_least=2,
-            at_most=10_000,
-            help="bin centers on [lowest, 1], both ends included",
-            search={"times": [0.25, 4.0]},
-        )
-        lowest: float = option(
-            -1.0,
-            at_least=-1.0,
-            below=1.0,
-            added=True,
-            help="score of the last center, where all lower scores count; -1 in the paper, 0 by "
-            "default in the authors' code",
-        )
-        query_weights: Literal["uniform", "class"] = option(
-            "uniform",
-            help="uniform: every query of the batch weighs the same; class: every class does",
-        )
-        ties: Literal["ignore", "aware"] = option(
-            "ignore",
-            help="aware: precision at the middle of each bin (tie-aware AP), instead of its end",
-        )
 
     def rank(self, scores, relation, scale, gradient, generator):
         config = self.config

@@ -1,15 +1,11 @@
 """Losses of pairs, triplets and proxies, as published code has them and the library has not."""
 
-from dataclasses import dataclass
-from typing import Literal
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from benchmark.core.errors import RunError
-from benchmark.core.options import option
-from benchmark.losses import LOSSES
+from benchmark.losses import implements
 from benchmark.losses.base import ComparingLoss, widened
 from benchmark.losses.kernels.relation import Positives
 
@@ -18,29 +14,13 @@ SEMIHARD_GAP = 0.2  # of Roth's code, whatever the margin
 OF_TRIPLET = 3  # images: anchor, positive, negative
 
 
-@LOSSES.register(
-    "cosine_contrastive",
-    display="Contrastive (cosine)",
-    paper="Wang et al., CVPR 2020",
-    kind="pair",
-)
+@implements("cosine_contrastive")
 class CosineContrastive(ComparingLoss):
     """The sum over a query's pairs: 1 - s of positives, s of negatives above a margin; s cosines.
 
     It is averaged over the queries. Pairs with a memory make a term of their own. Source: the code
     of ROADMAP, which follows that of Wang et al.
     """
-
-    @dataclass(frozen=True, kw_only=True)
-    class Config:
-        neg_margin: float = option(
-            0.5,
-            at_least=-1.0,
-            at_most=1.0,
-            help="cosine up to which negative pairs cost nothing",
-            search={"linear": [0.0, 0.9]},
-        )
-        memory_weight: float = option(1.0, at_least=0.0, help="factor of the term of the memory")
 
     def compare(self, embeddings, labels, others, other_labels, own, generator):
         with torch.autocast(embeddings.device.type, enabled=False):
@@ -62,13 +42,7 @@ class CosineContrastive(ComparingLoss):
         return (positive + negative).sum() / len(queries)  # NaN x 0 is NaN: nothing is hidden
 
 
-@LOSSES.register(
-    "triplet_mined",
-    display="Triplet (mined)",
-    paper="Gordo et al., IJCV 2017",
-    kind="triplets",
-    accepts_references=False,
-)
+@implements("triplet_mined")
 class TripletMined(ComparingLoss):
     """Mean over triplets of [m + d(a, p) - d(a, n)]+ / 2 with squared Euclidean d.
 
@@ -77,10 +51,6 @@ class TripletMined(ComparingLoss):
     """
 
     group = OF_TRIPLET
-
-    @dataclass(frozen=True, kw_only=True)
-    class Config:
-        margin: float = option(0.1, above=0.0, help="required gap between squared distances")
 
     def compare(self, embeddings, labels, others, other_labels, own, generator):
         of_anchor, of_positive, of_negative = (labels[i::OF_TRIPLET] for i in range(OF_TRIPLET))
@@ -101,13 +71,7 @@ class TripletMined(ComparingLoss):
             return (self.config.margin + near - far).clamp(min=0).mean() / 2
 
 
-@LOSSES.register(
-    "triplet_per_anchor",
-    display="Triplet (one per anchor)",
-    paper="Schroff et al., CVPR 2015; sampling of Roth et al., ICML 2020",
-    stochastic=True,
-    kind="pair",
-)
+@implements("triplet_per_anchor")
 class TripletPerAnchor(ComparingLoss):
     """Mean over anchors of [d(a, p) - d(a, n) + margin]+ with squared Euclidean d.
 
@@ -118,21 +82,6 @@ class TripletPerAnchor(ComparingLoss):
     an error, one without negatives costs 0. Source: the code of Roth and Brattoli, which called the
     first rule semi-hard until 16 March 2020, and the second since.
     """
-
-    @dataclass(frozen=True, kw_only=True)
-    class Config:
-        margin: float = option(
-            0.2,
-            above=0.0,
-            help="required gap between squared distances",
-            search={"times": [0.1, 10.0]},
-        )
-        mining: Literal["softhard", "semihard"] = option(
-            "softhard",
-            added=True,
-            help="rule by which the triplet of an anchor is drawn, as Roth's code has called it "
-            "since 16 March 2020; before, softhard was its semi-hard",
-        )
 
     def compare(self, embeddings, labels, others, other_labels, own, generator):
         Positives.from_labels(
@@ -178,13 +127,7 @@ class TripletPerAnchor(ComparingLoss):
             return (near - far + self.config.margin).clamp(min=0).mean() + zero
 
 
-@LOSSES.register(
-    "proxy_nca_others",
-    display="ProxyNCA (other proxies)",
-    paper="Movshovitz-Attias et al., ICCV 2017",
-    kind="proxy",
-    accepts_references=False,
-)
+@implements("proxy_nca_others")
 class ProxyNCAOthers(ComparingLoss):
     """Mean over images of s d(x, own) + log sum over other proxies p of exp(-s d(x, p)).
 
@@ -192,12 +135,6 @@ class ProxyNCAOthers(ComparingLoss):
     over all proxies and is at least 0; this one has no lower bound. Source: equation 4 of the
     paper, and the code of Roth and Brattoli, which scales rows and proxies by 3, so that s is 9.
     """
-
-    @dataclass(frozen=True, kw_only=True)
-    class Config:
-        softmax_scale: float = option(
-            9.0, above=0.0, help="multiplies the squared distances", search={"times": [0.1, 10.0]}
-        )
 
     def __init__(self, config, *, embedding_dim=None, num_classes=None, seed=0):
         super().__init__(config)

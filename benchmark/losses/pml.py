@@ -7,124 +7,31 @@ parts are given in the same way, for example a distance among the ``params`` of 
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass, make_dataclass
 from functools import cache
 from importlib import import_module
-from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import torch
-import yaml
 from torch import Tensor
 
 from benchmark.core.errors import ConfigError, RunError
-from benchmark.core.options import option
-from benchmark.losses import LOSSES
+from benchmark.losses import implements
 from benchmark.losses.base import ComparingLoss, widened
-from benchmark.losses.catalogue import Rows, part_problems
+from benchmark.losses.configs import NAMED
 from benchmark.losses.kernels.relation import Positives
+from benchmark.losses.library import CLASSES, PARTS, part_problems
 
-NAMED = Path(__file__).with_name("pml_named.yaml")
 CPU = torch.device("cpu")
 # Whole numbers below this seed the library, which draws from torch's own generators.
 SEEDS = 2**31 - 1
 
 Part = Mapping[str, Any]  # {class, params}, of a loss or a miner of the library
 
-# Parameters that are parts themselves, and the modules of the library that have their classes.
-PARTS = {
-    "distance": "distances",
-    "reducer": "reducers",
-    "embedding_regularizer": "regularizers",
-    "weight_regularizer": "regularizers",
-}
-# What training knows, and what YAML cannot say.
-SUPPLIED = ("num_classes", "embedding_size", "descriptors_dim")
-UNWRITABLE = ("weight_init_func", "collect_stats", "mat_based_loss")
-# Classes that are not what their name says here, with what to do instead.
-REFUSED = {
-    "SmoothAPLoss": "version 2.9.0 gives 0.71 instead of 0 for perfect embeddings (96 classes of "
-    "four), with a gradient of another function; use the loss smooth_ap",
-    "CrossBatchMemory": "a memory belongs to the recipe: set memory.size there",
-    "MultipleLosses": "it combines other losses; write a composite, as benchmark/losses/roadmap.py",
-    "SelfSupervisedLoss": "it compares two views of an image, which this training does not make",
-    "VICRegLoss": "it compares two views of an image, which this training does not make",
-    "ManifoldLoss": "it takes no labels: it groups the images by itself",
-    "GenericPairLoss": "it is a base class and computes nothing",
-    "BaseMetricLossFunction": "it is a base class and computes nothing",
-    "BaseLossWrapper": "it is a base class and computes nothing",
-    "BaseMiner": "it is a base class and chooses nothing",
-    "EmbeddingsAlreadyPackagedAsTriplets": "batches of this suite are not sorted into triplets",
-}
-# It accepts references, but looks up their labels among those of the batch.
-BATCH_ONLY = ("ThresholdConsistentMarginLoss",)
 
-
-@cache
-def classes(module: str) -> dict[str, type]:
-    """Return the classes of a module of the library by their names."""
-    found = vars(import_module(f"pytorch_metric_learning.{module}")).items()
-    return {
-        name: value
-        for name, value in sorted(found)
-        if inspect.isclass(value) and not name.endswith("Mixin")
-    }
-
-
-def parameters_of(target: type) -> dict[str, inspect.Parameter]:
-    """Return the parameters of a class, with those that it hands on to its bases."""
-    result: dict[str, inspect.Parameter] = {}
-    for base in target.__mro__:
-        if "__init__" not in vars(base) or base is object:
-            continue
-        own = list(inspect.signature(vars(base)["__init__"]).parameters.values())[1:]
-        for parameter in own:
-            if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
-                result.setdefault(parameter.name, parameter)
-        if all(parameter.kind is not parameter.VAR_KEYWORD for parameter in own):
-            break
-    return result
-
-
-def supplied_to(target: type) -> list[str]:
-    """Return the parameters that training supplies: sizes that the class demands."""
-    found = parameters_of(target)
-    return [name for name in SUPPLIED if name in found and found[name].default is inspect._empty]
-
-
-def takes_references(target: type) -> bool:
-    """Say whether a loss can compare a batch with other embeddings than itself."""
-    return target.__name__ not in BATCH_ONLY and "ref_not_supported" not in "".join(
-        inspect.getsource(vars(base)["compute_loss"])
-        for base in target.__mro__
-        if "compute_loss" in vars(base) and base.__name__ != "BaseMetricLossFunction"
-    )
-
-
-@cache
-def library_parts() -> dict[str, Any]:
-    """Return all that can be named, for ``part_problems``."""
-    found: dict[str, Any] = {key: dict.fromkeys(classes(module)) for key, module in PARTS.items()}
-    for key, module in (("", "losses"), ("miner", "miners")):
-        each = classes(module).items()
-        found[key] = {name: REFUSED.get(name) or parameter_rows(target) for name, target in each}
-    losses = classes("losses").items()
-    without = [name for name, target in losses if not takes_references(target)]
-    return {**found, "without_references": without}
-
-
-def parameter_rows(target: type) -> Rows:
-    """Return the parameters of a class, but for those that training supplies."""
-    kinds: dict[type, str] = {bool: "bool", int: "float", float: "float", str: "str | int"}
-    rows: Rows = []
-    for name, parameter in parameters_of(target).items():
-        if name not in (*UNWRITABLE, *supplied_to(target)):
-            needed = parameter.default is inspect._empty and name not in PARTS
-            kind = kinds.get(type(parameter.default), "Any")
-            rows.append([name, kind, {}, *([] if needed else [None])])
-    return rows
+def class_of(module: str, name: str) -> Any:
+    """Return a class of a module of the library."""
+    return getattr(import_module(f"pytorch_metric_learning.{module}"), name)
 
 
 def construct(module: str, part: Part, **supplied: Any) -> Any:
@@ -133,7 +40,7 @@ def construct(module: str, part: Part, **supplied: Any) -> Any:
         name: construct(PARTS[name], value) if name in PARTS else value
         for name, value in part.get("params", {}).items()
     }
-    return classes(module)[part["class"]](**params, **supplied)
+    return class_of(module, part["class"])(**params, **supplied)
 
 
 class LibraryLoss(ComparingLoss):
@@ -154,10 +61,11 @@ class LibraryLoss(ComparingLoss):
         super().__init__(config)
         loss, miner = self.parts()
         self.name = loss["class"]
-        target = classes("losses")[self.name]
-        self.takes_references = takes_references(target)
-        sizes = dict.fromkeys(SUPPLIED, embedding_dim) | {"num_classes": num_classes}
-        supplied: dict[str, Any] = {name: sizes[name] for name in supplied_to(target)}
+        known = CLASSES["losses"][self.name]
+        self.takes_references = known["references"]
+        supplied: dict[str, Any] = dict.fromkeys(known["supplied"], embedding_dim)
+        if "num_classes" in supplied:
+            supplied["num_classes"] = num_classes
         self.num_classes = supplied.get("num_classes")
         if self.name == "HistogramLoss" and "distance" not in loss.get("params", {}):
             supplied["distance"] = inside_cosine()
@@ -167,7 +75,7 @@ class LibraryLoss(ComparingLoss):
             self.inner = construct("losses", loss, **supplied)
             self.miner = miner and construct("miners", miner)
         for part in self.modules():
-            if type(part) is classes("distances")["LpDistance"]:
+            if type(part) is class_of("distances", "LpDistance"):
                 part.__class__ = direct_distance()
 
     def parts(self) -> tuple[Part, Part | None]:
@@ -207,9 +115,7 @@ class LibraryLoss(ComparingLoss):
             return value + 0.0 * (queries.sum() + pool.sum())
 
 
-@LOSSES.register(
-    "pml", display="pytorch-metric-learning", paper="Musgrave et al., arXiv 2020", kind="pair"
-)
+@implements("pml")
 class LibraryClass(LibraryLoss):
     """Any loss of the library by its class, with a miner or without one::
 
@@ -219,17 +125,9 @@ class LibraryClass(LibraryLoss):
 
     draws = True
 
-    @dataclass(frozen=True, kw_only=True)
-    class Config:
-        class_: str = option("MultiSimilarityLoss", alias="class", help="a loss of the library")
-        params: dict[str, Any] = option({}, help="parameters of the class")
-        miner: dict[str, Any] | None = option(None, help="{class, params} of a miner")
-
-    library = staticmethod(library_parts)
-
     def __init__(self, config, **sizes):
         part = {"class": config.class_, "params": config.params, "miner": config.miner}
-        if found := part_problems(library_parts(), "", part, ""):
+        if found := part_problems("losses", part, ""):
             raise ConfigError("loss 'pml'", found)
         super().__init__(config, **sizes)
 
@@ -239,21 +137,15 @@ class LibraryClass(LibraryLoss):
 
 def named_loss(entry: Mapping[str, Any]) -> type[LibraryLoss]:
     """Return the class of an entry of ``pml_named.yaml``; its hyperparameters are its options."""
-    fields = [
-        (name, type(setting["default"]), option(**setting))
-        for name, setting in entry.get("options", {}).items()
-    ]
-    made = make_dataclass("Config", fields, bases=(LibraryLoss.Config,), frozen=True, kw_only=True)
 
     class NamedLoss(LibraryLoss):
         __doc__ = entry["source"]
-        Config = cast(type[LibraryLoss.Config], made)
         needs_positives = entry.get("needs_positives", False)
         draws = entry.get("stochastic", False)
 
         def parts(self):
             def part(module: str, given: Part) -> Part:
-                taken = parameters_of(classes(module)[given["class"]])  # classes may share some
+                taken = CLASSES[module][given["class"]]["parameters"]  # classes may share some
                 options = {key: value for key, value in vars(self.config).items() if key in taken}
                 return {"class": given["class"], "params": given.get("params", {}) | options}
 
@@ -263,15 +155,8 @@ def named_loss(entry: Mapping[str, Any]) -> type[LibraryLoss]:
     return NamedLoss
 
 
-for _name, _entry in yaml.safe_load(NAMED.read_text(encoding="utf-8")).items():
-    LOSSES.register(
-        _name,
-        display=_entry["display"],
-        paper=_entry["paper"],
-        kind=_entry.get("kind", "pair"),
-        stochastic=_entry.get("stochastic", False),
-        accepts_references=_entry.get("references", True),
-    )(named_loss(_entry))
+for _name, _entry in NAMED.items():
+    implements(_name)(named_loss(_entry))
 
 
 @cache

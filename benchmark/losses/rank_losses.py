@@ -1,15 +1,10 @@
 """Losses of soft ranks: of average precision, NDCG, Recall@k, and of negatives before positives."""
 
-from dataclasses import dataclass
-from typing import Literal
-
 import torch
-from pydantic import PositiveFloat, PositiveInt
 from torch import Generator, Tensor
 
 from benchmark.core.errors import ConfigError
-from benchmark.core.options import option
-from benchmark.losses import LOSSES
+from benchmark.losses import implements
 from benchmark.losses.base import SoftRankLoss
 from benchmark.losses.kernels.ranking import (
     AveragePrecision,
@@ -22,7 +17,7 @@ from benchmark.losses.kernels.ranking import (
 from benchmark.losses.kernels.steps import Exact, Sigmoid, Uncounted, UpperBound
 
 
-@LOSSES.register("smooth_ap", display="SmoothAP", paper="Brown et al., ECCV 2020")
+@implements("smooth_ap")
 class SmoothAP(SoftRankLoss):
     """Mean over queries of 1 - AP, with a sigmoid in place of the step (Smooth-AP, Eq. 5 to 7).
 
@@ -35,17 +30,11 @@ class SmoothAP(SoftRankLoss):
 
     measure: Measure = AveragePrecision()
 
-    @dataclass(frozen=True, kw_only=True)
-    class Config(SoftRankLoss.Config):
-        tau: float = option(
-            0.01, above=0.0, help="sigmoid temperature, cosine units", search={"times": [0.1, 10.0]}
-        )
-
     def soft_ranks(self):
         return SoftRanks(self.config.tau, Sigmoid(), Sigmoid(), self.measure)
 
 
-@LOSSES.register("sup_ap", display="SupAP", paper="Ramzi et al., NeurIPS 2021")
+@implements("sup_ap")
 class SupAP(SmoothAP):
     """Mean over queries of 1 - AP, with exact ranks among the positives and an upper bound of the
     rank among the negatives (ROADMAP, Eq. 3 to 5).
@@ -64,22 +53,6 @@ class SupAP(SmoothAP):
     step.
     """
 
-    @dataclass(frozen=True, kw_only=True)
-    class Config(SmoothAP.Config):
-        rho: float = option(
-            100.0,
-            at_least=0.0,
-            help="slope beyond delta, per unit of cosine",
-            search={"times": [0.1, 10.0]},
-        )
-        delta: float = option(
-            0.05, at_least=0.0, help="score difference where the linear part begins"
-        )
-        offset: float | None = option(
-            None, help="value where the linear part begins; null: sigmoid(delta / tau) + start"
-        )
-        start: float = option(0.5, at_least=0.0, help="added to the sigmoid at and above a tie")
-
     def soft_ranks(self):
         config = self.config
         bend, slope = config.delta / config.tau, config.rho * config.tau
@@ -87,7 +60,7 @@ class SupAP(SmoothAP):
         return SoftRanks(config.tau, Exact(), bound, self.measure)
 
 
-@LOSSES.register("smooth_ndcg", display="Smooth NDCG", paper="Ramzi et al., TPAMI 2025")
+@implements("smooth_ndcg")
 class SmoothNDCG(SmoothAP):
     """Mean over queries of 1 - NDCG, ranks as in SmoothAP.
 
@@ -105,7 +78,7 @@ class SmoothNDCG(SmoothAP):
     measure = DiscountedGain()
 
 
-@LOSSES.register("sup_ndcg", display="SupRank NDCG", paper="Ramzi et al., TPAMI 2025")
+@implements("sup_ndcg")
 class SupNDCG(SupAP):
     """Smooth NDCG with SupAP's ranks: its bound for less relevant items, exact for the others.
 
@@ -116,7 +89,7 @@ class SupNDCG(SupAP):
     measure = DiscountedGain()
 
 
-@LOSSES.register("approx_ndcg", display="ApproxNDCG", paper="Qin et al., Inf. Retr. 2010")
+@implements("approx_ndcg")
 class ApproxNDCG(SoftRankLoss):
     """Mean over queries of 1 - NDCG with the approximate positions of Qin et al. (Eq. 13)::
 
@@ -128,30 +101,11 @@ class ApproxNDCG(SoftRankLoss):
 
     hierarchical = True
 
-    @dataclass(frozen=True, kw_only=True)
-    class Config:
-        alpha: float = option(
-            100.0,
-            above=0.0,
-            help="steepness of the sigmoid, per unit of cosine",
-            search={"times": [0.1, 10.0]},
-        )
-        include_query: bool = option(
-            False, help="count a query of the batch as its own positive, as image retrieval does"
-        )
-
     def soft_ranks(self):
         return SoftRanks(1.0 / self.config.alpha, Sigmoid(), Sigmoid(), DiscountedGain())
 
 
-@dataclass(frozen=True, kw_only=True)
-class RecallConfig(SmoothAP.Config):
-    """What the losses of Recall@k share."""
-
-    ks: list[PositiveInt] = option([1, 2, 4, 8, 16], min_length=1, help="the k of Recall@k")
-
-
-@LOSSES.register("smooth_recall", display="Smooth recall", paper="Ramzi et al., TPAMI 2025")
+@implements("smooth_recall")
 class SmoothRecall(SmoothAP):
     """Mean over queries of 1 - the mean over k of a soft Recall@k, ranks as in SmoothAP.
 
@@ -164,30 +118,20 @@ class SmoothRecall(SmoothAP):
     differ from ``recall_at_k``.
     """
 
-    @dataclass(frozen=True, kw_only=True)
-    class Config(RecallConfig):
-        temperature: float = option(
-            1.0, above=0.0, help="sigmoid temperature of k - rank", search={"times": [0.1, 10.0]}
-        )
-
     def __init__(self, config, **sizes):
         super().__init__(config, **sizes)
         self.measure = Recall(config.ks, [config.temperature] * len(config.ks))
 
 
-@LOSSES.register("sup_recall", display="SupRank recall", paper="Ramzi et al., TPAMI 2025")
+@implements("sup_recall")
 class SupRecall(SupAP, SmoothRecall):
     """Smooth recall with the ranks of SupAP: r_p = r+_p + r-_p as defined there.
 
     The published configurations have ``offset`` 1.44, or 1.0 with ``start`` 0 (iNaturalist).
     """
 
-    @dataclass(frozen=True, kw_only=True)
-    class Config(SupAP.Config, SmoothRecall.Config):
-        pass
 
-
-@LOSSES.register("recall_at_k", display="Recall@k surrogate", paper="Patel et al., CVPR 2022")
+@implements("recall_at_k")
 class RecallAtK(SmoothAP):
     """Mean over queries of 1 - the mean over k of a soft Recall@k (Patel et al., Eq. 6 to 8).
 
@@ -201,16 +145,6 @@ class RecallAtK(SmoothAP):
     evenly (section 3.3). They are queries and references like the others. A class of n images then
     has n (n + 1) / 2, so that time and memory grow with the square of (n + 1) / 2.
     """
-
-    @dataclass(frozen=True, kw_only=True)
-    class Config(RecallConfig):
-        include_query: bool = option(
-            True, help="rank the query of the batch with the others, as the published code does"
-        )
-        temperatures: list[PositiveFloat] = option(
-            [1.0], min_length=1, help="sigmoid temperature t_k of each k, or one for all, in ranks"
-        )
-        simix: bool = option(False, help="add virtual images between those of a class")
 
     def __init__(self, config, **sizes):
         super().__init__(config, **sizes)
@@ -236,7 +170,7 @@ def mixed(embeddings: Tensor, labels: Tensor, generator: Generator | None) -> tu
     return torch.cat([embeddings, virtual]), torch.cat([labels, labels[first]])
 
 
-@LOSSES.register("pnp", display="PNP", paper="Li et al., AAAI 2022")
+@implements("pnp")
 class PNP(SoftRankLoss):
     """Mean over queries of the mean over their positives of a penalty of R.
 
@@ -249,17 +183,6 @@ class PNP(SoftRankLoss):
 
     The gradient of I variants grows with R, that of D variants shrinks.
     """
-
-    @dataclass(frozen=True, kw_only=True)
-    class Config(SoftRankLoss.Config):
-        variant: Literal["D_s", "D_q", "I_u", "I_b", "O"] = option("D_q", help="penalty of R")
-        tau: float = option(
-            0.01, above=0.0, help="sigmoid temperature, cosine units", search={"times": [0.1, 10.0]}
-        )
-        alpha: float = option(
-            4.0, above=0.0, help="exponent of variant D_q", search={"linear": [1.0, 8.0]}
-        )
-        b: float = option(2.0, above=0.0, help="boundary of variant I_b")
 
     def soft_ranks(self):
         alpha, b = self.config.alpha, self.config.b

@@ -1,21 +1,17 @@
 """ROADMAP: SupAP, an upper bound of 1 - AP, and the calibration of pairs."""
 
-from dataclasses import dataclass, fields
-from typing import Literal
+from dataclasses import fields
 
 import torch
 
 from benchmark.core.errors import ConfigError
-from benchmark.core.options import option
-from benchmark.losses import LOSSES
+from benchmark.losses import implements
 from benchmark.losses.base import Composite, ScoreLoss
 from benchmark.losses.kernels.relation import HIDDEN
 from benchmark.losses.rank_losses import SupAP
 
 
-@LOSSES.register(
-    "calibration", display="Calibration", paper="Ramzi et al., NeurIPS 2021", kind="pair"
-)
+@implements("calibration")
 class Calibration(ScoreLoss):
     """Hinges that push positive scores above ``alpha`` and negative ones below ``beta``.
 
@@ -27,26 +23,6 @@ class Calibration(ScoreLoss):
     """
 
     cosine = True
-
-    @dataclass(frozen=True, kw_only=True)
-    class Config:
-        alpha: float = option(
-            0.9,
-            at_least=-1.0,
-            at_most=1.0,
-            help="positives below it are pushed up",
-            search={"linear": [0.7, 1.0]},
-        )
-        beta: float = option(
-            0.6,
-            at_least=-1.0,
-            at_most=1.0,
-            help="negatives above it are pushed down",
-            search={"linear": [0.2, 0.8]},
-        )
-        reduction: Literal["pairs", "nonzero"] = option(
-            "pairs", help="mean over all pairs of a query (paper), or non-zero pairs of the batch"
-        )
 
     def __init__(self, config, **sizes):
         super().__init__(config, **sizes)
@@ -102,26 +78,13 @@ class Calibration(ScoreLoss):
         return value, derivative
 
 
-@LOSSES.register("roadmap", display="ROADMAP", paper="Ramzi et al., NeurIPS 2021")
+@implements("roadmap")
 class Roadmap(Composite):
     """(1 - lambda) SupAP + lambda calibration (ROADMAP, Eq. 2).
 
     ``weights`` replaces (1 - lambda, lambda), for example [1, 1] as in the authors' configurations.
     The other hyperparameters are those of the two components.
     """
-
-    @dataclass(frozen=True, kw_only=True)
-    class Config(SupAP.Config, Calibration.Config):
-        lambda_: float = option(
-            0.5,
-            at_least=0.0,
-            at_most=1.0,
-            help="share of calibration",
-            search={"linear": [0.1, 0.9]},
-        )
-        weights: list[float] | None = option(
-            None, help="weights of SupAP and calibration; null: [1 - lambda_, lambda_]"
-        )
 
     def composition(self):
         weights, values = self.config.weights, vars(self.config)

@@ -3,15 +3,14 @@
 import contextlib
 import difflib
 import importlib.util
-import json
 import re
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
 from torch import nn
 
+from benchmark.core.backbones import WeightFacts
 from benchmark.core.errors import ConfigError, DataError
 from benchmark.core.recipe import GOOGLENET, GOOGLENET_WEIGHTS, ModelConfig
 from benchmark.models.weights import WHERE, load_weights, read_checkpoint
@@ -25,7 +24,8 @@ PLAIN_OF_DISTILLED = {
 RESIZING_MODULES = ("timm.models.vision_transformer", "timm.models.deit", "timm.models.eva")
 # GoogLeNet's weights were trained on pixels scaled to [-1, 1]; inputs come normalised as for all
 # other networks.
-MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+MEAN = (0.485, 0.456, 0.406)
+STD = (0.229, 0.224, 0.225)
 _SCHEMA = "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
 _declared: list[torch.library.Library] = []
 
@@ -102,39 +102,15 @@ def check_backbone(config: ModelConfig) -> None:
         raise ConfigError(WHERE, [problem])
 
 
-@dataclass(frozen=True)
-class WeightFacts:
-    """What has to be known of pretrained weights before a recipe for them can be written.
-
-    mean, std     of the pixels that the weights were trained on, per channel
-    fixed_side    side that they were trained at where timm calls it fixed, pixels
-    patch         where the network follows another side, which must be a multiple of this, pixels
-    """
-
-    mean: tuple[float, ...]
-    std: tuple[float, ...]
-    fixed_side: int | None
-    patch: int | None = None
-
-
 def weight_facts(config: ModelConfig) -> WeightFacts:
     """Return facts of the weights that ``config`` names, unloaded; raise ConfigError."""
     prepare_torchvision()
     check_backbone(config)
-    return _facts(config.backbone)
+    return facts_of_weights(config.backbone)
 
 
-def print_all_facts() -> None:
-    """Print the facts of every weight tag, by the backbone's name, as one line of JSON."""
-    prepare_torchvision()
-    import timm
-
-    names = [name for name in timm.list_models(pretrained=True) if "." in name]
-    names += [f"{GOOGLENET}.{tag}" for tag in GOOGLENET_WEIGHTS]
-    print(json.dumps({name: asdict(_facts(name)) for name in names}))
-
-
-def _facts(backbone: str) -> WeightFacts:
+def facts_of_weights(backbone: str) -> WeightFacts:
+    """Return the facts of ``architecture.tag``, which timm or torchvision has."""
     import timm
     from timm.data import IMAGENET_DEFAULT_MEAN, IMAGENET_DEFAULT_STD
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmark.core.errors import unknown_name
 from benchmark.core.options import options_of
-from benchmark.core.registry import registered_names
+from benchmark.core.registry import names_of_parts
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.metrics.metric import check_metric
 from benchmark.papers.claims import (
@@ -90,7 +90,7 @@ def paper_problems(paper: Paper, papers: Mapping[str, Paper]) -> list[str]:
         for line in part
     ]
     for kind in ("table", "figure"):  # whose files others make, too: one would replace the other
-        names = registered_names(f"{kind.upper()}S")
+        names = names_of_parts(kind)
         owners = dict.fromkeys(names, "this suite")
         for other in others.values():
             owners |= dict.fromkeys(other.files(kind), other.key)

@@ -19,7 +19,7 @@ from benchmark.core.errors import ConfigError, Problem, unknown_name
 from benchmark.core.options import build, defaults_of, options_of
 from benchmark.core.recipe import UNTRAINED, Recipe, memory_problem
 from benchmark.core.records import RESERVED, RESERVED_START, DatasetChoice, Setting
-from benchmark.core.registry import registered_names
+from benchmark.core.registry import names_of_parts
 from benchmark.datasets import DATASETS, check_dataset_params, training_images
 from benchmark.input import samplers
 from benchmark.losses.catalogue import load_catalogue
@@ -89,8 +89,8 @@ def load_study(path_or_name: str | Path, results: Path | None = None) -> Study:
     of the first.
 
     ``NAME-on-DATASET`` is the study NAME on another dataset that its rules allow. Nothing here
-    imports torch: losses are known through their catalogue, the rest through registries that need
-    none.
+    imports torch, unless a plugin does: losses are known through their Configs, the rest through
+    registries.
     """
     path = find_study(path_or_name)
     if path.is_file():
@@ -216,8 +216,8 @@ class Checker:
         problem = looks_problem(file.looks, len(file.seeds))
         self.add("looks", problem or (file.looks and file.rules and once))
         for key, kind, names, known in (
-            ("tables", "table", file.tables, partial(registered_names, "TABLES")),
-            ("figures", "figure", file.figures, partial(registered_names, "FIGURES")),
+            ("tables", "table", file.tables, partial(names_of_parts, "table")),
+            ("figures", "figure", file.figures, partial(names_of_parts, "figure")),
             ("references.published", "published table", references.published, published_names),
         ):
             for number, name in enumerate(names or ()):

@@ -1,27 +1,22 @@
 """Recipe files: found beside the study or in the repository, validated, overlaid and completed.
 
-A backbone has to exist, and a recipe's inputs are those that its pretrained weights know. Importing
-timm takes seconds: the first comes from its source text, the second from a file that another
-process makes once.
+A backbone has to exist, and a recipe's inputs are those that its pretrained weights know. Both come
+from a list; timm, whose import takes seconds, is asked for what is not on it.
 """
 
 import functools
-import importlib.util
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from benchmark.core.code_version import version_of
+from benchmark.core.backbones import ARCHITECTURES, WEIGHTS, WeightFacts
 from benchmark.core.documents import Document, nearest_file, read_document
-from benchmark.core.environment import cache_folder
 from benchmark.core.errors import ConfigError, Problem, failing
-from benchmark.core.files import from_child
 from benchmark.core.options import build
-from benchmark.core.recipe import GOOGLENET, GOOGLENET_WEIGHTS, ModelConfig, Recipe, check_recipe
+from benchmark.core.recipe import ModelConfig, Recipe, check_recipe
 from benchmark.study.model import LABEL, ROOT, RecipeFile
 
 WORDS = (
@@ -160,17 +155,9 @@ def merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
 
 @functools.cache
 def _backbone_problem(config: ModelConfig) -> Problem | None:
-    """Return what is wrong with the backbone; timm's text settles most, timm itself the others."""
-    architecture, _, tag = config.backbone.partition(".")
-    if architecture == GOOGLENET:
-        known = tag in GOOGLENET_WEIGHTS
-    elif not architecture.isidentifier() or f"\ndef {architecture}(" not in _source_text():
-        known = False
-    elif tag:
-        known = f"'{config.backbone}':" in _source_text()
-    else:
-        known = not config.pretrained or config.checkpoint is not None
-    if known:
+    """Return what is wrong with the backbone; timm settles what the list does not."""
+    untrained = not config.pretrained or config.checkpoint is not None
+    if config.backbone in WEIGHTS or (untrained and config.backbone in ARCHITECTURES):
         return None
     from benchmark.models.backbone import check_backbone, prepare_torchvision
 
@@ -182,40 +169,32 @@ def _backbone_problem(config: ModelConfig) -> Problem | None:
     return None
 
 
-@functools.cache
-def _source_text() -> str:
-    package = importlib.util.find_spec("timm")
-    if package is None or package.origin is None:
-        return ""
-    files = sorted((Path(package.origin).parent / "models").glob("[a-z]*.py"))
-    return "".join(path.read_text(encoding="utf-8") for path in files)
-
-
 def input_problems(recipe: Recipe) -> list[Problem]:
     """Return where the inputs of a recipe are others than those its pretrained weights know."""
     model, view = recipe.model, recipe.input
     if not model.pretrained or model.checkpoint is not None or model.channels != RGB:
         return []
-    facts = _facts(cache_folder()).get(model.backbone)
-    if facts is None:
-        return []
-    side, patch, fixed = view.image_size, facts["patch"], facts["fixed_side"]
+    facts = WEIGHTS.get(model.backbone) or _facts_of_timm(model)
+    side, patch, fixed = view.image_size, facts.patch, facts.fixed_side
     near = sorted({max(side // patch, 1) * patch, (side // patch + 1) * patch}) if patch else []
     scaled = [(scale, int(0.5 + scale * side)) for scale in recipe.evaluation.scales or ()]
 
-    def close(given: list[float], wanted: list[float]) -> bool:
+    def close(given: list[float], wanted: tuple[float, ...]) -> bool:
         values = given * RGB if len(given) == 1 else given[:RGB]
         return all(map(functools.partial(math.isclose, abs_tol=5e-4), values, wanted))
 
     return failing(
         *(
             (
-                not view.own_normalisation and not close(given, facts[key]),
+                not view.own_normalisation and not close(given, wanted),
                 f"input.{key}",
                 f"{given} is not the {key} that '{model.backbone}' was pretrained with; give "
-                f"{facts[key]}, or set input.own_normalisation: true where it is meant",
+                f"{[*wanted]}, or set input.own_normalisation: true where it is meant",
             )
-            for key, given in (("mean", view.mean), ("std", view.std))
+            for key, given, wanted in (
+                ("mean", view.mean, facts.mean),
+                ("std", view.std, facts.std),
+            )
         ),
         (
             patch and side % patch,
@@ -241,9 +220,7 @@ def input_problems(recipe: Recipe) -> list[Problem]:
 
 
 @functools.cache
-def _facts(cache: Path) -> dict[str, Any]:
-    """Return the facts of each backbone with a weight tag, as ``print_all_facts`` tells them."""
-    path = cache / f"weights-{version('timm')}-{version_of('models')}.json"
-    code = "from benchmark.models import backbone; backbone.print_all_facts()"
-    facts: dict[str, Any] = from_child(path, code, "timm's list of weights")
-    return facts
+def _facts_of_timm(config: ModelConfig) -> WeightFacts:
+    from benchmark.models.backbone import weight_facts
+
+    return weight_facts(config)

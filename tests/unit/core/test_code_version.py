@@ -120,6 +120,7 @@ UNDECISIVE = {
     "core/paths.py": "files",
     "core/documents.py": "values of files that people type: a specification has its own digest",
     "core/provenance.py": "what computed a number",
+    "core/backbones.py": "facts of weights that recipes are checked with",
     "core/registry.py": "names",
     "core/results.py": "files",
 }

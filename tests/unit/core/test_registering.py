@@ -13,7 +13,8 @@ import pytest
 from benchmark.core.code_version import code_version
 from benchmark.core.errors import ConfigError
 from benchmark.core.records import LossChoice
-from benchmark.core.registry import ENTRY_POINTS, Registry, plugin_files, registered_names
+from benchmark.core.registry import ENTRY_POINTS, Registry, plugin_files
+from benchmark.losses.catalogue import load_catalogue
 from tests.helpers.tiny_runs import tiny_spec, write_spec_in
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -39,13 +40,36 @@ def test_a_name_of_nobody_is_told_with_the_nearest_or_with_the_missing_plugins(m
         registry["ramp_ap"]
 
 
-@pytest.mark.parametrize(
-    "line", ["@TABLES.register('mine')", 'TABLES.register("mine", display="M")(build)']
-)
-def test_names_are_found_however_they_are_registered(line, tmp_path, monkeypatch):
-    (tmp_path / "mine.py").write_text(f"x = 1\n{line}\n")
+PARTS = """
+from benchmark.report.figures import FIGURES
+from benchmark.report.tables import TABLES
+@TABLES.register("mine")
+def build(inputs): ...
+for number in (1, 2):
+    FIGURES.register(f"mine_{number}")(build)
+"""
+
+
+def test_parts_of_plugins_are_known_however_they_are_registered(tmp_path):
+    (tmp_path / "mine.py").write_text(PARTS)
+    code = (
+        "from benchmark.core.registry import names_of_parts\n"
+        "print(*names_of_parts('table'), *names_of_parts('figure'))"
+    )
+    environment = {**os.environ, "BENCHMARK_PLUGINS": str(tmp_path)}
+    found = subprocess.check_output(
+        [sys.executable, "-c", code], env=environment, text=True, cwd=ROOT
+    )
+    assert {"mine", "mine_1", "mine_2", "comparison", "verdicts"} < set(found.split())
+
+
+def test_a_broken_plugin_shows_its_traceback_each_time(tmp_path, monkeypatch, capsys):
+    (tmp_path / "broken_loss.py").write_text("import no_such_module_anywhere\n")
     monkeypatch.setenv("BENCHMARK_PLUGINS", str(tmp_path))
-    assert "mine" in registered_names("TABLES")
+    for _ in range(2):
+        with pytest.raises(ConfigError, match=r"plugin .*broken_loss\.py"):
+            load_catalogue()
+        assert "no_such_module_anywhere" in capsys.readouterr().err
 
 
 def test_a_folder_of_plugins_that_is_missing_is_named(tmp_path, monkeypatch):

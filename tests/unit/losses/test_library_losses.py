@@ -7,19 +7,17 @@ import re
 
 import pytest
 import torch
-import yaml
 
 from benchmark.core.errors import ConfigError, RunError
 from benchmark.losses import LOSSES, create_loss
-from benchmark.losses import pml as library
-from benchmark.losses.pml import NAMED as FILE
+from benchmark.losses.configs import NAMED
+from benchmark.losses.library import CLASSES, REFUSED
 
 torch.set_num_threads(1)
-NAMED = yaml.safe_load(FILE.read_text(encoding="utf-8"))
-USABLE = [name for name in library.classes("losses") if name not in library.REFUSED]
+USABLE = [name for name in CLASSES["losses"] if name not in REFUSED]
 # what has no default in the library
 DEMANDED = {"RankedListLoss": {"margin": 0.4, "Tn": 10}}
-MINERS = [name for name in library.classes("miners") if name not in library.REFUSED]
+MINERS = [name for name in CLASSES["miners"] if name not in REFUSED]
 
 
 def batch(seed=0):
@@ -47,8 +45,7 @@ def test_every_class_trains_by_its_name(name):
 def test_every_class_takes_a_memory_or_says_that_it_does_not(name):
     (rows, labels), (memory, others) = batch(), batch(1)
     loss = make(name, params=DEMANDED.get(name, {}))
-    known = library.library_parts()["without_references"]
-    assert (name in known) != loss.takes_references
+    assert CLASSES["losses"][name]["references"] == loss.takes_references
     if loss.takes_references:
         assert loss.with_memory(rows, labels, memory, others).isfinite()
     else:
@@ -84,7 +81,7 @@ def test_all_wrong_options_are_told_at_once():
 def test_classes_that_cannot_be_right_are_refused_with_the_reason(name):
     with pytest.raises(ConfigError, match=f"'{name}' is refused: ") as error:
         make(name)
-    assert library.REFUSED[name] in str(error.value)
+    assert REFUSED[name] in str(error.value)
 
 
 def test_smooth_ap_of_the_library_is_as_wrong_as_the_refusal_says():
@@ -108,13 +105,13 @@ def test_parts_of_parts_reach_the_library():
 @pytest.mark.parametrize("name", NAMED)
 def test_named_losses_declare_what_is_so(name):
     entry, facts = NAMED[name], LOSSES[name].facts
-    target = library.classes("losses")[entry["class"]]
-    miner = entry.get("miner", {}).get("class")
-    taken = set(library.parameters_of(target))
-    taken |= set(library.parameters_of(library.classes("miners")[miner])) if miner else set()
+    known = CLASSES["losses"][entry["class"]]
+    taken = set(known["parameters"])
+    if "miner" in entry:
+        taken |= set(CLASSES["miners"][entry["miner"]["class"]]["parameters"])
     assert set(entry.get("options", {})) <= taken
-    assert facts["accepts_references"] == library.takes_references(target)
-    assert (facts["kind"] == "proxy") == ("num_classes" in library.supplied_to(target))
+    assert facts["accepts_references"] == known["references"]
+    assert (facts["kind"] == "proxy") == ("num_classes" in known["supplied"])
     # where each setting is from, in one of these words, or that there is none
     origins = r"\((authors|library)|authors' train.py|library's default|\bours\b"
     origins += "|No settings|no margin of its own"

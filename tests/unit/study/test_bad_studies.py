@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import make_dataclass, replace
 
 import pytest
 import yaml
 
 from benchmark.core.errors import ConfigError
+from benchmark.core.options import option
 from benchmark.datasets import DATASETS
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.study import load, load_study
@@ -355,7 +356,8 @@ KEY = "lambda_val"
 def without_default(monkeypatch):
     """Take the default of an option of ROADMAP away."""
     plain = load_catalogue()
-    changed = {**plain, "roadmap": replace(plain["roadmap"], options=[[KEY, "float", {}]])}
+    config = make_dataclass("Config", [(KEY, float, option())])
+    changed = {**plain, "roadmap": replace(plain["roadmap"], config=config)}
     monkeypatch.setattr(load, "load_catalogue", lambda: changed)
 
 

@@ -114,8 +114,7 @@ sys.executable = sys.argv.pop(1)
 sys.argv[0] = "benchmark"
 main()
 """
-# Like Snakemake, it takes a while to end, and further signals do not disturb it. The catalogue of
-# losses is made by a child as well.
+# Like Snakemake, it takes a while to end, and further signals do not disturb it.
 WORKFLOW = """#!{python}
 import os, signal, sys, time
 from pathlib import Path

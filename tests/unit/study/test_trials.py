@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import make_dataclass, replace
 
 import pytest
 import yaml
 
 from benchmark.core.errors import ConfigError
+from benchmark.core.options import option
 from benchmark.study import load, load_study
 from benchmark.study.grid import expand
 from benchmark.study.model import name_on
@@ -85,8 +86,8 @@ def test_a_range_that_no_run_could_take_is_found_before_anything_starts(
     study_data, write_study, monkeypatch, search, default, message
 ):
     known = load.load_catalogue()
-    tau = ["tau", "float", {"gt": 0.0, "search": search}, default]
-    losses = known | {"smooth_ap": replace(known["smooth_ap"], options=[tau])}
+    tau = ("tau", float, option(default, above=0.0, search=search))
+    losses = known | {"smooth_ap": replace(known["smooth_ap"], config=make_dataclass("C", [tau]))}
     monkeypatch.setattr(load, "load_catalogue", lambda: losses)
     study_data |= {"rules": {"trials": [4]}, "losses": {}}
     study_data["blocks"][0] |= {"batch_sizes": [16], "losses": ["smooth_ap", "roadmap"]}

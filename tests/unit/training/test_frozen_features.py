@@ -17,7 +17,6 @@ from benchmark.core.interrupts import Interrupted
 from benchmark.core.records import NEIGHBOURS, PROVENANCE, RESULT
 from benchmark.datasets import load_dataset
 from benchmark.input.tensors import create_input
-from benchmark.losses.catalogue import load_catalogue
 from benchmark.models import create_model
 from benchmark.training import features
 from benchmark.training.features import FrozenFeatures
@@ -36,7 +35,6 @@ def cache(tmp_path, monkeypatch, benchmark_cache, dataset):
     """Return a cache of the test's own; files hold few images, so that there are several."""
     own = tmp_path / "cache"
     own.mkdir()
-    load_catalogue()  # which writes its file, as the dataset has its own: once for all tests
     for path in (path for path in benchmark_cache.iterdir() if path.suffix in (".npz", ".json")):
         os.link(path, own / path.name)
     monkeypatch.setenv("BENCHMARK_CACHE", str(own))
