@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import re
 import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
@@ -15,7 +14,8 @@ from benchmark.core.errors import DataError
 from benchmark.core.files import alone, write_json
 
 if TYPE_CHECKING:
-    from benchmark.datasets.base import Dataset, DatasetLoader
+    from benchmark.core.registry import Entry
+    from benchmark.datasets.base import Dataset
 
 group = Typer(no_args_is_help=True, help="List, prepare and check datasets.")
 app.add_typer(group, name="data")
@@ -78,7 +78,7 @@ def list_datasets() -> None:
             lines.append("files, all needed: " + ", ".join(each.file for each in loader.archives))
             if loader.other_archives:
                 lines.append("or: " + ", ".join(each.file for each in loader.other_archives))
-            lines.append(f"from: {_whence(loader)}")
+            lines.append(f"from: {_whence(entry)}")
         elif "root" in {field.name for field in dataclasses.fields(loader.Config)}:
             lines.append("files: your own, below --root")
         else:
@@ -115,7 +115,7 @@ def prepare(
 
     Example: python -m benchmark data prepare cub --source CUB_200_2011.tgz --pack 256
     """
-    from benchmark.datasets import loader_of
+    from benchmark.datasets import DATASETS, loader_of
     from benchmark.datasets.index import IndexedLoader
     from benchmark.datasets.io.packed import pack as write_packed
     from benchmark.datasets.io.sources import Installer, parse_source
@@ -141,7 +141,9 @@ def prepare(
     record = _record(params["root"])
     if not (sources or folder.is_dir()):
         files = ", ".join(each.file for each in loader.archives)
-        raise DataError(f"fetch {files} from: {_whence(loader)}; then name each with --source")
+        raise DataError(
+            f"fetch {files} from: {_whence(DATASETS[name])}; then name each with --source"
+        )
     with alone(folder / ".prepare.lock", f"another 'data prepare' is working in {folder}"):
         installer = Installer(name, (*loader.archives, *loader.other_archives), folder)
         for file, (path, url) in sources.items():
@@ -217,10 +219,9 @@ def check(
         raise Exit(1)
 
 
-def _whence(loader: "DatasetLoader") -> str:
-    """Return the official pages of a dataset, or that its docstring knows none."""
-    pages = re.findall(r"https?://[^\s,;)]+[^\s,;).]", loader.__doc__ or "")
-    return " and ".join(pages) or "no public page (docs/datasets.md)"
+def _whence(dataset: "Entry") -> str:
+    """Return the official pages of a dataset, or that there is none."""
+    return " and ".join(dataset.facts["pages"]) or "no public page (docs/datasets.md)"
 
 
 def _record(root: str | None) -> dict[str, Any]:

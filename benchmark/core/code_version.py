@@ -35,7 +35,11 @@ DECISIVE = (
     "core/seeding.py",
 )
 # Arguments that are words for people, by the name of the function that takes them.
-WORDS = {"option": {"help"}, "register": {"display", "paper"}}
+WORDS = {
+    "option": {"help"},
+    "register": {"display", "paper", "pages"},
+    "declare": {"display", "paper"},
+}
 YAML_WORDS = {"help", "display", "paper", "source"}
 _WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -1,8 +1,7 @@
 """Typed options: a frozen dataclass beside its component is the schema of its YAML.
 
-``option(...)`` attaches limits and help to a field; ``options`` finds help in the docstring.
-pydantic checks values against the dataclass (``problems``, ``build``) and writes its JSON Schema
-for editors (``schema_of``).
+``option(...)`` attaches limits and help to a field. pydantic checks values against the dataclass
+(``problems``, ``build``) and writes its JSON Schema for editors (``schema_of``).
 """
 
 import dataclasses
@@ -62,16 +61,8 @@ def field_of(default: Any, metadata: Mapping[str, Any]) -> Any:
 
 @typing.dataclass_transform(frozen_default=True, kw_only_default=True)
 def options(config: type[Made]) -> type[Made]:
-    """Make a frozen dataclass, whose docstring has the help of each option in a line: name  help.
-
-    Further lines of a help are indented. The summary alone stays the docstring.
-    """
-    made: Any = dataclasses.dataclass(frozen=True, kw_only=True)(config)
-    for name, words in re.findall(r"^    (\w+)  +(.+(?:\n {5,}.+)*)", made.__doc__, re.MULTILINE):
-        item = made.__dataclass_fields__[name]
-        item.metadata = {**item.metadata, "description": " ".join(words.split())}
-    made.__doc__ = made.__doc__.partition("\n\n")[0]
-    return typing.cast(type[Made], made)
+    """Make a frozen dataclass whose fields are given by name."""
+    return dataclasses.dataclass(frozen=True, kw_only=True)(config)
 
 
 @functools.cache

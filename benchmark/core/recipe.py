@@ -3,7 +3,7 @@
 Each section is a dataclass that pydantic validates. This module must not import torch.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
@@ -23,236 +23,311 @@ GOOGLENET_WEIGHTS = {"tv_in1k": "IMAGENET1K_V1"}
 
 @options
 class ModelConfig:
-    """Backbone, pooling, head and normalisation of the embedding network.
+    """Backbone, pooling, head and normalisation of the embedding network."""
 
-    backbone           timm model name, with its weight tag when pretrained: resnet50.tv_in1k
-    pretrained         load the weights of the tag (timm) or of 'checkpoint'
-    checkpoint         path of a state dict to load instead of timm's weights
-    channels           input channels
-    pooling            how a feature map becomes a vector; native: as the network was pretrained,
-                       with its attention pooling and last normalisation where it has them
-    layer_norm         LayerNorm between pooling and head
-    embedding_dim      width of the linear head; null means no head
-    head_init          first weights of the head: torch's uniform ones, or He's normal ones with
-                       biases of 0, 2.45 times as large (MatConvNet)
-    freeze_batch_norm  keep batch-norm statistics fixed; weight and bias still train
-    freeze_backbone    train the head alone, on features that the backbone gives once and a cache
-                       keeps
-    """
-
-    backbone: str
-    pretrained: bool = False
-    checkpoint: str | None = None
-    channels: int = option(3, at_least=1)
-    pooling: Literal["avg", "max", "gem", "token", "native"] = "avg"
-    layer_norm: bool = False
-    embedding_dim: int | None = option(None, at_least=1, at_most=1_000_000)
+    backbone: str = option(
+        help="timm model name, with its weight tag when pretrained: resnet50.tv_in1k"
+    )
+    pretrained: bool = option(False, help="load the weights of the tag (timm) or of 'checkpoint'")
+    checkpoint: str | None = option(
+        None, help="path of a state dict to load instead of timm's weights"
+    )
+    channels: int = option(3, at_least=1, help="input channels")
+    pooling: Literal["avg", "max", "gem", "token", "native"] = option(
+        "avg",
+        help="how a feature map becomes a vector; native: as the network was pretrained, with its "
+        "attention pooling and last normalisation where it has them",
+    )
+    layer_norm: bool = option(False, help="LayerNorm between pooling and head")
+    embedding_dim: int | None = option(
+        None, at_least=1, at_most=1_000_000, help="width of the linear head; null means no head"
+    )
     head_init: Literal["uniform", "he_normal"] = option(
         "uniform",
         added=True,
+        help="first weights of the head: torch's uniform ones, or He's normal ones with biases of "
+        "0, 2.45 times as large (MatConvNet)",
     )
-    freeze_batch_norm: bool = False
-    freeze_backbone: bool = option(False, added=True)
+    freeze_batch_norm: bool = option(
+        False, help="keep batch-norm statistics fixed; weight and bias still train"
+    )
+    freeze_backbone: bool = option(
+        False,
+        added=True,
+        help="train the head alone, on features that the backbone gives once and a cache keeps",
+    )
 
 
 @options
 class InputConfig:
-    """How images become tensors, in training and in evaluation.
+    """How images become tensors, in training and in evaluation."""
 
-    augmentation       training augmentation
-    image_size         side of the network's input, pixels
-    resize             side before cropping, pixels; null: image_size in evaluation, no resize in
-                       training
-    keep_aspect        evaluation resize keeps the aspect ratio (short side = resize)
-    native_size        evaluation shows whole images at their own size
-    max_side           native_size: larger images are shrunk to this longer side, pixels
-    train_resize       crop_flip: what of an image is brought to 'resize', where that is given,
-                       before the crop
-    crop               crop_flip: a box of random area and aspect ratio, brought to image_size, or a
-                       box of image_size pixels
-    crop_area          crop_flip: range of the crop's share of the area
-    crop_aspect        crop_flip: range of the crop's aspect ratio
-    flip               crop_flip: mirror half of the images
-    rotation           crop_flip: largest rotation before the crop, degrees
-    brightness         crop_flip: largest change of the factor
-    contrast           crop_flip: largest change of the factor
-    saturation         crop_flip: largest change of the factor
-    hue                crop_flip: largest shift, share of the circle
-    decoding           upright: turned by the EXIF tag, transparency on white; reduced: upright, and
-                       JPEGs only as large as the view needs; stored: as PIL converts them, like the
-                       papers' code
-    degrees            affine_noise: largest rotation, degrees
-    translate          affine_noise: largest shift, share of side
-    scale              affine_noise: range of the zoom
-    noise              affine_noise: sd of Gaussian noise, in units of full scale
-    mean               subtracted per channel after scaling to [0, 1]
-    std                divided by per channel
-    own_normalisation  mean and std differ on purpose from those that the weights were pretrained
-                       with
-    workers            processes that decode images; 0 decodes in the training process
-    """
-
-    augmentation: Literal["none", "affine_noise", "crop_flip"] = "none"
-    image_size: int = option(224, at_least=8, at_most=10_000)
-    resize: int | None = None
-    keep_aspect: bool = False
-    native_size: bool = option(False, added=True)
-    max_side: int | None = option(None, at_least=8, added=True)
-    train_resize: Literal["none", "short_side", "square"] = option("short_side", added=True)
-    crop: Literal["random_resized", "random"] = option("random_resized", added=True)
-    crop_area: list[float] = option([0.16, 1.0])
-    crop_aspect: list[float] = option([0.75, 1.3333])
-    flip: bool = True
-    rotation: float = option(0.0, added=True, at_least=0.0, at_most=180.0)
-    brightness: float = option(0.0, at_least=0.0, added=True)
-    contrast: float = option(0.0, at_least=0.0, added=True)
-    saturation: float = option(0.0, at_least=0.0, added=True)
-    hue: float = option(0.0, at_least=0.0, at_most=0.5, added=True)
-    decoding: Literal["reduced", "upright", "stored"] = option("reduced", added=True)
-    degrees: float = option(10.0, at_least=0.0)
-    translate: float = option(0.08, at_least=0.0, at_most=0.5)
-    scale: list[float] = option([0.85, 1.15])
-    noise: float = option(0.1, at_least=0.0, at_most=1e3)
-    mean: list[float] = option([0.485, 0.456, 0.406])
-    std: list[float] = option([0.229, 0.224, 0.225])
-    own_normalisation: bool = option(False, added=True)
-    workers: int = option(0, at_least=0, at_most=1_000)
+    augmentation: Literal["none", "affine_noise", "crop_flip"] = option(
+        "none", help="training augmentation"
+    )
+    image_size: int = option(
+        224, at_least=8, at_most=10_000, help="side of the network's input, pixels"
+    )
+    resize: int | None = option(
+        None,
+        help="side before cropping, pixels; null: image_size in evaluation, no resize in training",
+    )
+    keep_aspect: bool = option(
+        False, help="evaluation resize keeps the aspect ratio (short side = resize)"
+    )
+    native_size: bool = option(
+        False, added=True, help="evaluation shows whole images at their own size"
+    )
+    max_side: int | None = option(
+        None,
+        at_least=8,
+        added=True,
+        help="native_size: larger images are shrunk to this longer side, pixels",
+    )
+    train_resize: Literal["none", "short_side", "square"] = option(
+        "short_side",
+        added=True,
+        help="crop_flip: what of an image is brought to 'resize', where that is given, before the "
+        "crop",
+    )
+    crop: Literal["random_resized", "random"] = option(
+        "random_resized",
+        added=True,
+        help="crop_flip: a box of random area and aspect ratio, brought to image_size, or a box "
+        "of image_size pixels",
+    )
+    crop_area: list[float] = option(
+        [0.16, 1.0], help="crop_flip: range of the crop's share of the area"
+    )
+    crop_aspect: list[float] = option(
+        [0.75, 1.3333], help="crop_flip: range of the crop's aspect ratio"
+    )
+    flip: bool = option(True, help="crop_flip: mirror half of the images")
+    rotation: float = option(
+        0.0,
+        added=True,
+        at_least=0.0,
+        at_most=180.0,
+        help="crop_flip: largest rotation before the crop, degrees",
+    )
+    brightness: float = option(
+        0.0, at_least=0.0, added=True, help="crop_flip: largest change of the factor"
+    )
+    contrast: float = option(
+        0.0, at_least=0.0, added=True, help="crop_flip: largest change of the factor"
+    )
+    saturation: float = option(
+        0.0, at_least=0.0, added=True, help="crop_flip: largest change of the factor"
+    )
+    hue: float = option(
+        0.0,
+        at_least=0.0,
+        at_most=0.5,
+        added=True,
+        help="crop_flip: largest shift, share of the circle",
+    )
+    decoding: Literal["reduced", "upright", "stored"] = option(
+        "reduced",
+        added=True,
+        help="upright: turned by the EXIF tag, transparency on white; reduced: upright, and JPEGs "
+        "only as large as the view needs; stored: as PIL converts them, like the papers' "
+        "code",
+    )
+    degrees: float = option(10.0, at_least=0.0, help="affine_noise: largest rotation, degrees")
+    translate: float = option(
+        0.08, at_least=0.0, at_most=0.5, help="affine_noise: largest shift, share of side"
+    )
+    scale: list[float] = option([0.85, 1.15], help="affine_noise: range of the zoom")
+    noise: float = option(
+        0.1,
+        at_least=0.0,
+        at_most=1e3,
+        help="affine_noise: sd of Gaussian noise, in units of full scale",
+    )
+    mean: list[float] = option(
+        [0.485, 0.456, 0.406], help="subtracted per channel after scaling to [0, 1]"
+    )
+    std: list[float] = option([0.229, 0.224, 0.225], help="divided by per channel")
+    own_normalisation: bool = option(
+        False,
+        added=True,
+        help="mean and std differ on purpose from those that the weights were pretrained with",
+    )
+    workers: int = option(
+        0,
+        at_least=0,
+        at_most=1_000,
+        help="processes that decode images; 0 decodes in the training process",
+    )
 
 
 @options
 class OptimizerConfig:
-    """Optimiser and its step size.
+    """Optimiser and its step size."""
 
-    name                 optimiser
-    lr                   learning rate of the backbone
-    head_lr_multiplier   head and loss parameters learn this much faster
-    layer_decay          each group of layers of the backbone learns this much slower than the one
-                         behind it
-    weight_decay         weight decay
-    proxy_lr_multiplier  loss parameters (proxies) learn this much faster; null: as the head
-    proxy_weight_decay   weight decay of loss parameters; null: as of the others
-    """
-
-    name: Literal["adam", "adamw"] = "adam"
-    lr: float = option(1e-5, above=0.0, search={"times": [0.1, 10.0]})
-    head_lr_multiplier: float = option(1.0, above=0.0, search={"log": [1.0, 100.0]})
-    layer_decay: float = option(1.0, above=0.0, at_most=1.0, added=True)
-    weight_decay: float = option(0.0, at_least=0.0, search={"log": [1e-6, 1e-2]})
-    proxy_lr_multiplier: float | None = option(None, above=0.0, added=True)
-    proxy_weight_decay: float | None = option(None, at_least=0.0, added=True)
+    name: Literal["adam", "adamw"] = option("adam", help="optimiser")
+    lr: float = option(
+        1e-5, above=0.0, search={"times": [0.1, 10.0]}, help="learning rate of the backbone"
+    )
+    head_lr_multiplier: float = option(
+        1.0,
+        above=0.0,
+        search={"log": [1.0, 100.0]},
+        help="head and loss parameters learn this much faster",
+    )
+    layer_decay: float = option(
+        1.0,
+        above=0.0,
+        at_most=1.0,
+        added=True,
+        help="each group of layers of the backbone learns this much slower than the one behind it",
+    )
+    weight_decay: float = option(
+        0.0, at_least=0.0, search={"log": [1e-6, 1e-2]}, help="weight decay"
+    )
+    proxy_lr_multiplier: float | None = option(
+        None,
+        above=0.0,
+        added=True,
+        help="loss parameters (proxies) learn this much faster; null: as the head",
+    )
+    proxy_weight_decay: float | None = option(
+        None,
+        at_least=0.0,
+        added=True,
+        help="weight decay of loss parameters; null: as of the others",
+    )
 
 
 @options
 class ScheduleConfig:
-    """Learning rate over time, as a multiple of the optimiser's.
+    """Learning rate over time, as a multiple of the optimiser's."""
 
-    name           shape of the schedule
-    warmup_epochs  linear warm-up from 0, epochs
-    milestones     step: epochs after which the rate is multiplied by gamma
-    gamma          step: the factor
-    peak_at        one_cycle: share of the training at the peak
-    """
-
-    name: Literal["constant", "step", "one_cycle", "linear"] = "constant"
-    warmup_epochs: float = option(0.0, at_least=0.0)
-    milestones: list[int] = option([])
-    gamma: float = option(0.3, above=0.0, at_most=10.0)
-    peak_at: float = option(0.3, above=0.0, below=1.0)
+    name: Literal["constant", "step", "one_cycle", "linear"] = option(
+        "constant", help="shape of the schedule"
+    )
+    warmup_epochs: float = option(0.0, at_least=0.0, help="linear warm-up from 0, epochs")
+    milestones: list[int] = option(
+        [], help="step: epochs after which the rate is multiplied by gamma"
+    )
+    gamma: float = option(0.3, above=0.0, at_most=10.0, help="step: the factor")
+    peak_at: float = option(
+        0.3, above=0.0, below=1.0, help="one_cycle: share of the training at the peak"
+    )
 
 
 @options
 class TrainingConfig:
-    """Length and numerics of training.
+    """Length and numerics of training."""
 
-    epochs              epochs; 0 evaluates the network as it starts
-    micro_batch         images per pass of multi-stage backpropagation; null means the whole batch
-                        at once
-    staged              micro_batch: the first pass is as in a test; in the second, each part has
-                        batch-norm statistics and an update of its own, as in FastAP's code
-    precision           of the network's training passes on CUDA: an autocast type, or float32 whose
-                        products round their factors to tf32, which no GPU of the papers had
-    threads             CPU threads of torch
-    deterministic       demand deterministic algorithms
-    checkpoint_seconds  least time between rolling checkpoints, s
-    """
-
-    epochs: int = option(1, at_least=0, at_most=10**7)
-    micro_batch: int | None = option(None, at_least=1)
-    staged: bool = option(False, added=True)
-    precision: Precision = "float32"
-    threads: int = option(1, at_least=1, at_most=10_000)
-    deterministic: bool = True
-    checkpoint_seconds: float = option(120.0, at_least=0.0)
+    epochs: int = option(
+        1, at_least=0, at_most=10**7, help="epochs; 0 evaluates the network as it starts"
+    )
+    micro_batch: int | None = option(
+        None,
+        at_least=1,
+        help="images per pass of multi-stage backpropagation; null means the whole batch at once",
+    )
+    staged: bool = option(
+        False,
+        added=True,
+        help="micro_batch: the first pass is as in a test; in the second, each part has "
+        "batch-norm statistics and an update of its own, as in FastAP's code",
+    )
+    precision: Precision = option(
+        "float32",
+        help="of the network's training passes on CUDA: an autocast type, or float32 whose "
+        "products round their factors to tf32, which no GPU of the papers had",
+    )
+    threads: int = option(1, at_least=1, at_most=10_000, help="CPU threads of torch")
+    deterministic: bool = option(True, help="demand deterministic algorithms")
+    checkpoint_seconds: float = option(
+        120.0, at_least=0.0, help="least time between rolling checkpoints, s"
+    )
 
 
 @options
 class MemoryConfig:
-    """Embeddings of earlier batches as further references of the loss (cross-batch memory).
+    """Embeddings of earlier batches as further references of the loss (cross-batch memory)."""
 
-    size         remembered embeddings: null for none, -1 for the size of the training set, or 1 and
-                 up
-    key          image: each training image keeps its latest embedding; fifo: the latest embeddings
-                 of all
-    start_epoch  epochs at first that neither fill nor use the memory
-    write_first  write each batch before the loss reads, and from the first step on, so that the
-                 memory contains the batch, as in ROADMAP's code; start_epoch then only sets when
-                 the loss begins to read
-    """
-
-    size: int | None = option(None, at_least=-1)
-    key: Literal["image", "fifo"] = "image"
-    start_epoch: float = option(0.0, at_least=0.0)
-    write_first: bool = option(False, added=True)
+    size: int | None = option(
+        None,
+        at_least=-1,
+        help="remembered embeddings: null for none, -1 for the size of the training set, or 1 and "
+        "up",
+    )
+    key: Literal["image", "fifo"] = option(
+        "image",
+        help="image: each training image keeps its latest embedding; fifo: the latest embeddings "
+        "of all",
+    )
+    start_epoch: float = option(
+        0.0, at_least=0.0, help="epochs at first that neither fill nor use the memory"
+    )
+    write_first: bool = option(
+        False,
+        added=True,
+        help="write each batch before the loss reads, and from the first step on, so that the "
+        "memory contains the batch, as in ROADMAP's code; start_epoch then only sets when "
+        "the loss begins to read",
+    )
 
 
 @options
 class QueryExpansionConfig:
-    """Alpha query expansion: each query plus its k nearest, weighted by score^alpha.
+    """Alpha query expansion: each query plus its k nearest, weighted by score^alpha."""
 
-    alpha  power of the scores that weight the neighbours
-    k      neighbours added to each query
-    """
-
-    alpha: float = option(at_least=0.0)
-    k: int = option(at_least=1)
+    alpha: float = option(at_least=0.0, help="power of the scores that weight the neighbours")
+    k: int = option(at_least=1, help="neighbours added to each query")
 
 
 @options
 class EvaluationConfig:
-    """What is measured, and when.
+    """What is measured, and when."""
 
-    every              epochs between evaluations; the last epoch is always evaluated
-    recall_at          the K of recall_at_K
-    batch_size         images per forward pass
-    neighbour_queries  queries whose top neighbours are kept
-    neighbours         neighbours kept per query
-    query_expansion    null, or {alpha, k}: expand every query
-    whitening          dimensions kept by PCA whitening learnt on the training images; null means
-                       none
-    whitening_power    power of the variance that whitening divides by: 0.5 gives variance 1
-    scales             show each image with its sides times each of these, and take the mean of its
-                       embeddings, brought to length 1; null: once, as the section input says
-    scale_power        power that scales are averaged at: sign(x) |x|^p before the mean, the root
-                       after it
-    """
-
-    every: int = option(1, at_least=1)
+    every: int = option(
+        1, at_least=1, help="epochs between evaluations; the last epoch is always evaluated"
+    )
     recall_at: Annotated[
         list[Annotated[int, Field(ge=1, le=999_999_999)]], AfterValidator(distinct)
-    ] = option([1, 10, 100], min_length=1)
-    batch_size: int = option(256, at_least=1)
-    neighbour_queries: int = option(32, at_least=0)
-    neighbours: int = option(10, at_least=1)
-    query_expansion: QueryExpansionConfig | None = None
-    whitening: int | None = option(None, at_least=1)
-    whitening_power: float = option(0.5, at_least=0.0, at_most=1.0, added=True)
+    ] = option([1, 10, 100], min_length=1, help="the K of recall_at_K")
+    batch_size: int = option(256, at_least=1, help="images per forward pass")
+    neighbour_queries: int = option(32, at_least=0, help="queries whose top neighbours are kept")
+    neighbours: int = option(10, at_least=1, help="neighbours kept per query")
+    query_expansion: QueryExpansionConfig | None = option(
+        None, help="null, or {alpha, k}: expand every query"
+    )
+    whitening: int | None = option(
+        None,
+        at_least=1,
+        help="dimensions kept by PCA whitening learnt on the training images; null means none",
+    )
+    whitening_power: float = option(
+        0.5,
+        at_least=0.0,
+        at_most=1.0,
+        added=True,
+        help="power of the variance that whitening divides by: 0.5 gives variance 1",
+    )
     scales: (
         Annotated[list[Annotated[float, Field(gt=0, le=16)]], AfterValidator(distinct)] | None
-    ) = option(None, added=True, min_length=1)
-    scale_power: float = option(1.0, at_least=0.1, at_most=16.0, added=True)
+    ) = option(
+        None,
+        added=True,
+        min_length=1,
+        help="show each image with its sides times each of these, and take the mean of its "
+        "embeddings, brought to length 1; null: once, as the section input says",
+    )
+    scale_power: float = option(
+        1.0,
+        at_least=0.1,
+        at_most=16.0,
+        added=True,
+        help="power that scales are averaged at: sign(x) |x|^p before the mean, the root after it",
+    )
 
 
-@dataclass(frozen=True, kw_only=True)
+@options
 class SamplerConfig:
     """A registered sampler and its parameters, which the sampler itself checks."""
 
@@ -262,19 +337,18 @@ class SamplerConfig:
 
 @options
 class SeedsConfig:
-    """Seeds of single roles, so that sources of noise can be varied apart; null: the run's seed.
+    """Seeds of single roles, so that sources of noise can be varied apart; null: the run's seed."""
 
-    weights       initial weights, those of a loss with any as well
-    order         which images share a batch, and the order of batches
-    augmentation  augmentation of images
-    """
+    weights: int | None = option(
+        None, at_least=0, added=True, help="initial weights, those of a loss with any as well"
+    )
+    order: int | None = option(
+        None, at_least=0, added=True, help="which images share a batch, and the order of batches"
+    )
+    augmentation: int | None = option(None, at_least=0, added=True, help="augmentation of images")
 
-    weights: int | None = option(None, at_least=0, added=True)
-    order: int | None = option(None, at_least=0, added=True)
-    augmentation: int | None = option(None, at_least=0, added=True)
 
-
-@dataclass(frozen=True, kw_only=True)
+@options
 class Recipe:
     """All sections of a recipe."""
 

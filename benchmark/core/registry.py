@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from benchmark.core.environment import PLUGINS, value_of
-from benchmark.core.errors import BenchmarkError, ConfigError, not_ended_by_others, unknown_name
+from benchmark.core.errors import ConfigError, not_ended_by_others, unknown_name
 
 ENTRY_POINTS = "ranking_loss_benchmark.plugins"
 PLUGIN = "benchmark_plugin_"  # begins the name of the module of a plugin's file
@@ -150,16 +150,14 @@ def import_plugin(path: Path) -> None:
     spec = importlib.util.spec_from_loader(name, loader)
     assert spec is not None  # it has a loader
     sys.modules[name] = module = importlib.util.module_from_spec(spec)
-    try:
-        with not_ended_by_others():
+    with not_ended_by_others():
+        try:
             loader.exec_module(module)
-    except Exception as error:
-        del sys.modules[name]
-        if isinstance(error, BenchmarkError):
-            raise
-        traceback.print_exc()
-        words = "it cannot be imported; the lines above say why"
-        raise ConfigError(f"plugin {path}", [words]) from error
+        except Exception as error:
+            del sys.modules[name]
+            traceback.print_exc()
+            words = "it cannot be imported; the lines above say why"
+            raise ConfigError(f"plugin {path}", [words]) from error
 
 
 def data_folders(package: Path, marker: str) -> dict[str, Path]:

@@ -10,7 +10,8 @@ from benchmark.core.options import build, problems
 from benchmark.core.registry import Registry
 from benchmark.datasets.base import Dataset, DatasetLoader
 
-DATASETS = Registry("dataset", "benchmark.datasets")
+# ``pages``: where people get the files.
+DATASETS = Registry("dataset", "benchmark.datasets", {"pages": []})
 
 
 def load_dataset(name: str, params: Mapping[str, Any] | None = None) -> Dataset:

@@ -3,13 +3,13 @@
 The test images of the dataset are never shown, so that nothing can be chosen on them.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from benchmark.core.errors import DataError
-from benchmark.core.options import option
+from benchmark.core.options import option, options
 from benchmark.core.seeding import derive
 from benchmark.datasets import DATASETS, load_dataset
 from benchmark.datasets.base import Dataset, DatasetLoader, Protocol, fingerprint_of
@@ -22,7 +22,7 @@ class ClassFolds(DatasetLoader):
     The classes are shuffled once, by a fixed seed, and dealt out to the folds in turn.
     """
 
-    @dataclass(frozen=True, kw_only=True)
+    @options
     class Config:
         of: str = option(help="registry name of the dataset")
         params: dict[str, Any] = option({}, help="parameters of that dataset")

@@ -15,14 +15,13 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
 import numpy as np
 import pandas as pd
 
-from benchmark.core.options import option
+from benchmark.core.options import option, options
 from benchmark.core.paths import is_text, leaves_root
 from benchmark.core.seeding import derive
 from benchmark.datasets import DATASETS
@@ -37,7 +36,7 @@ SPLITS = frozenset({"train", "training", "val", "valid", "validation", "dev", "t
 class Folder(DatasetLoader):
     """Class folders below ``root``."""
 
-    @dataclass(frozen=True, kw_only=True)
+    @options
     class Config:
         """Where the images are and how they are split."""
 

@@ -15,7 +15,6 @@ and never changes.
 import importlib.util
 import unicodedata
 from collections import Counter
-from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any, ClassVar
@@ -25,6 +24,7 @@ from PIL import Image
 
 from benchmark.core.environment import cache_folder
 from benchmark.core.files import replacing
+from benchmark.core.options import options
 from benchmark.core.seeding import derive
 from benchmark.datasets import DATASETS
 from benchmark.datasets.base import Dataset, DatasetLoader, ImageSet, Protocol, fingerprint_of
@@ -45,7 +45,7 @@ class GlyphLoader(DatasetLoader):
     classes: ClassVar[int | None]  # None takes all
     min_images: ClassVar[int]
 
-    @dataclass(frozen=True, kw_only=True)
+    @options
     class Config:
         """No options: the datasets are fixed."""
 

@@ -13,7 +13,7 @@ import os
 import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
@@ -23,7 +23,7 @@ import pandas as pd
 from PIL import Image
 
 from benchmark.core.errors import DataError
-from benchmark.core.options import option
+from benchmark.core.options import option, options
 from benchmark.core.paths import is_text, leaves_root
 from benchmark.datasets import loader_of
 from benchmark.datasets.base import (
@@ -46,7 +46,7 @@ COLUMNS = ("path", "label", "category", "role", "protocol")
 Values = Iterable[object] | str
 
 
-@dataclass(frozen=True, kw_only=True)
+@options
 class RootConfig:
     """Options of all published datasets."""
 
@@ -56,7 +56,7 @@ class RootConfig:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@options
 class IndexConfig(RootConfig):
     """Options of datasets whose images may be read from a packed copy."""
 

@@ -13,7 +13,7 @@ images of a training set train, and the revisited sets that ``landmarks`` names 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from benchmark.core.errors import DataError
-from benchmark.core.options import option
+from benchmark.core.options import option, options
 from benchmark.core.paths import leaves_root
 from benchmark.datasets import DATASETS
 from benchmark.datasets.base import (
@@ -175,12 +175,18 @@ def read_entry(entry: Any, images: int) -> tuple[list[float], dict[str, np.ndarr
     return box, grades
 
 
-@DATASETS.register("roxford5k", display="ROxford")
+REVISITED = "http://cmp.felk.cvut.cz/revisitop/"
+
+
+@DATASETS.register(
+    "roxford5k",
+    display="ROxford",
+    pages=["https://www.robots.ox.ac.uk/~vgg/data/oxbuildings/", REVISITED],
+)
 class ROxford5k(RevisitedLoader):
     """Revisited Oxford: buildings of Oxford, for evaluation only.
 
-    Philbin et al., CVPR 2007. Images from https://www.robots.ox.ac.uk/~vgg/data/oxbuildings/, all
-    in ``jpg/``; ground truth from http://cmp.felk.cvut.cz/revisitop/.
+    Philbin et al., CVPR 2007. Images all in ``jpg/``; ground truth from the second page.
     """
 
     name = "roxford5k"
@@ -193,12 +199,15 @@ class ROxford5k(RevisitedLoader):
     sources: ClassVar = dict.fromkeys(expected, "gnd_roxford5k.pkl")
 
 
-@DATASETS.register("rparis6k", display="RParis")
+@DATASETS.register(
+    "rparis6k",
+    display="RParis",
+    pages=["https://www.robots.ox.ac.uk/~vgg/data/parisbuildings/", REVISITED],
+)
 class RParis6k(RevisitedLoader):
     """Revisited Paris: landmarks of Paris, for evaluation only.
 
-    Philbin et al., CVPR 2008. Images from https://www.robots.ox.ac.uk/~vgg/data/parisbuildings/,
-    all in ``jpg/``; ground truth from http://cmp.felk.cvut.cz/revisitop/.
+    Philbin et al., CVPR 2008. Images all in ``jpg/``; ground truth from the second page.
     """
 
     name = "rparis6k"
@@ -212,13 +221,17 @@ class RParis6k(RevisitedLoader):
     sources: ClassVar = dict.fromkeys(expected, "gnd_rparis6k.pkl")
 
 
-@DATASETS.register("revisitop1m", display="R1M distractors")
+@DATASETS.register(
+    "revisitop1m",
+    display="R1M distractors",
+    pages=["http://ptak.felk.cvut.cz/revisitop/revisitop1m/"],
+)
 class RevisitOp1M(IndexedLoader):
     """Distractors for the revisited landmark sets, for evaluation only.
 
     R1M: a million photographs without landmarks of Oxford or Paris (Radenovic et al., CVPR 2018,
-    section 3.3); from http://ptak.felk.cvut.cz/revisitop/revisitop1m/. The sets ``roxford_1m`` and
-    ``rparis_1m`` of the training sets add these images to a gallery.
+    section 3.3). The sets ``roxford_1m`` and ``rparis_1m`` of the training sets add these images
+    to a gallery.
     """
 
     Config = RootConfig
@@ -251,7 +264,7 @@ class LandmarkTrainingLoader(IndexedLoader):
     with the images of ``revisitop1m`` as distractors.
     """
 
-    @dataclass(frozen=True, kw_only=True)
+    @options
     class Config(IndexConfig):
         """The options of indexed datasets (packed: the training images), and the evaluation."""
 
@@ -291,11 +304,13 @@ class LandmarkTrainingLoader(IndexedLoader):
         return self.beside(names, self.config.landmarks_root)
 
 
-@DATASETS.register("sfm120k", display="SfM-120k")
+@DATASETS.register(
+    "sfm120k", display="SfM-120k", pages=["http://cmp.felk.cvut.cz/cnnimageretrieval/"]
+)
 class Sfm120k(LandmarkTrainingLoader):
     """Landmarks clustered by 3D reconstruction, evaluated on revisited Oxford and Paris.
 
-    Radenovic et al., PAMI 2019; from http://cmp.felk.cvut.cz/cnnimageretrieval/. Clusters are
+    Radenovic et al., PAMI 2019. Clusters are
     classes. An image is named by 32 hexadecimal digits and lies in three folders made of its last
     six, the last two first.
     """

@@ -5,7 +5,7 @@ The archives are for research. The sources of all counts stand beside them.
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from benchmark.core.documents import whole_number
-from benchmark.core.options import option
+from benchmark.core.options import option, options
 from benchmark.core.paths import is_text, leaves_root
 from benchmark.core.seeding import derive
 from benchmark.datasets import DATASETS
@@ -40,12 +40,13 @@ from benchmark.metrics.protocols import random_gallery
 IJBC_TABLE = "protocols/ijbc_metadata.csv"
 
 
-@DATASETS.register("cub", display="CUB-200-2011")
+@DATASETS.register(
+    "cub", display="CUB-200-2011", pages=["https://www.vision.caltech.edu/datasets/cub_200_2011/"]
+)
 class Cub(IndexedLoader):
     """Bird species: classes 1 to 100 to train, 101 to 200 to test.
 
-    CUB-200-2011 (Wah et al., Caltech CNS-TR-2011-001, 2011), from
-    https://www.vision.caltech.edu/datasets/cub_200_2011/. ``train_test_split.txt``, made for
+    CUB-200-2011 (Wah et al., Caltech CNS-TR-2011-001, 2011). ``train_test_split.txt``, made for
     classification, is not used (ROADMAP, section 4).
     """
 
@@ -86,14 +87,13 @@ class Cub(IndexedLoader):
         return index_rows("images/" + images["path"], names, "", roles, "test")
 
 
-@DATASETS.register("cars196", display="Cars196")
+@DATASETS.register("cars196", display="Cars196", pages=["http://ai.stanford.edu/~jkrause/car196/"])
 class Cars196(IndexedLoader):
     """Models of cars: classes 1 to 98 to train, 99 to 196 to test.
 
-    Krause et al., 3dRR 2013; from http://ai.stanford.edu/~jkrause/car196/ (no longer served; copies
-    carry the same digests), in one of two layouts: all images in ``car_ims/``, or the halves of a
-    split made for classification beside ``devkit/``. Retrieval papers do not use that split (Oh
-    Song et al., CVPR 2016, section 7).
+    Krause et al., 3dRR 2013 (no longer served; copies carry the same digests), in one of two
+    layouts: all images in ``car_ims/``, or the halves of a split made for classification beside
+    ``devkit/``. Retrieval papers do not use that split (Oh Song et al., CVPR 2016, section 7).
     """
 
     name = "cars196"
@@ -150,13 +150,14 @@ class Cars196(IndexedLoader):
         return index_rows(paths, labels, "", roles, "test")
 
 
-@DATASETS.register("sop", display="SOP")
+@DATASETS.register(
+    "sop", display="SOP", pages=["https://cvgl.stanford.edu/projects/lifted_struct/"]
+)
 class Sop(IndexedLoader):
     """Products for sale, in 12 categories.
 
-    Stanford Online Products (Oh Song et al., CVPR 2016), from
-    https://cvgl.stanford.edu/projects/lifted_struct/, with the split in its two lists. The category
-    of a product is the name of its folder without ``_final``.
+    Stanford Online Products (Oh Song et al., CVPR 2016), with the split in its two lists. The
+    category of a product is the name of its folder without ``_final``.
     """
 
     name = "sop"
@@ -176,15 +177,18 @@ class Sop(IndexedLoader):
         return index_rows(rows["path"], rows["class_id"], category, role, protocol)
 
 
-@DATASETS.register("inaturalist", display="iNaturalist-2018")
+@DATASETS.register(
+    "inaturalist",
+    display="iNaturalist-2018",
+    pages=["https://github.com/visipedia/inat_comp/tree/master/2018"],
+)
 class INaturalist(IndexedLoader):
     """Species of plants and animals.
 
-    iNaturalist 2018 (Van Horn et al., CVPR 2018). Images from
-    https://github.com/visipedia/inat_comp/tree/master/2018 (training and validation images
-    together), split files from the authors of Smooth-AP (Brown et al., ECCV 2020, section 5.1). A
-    path reads ``train_val2018/<kingdom>/<species number>/<image>.jpg``: category and class are its
-    last folders.
+    iNaturalist 2018 (Van Horn et al., CVPR 2018), training and validation images together. Split
+    files from the authors of Smooth-AP (Brown et al., ECCV 2020, section 5.1). A path reads
+    ``train_val2018/<kingdom>/<species number>/<image>.jpg``: category and class are its last
+    folders.
     """
 
     name = "inaturalist"
@@ -217,13 +221,16 @@ class INaturalist(IndexedLoader):
         return index_rows(paths[deep], ends[:, 1], ends[:, 0], role, protocol)
 
 
-@DATASETS.register("inshop", display="In-Shop")
+@DATASETS.register(
+    "inshop",
+    display="In-Shop",
+    pages=["https://mmlab.ie.cuhk.edu.hk/projects/DeepFashion/InShopRetrieval.html"],
+)
 class InShop(IndexedLoader):
     """Garments of an online shop: queries against a gallery.
 
-    In-Shop Clothes Retrieval of DeepFashion (Liu et al., CVPR 2016), from
-    https://mmlab.ie.cuhk.edu.hk/projects/DeepFashion/InShopRetrieval.html. The category of a
-    garment is two folders of its path, as in ``WOMEN/Dresses``.
+    In-Shop Clothes Retrieval of DeepFashion (Liu et al., CVPR 2016). The category of a garment is
+    two folders of its path, as in ``WOMEN/Dresses``.
     """
 
     name = "inshop"
@@ -267,17 +274,18 @@ class InShop(IndexedLoader):
         return {**dataset.counts, "all": together}
 
 
-@DATASETS.register("vehicleid", display="VehicleID")
+@DATASETS.register(
+    "vehicleid", display="VehicleID", pages=["https://www.pkuml.org/resources/pku-vehicleid.html"]
+)
 class VehicleId(IndexedLoader):
     """Vehicles seen by traffic cameras, in three test sizes.
 
-    PKU VehicleID (Liu et al., CVPR 2016), from
-    https://www.pkuml.org/resources/pku-vehicleid.html, on request. The category of a vehicle is its
-    model where ``attribute/model_attr.txt`` gives one (roughly half of the training vehicles), else
+    PKU VehicleID (Liu et al., CVPR 2016), on request. The category of a vehicle is its model where
+    ``attribute/model_attr.txt`` gives one (roughly half of the training vehicles), else
     ``unknown``, which is numbered after all models.
     """
 
-    @dataclass(frozen=True, kw_only=True)
+    @options
     class Config(IndexConfig):
         """The options of indexed datasets, and the protocol."""
 
@@ -342,14 +350,15 @@ class VehicleId(IndexedLoader):
         return Protocol(sets["test"], repeats=tuple(random_gallery(labels, seed) for seed in seeds))
 
 
-@DATASETS.register("gpr1200", display="GPR1200")
+@DATASETS.register(
+    "gpr1200", display="GPR1200", pages=["https://github.com/Visual-Computing/GPR1200"]
+)
 class Gpr1200(IndexedLoader):
     """Images of many kinds, for evaluation only.
 
-    Ten images of each of 1,200 classes of six kinds (Schall et al., MMM 2022), from
-    https://github.com/Visual-Computing/GPR1200; all in ``images/``, named
-    ``<class>_<original name>``. As in the authors' code (eval/utils.py) the query stays in the
-    ranking, where it finds itself first.
+    Ten images of each of 1,200 classes of six kinds (Schall et al., MMM 2022), all in ``images/``,
+    named ``<class>_<original name>``. As in the authors' code (eval/utils.py) the query stays in
+    the ranking, where it finds itself first.
     """
 
     name = "gpr1200"
@@ -384,7 +393,7 @@ class Gpr1200(IndexedLoader):
         return Protocol(sets["test"], sets["test"])
 
 
-@dataclass(frozen=True, kw_only=True)
+@options
 class FaceConfig(RootConfig):
     """The options of sets of faces."""
 
@@ -436,7 +445,7 @@ class VggFace2(FaceLoader):
     of the boxes around the faces, which lists its images.
     """
 
-    @dataclass(frozen=True, kw_only=True)
+    @options
     class Config(FaceConfig):
         """The options of sets of faces, and the evaluation."""
 

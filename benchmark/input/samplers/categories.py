@@ -3,13 +3,12 @@
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from benchmark.core.errors import DataError
-from benchmark.core.options import option
+from benchmark.core.options import option, options
 from benchmark.input.samplers import SAMPLERS, Sampler, shuffled, unshared
 from benchmark.input.samplers.classes import NoOptions
 
@@ -49,7 +48,7 @@ class GroupSampler(CategorySampler):
     Groups are many where categories are: 98 make 4,753 pairs and 3.6 million fours.
     """
 
-    @dataclass(frozen=True, kw_only=True)
+    @options
     class Config:
         """Options of the sampler."""
 
@@ -120,7 +119,7 @@ class CategoryPairsSampler(GroupSampler):
     are shuffled, and the images of each. Idea: Cakir et al., CVPR 2019, supplement A.
     """
 
-    @dataclass(frozen=True, kw_only=True)
+    @options
     class Config(GroupSampler.Config):
         """Options of the sampler."""
 
@@ -177,7 +176,7 @@ class CategoryWindowsSampler(GroupSampler):
     Source: Cakir et al., CVPR 2019, section 4.2 and supplement A, and their MATLAB code.
     """
 
-    @dataclass(frozen=True, kw_only=True)
+    @options
     class Config(GroupSampler.Config):
         """Options of the sampler."""
 

@@ -1,17 +1,16 @@
 """Batches of images, classes or hard triplets drawn from the whole training set."""
 
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from benchmark.core.errors import DataError
-from benchmark.core.options import option
+from benchmark.core.options import option, options
 from benchmark.core.seeding import derive
 from benchmark.input.samplers import SAMPLERS, Sampler, shuffled, unshared
 
 
-@dataclass(frozen=True, kw_only=True)
+@options
 class NoOptions:
     """No options."""
 
@@ -64,7 +63,7 @@ class MPerClassSampler(Sampler):
     classes, and any m images of each, which may repeat.
     """
 
-    @dataclass(frozen=True, kw_only=True)
+    @options
     class Config:
         """Options of the sampler."""
 
@@ -118,7 +117,7 @@ class AllClassesSampler(Sampler):
     ICCV 2019, section 4.2.
     """
 
-    @dataclass(frozen=True, kw_only=True)
+    @options
     class Config:
         """Options of the sampler."""
 
@@ -162,7 +161,7 @@ class MinedTripletsSampler(Sampler):
 
     pooled = True
 
-    @dataclass(frozen=True, kw_only=True)
+    @options
     class Config:
         """How many images and triplets take part."""
 
