@@ -147,6 +147,9 @@ def guess_csv(path: Path) -> pd.DataFrame:
 
 
 def write_csv(path: Path, table: pd.DataFrame) -> pd.DataFrame:
-    """Write a table with ten digits; return it as its file says it, so that all agree with it."""
-    write_text(path, table.to_csv(index=False, float_format="%.10g", lineterminator="\n"))
-    return guess_csv(path)
+    """Write a table with ten digits; return it with these, so that all agree with the file."""
+    rounded = table.copy()
+    for name in table.select_dtypes("float"):
+        rounded[name] = table[name].map("{:.10g}".format).astype(float)
+    write_text(path, rounded.to_csv(index=False, float_format="%.10g", lineterminator="\n"))
+    return rounded

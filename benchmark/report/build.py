@@ -101,7 +101,10 @@ def write_verdicts(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Write and return the verdicts at both readings of the epoch: see docs/statistics.md."""
     paper, other = (
-        write_csv(folder / file, table_of(judge_study(study, table, selection)))
+        # the file has the printed digits, which are a number to tables and figures
+        write_csv(folder / file, table_of(judge_study(study, table, selection))).astype(
+            {"published_value": float}
+        )
         for file, selection in (("verdicts.csv", "paper"), ("verdicts_other.csv", "other"))
     )
     return paper, other
@@ -158,12 +161,14 @@ def write_artefacts(kind: Kind, inputs: Inputs, folder: Path, attempts: Attempts
 
 
 def _write_table(part: Part, folder: Path) -> Artefact:
-    name, table = part.name, part.make()
+    name = part.name
+    table = part.make()
+    element = to_html(table, name)
     files = {
         "csv": to_csv(table),
         "md": to_markdown(table),
         "tex": to_latex(table, name),
-        "html": to_page(table, name),
+        "html": to_page(table, element),
     }
     for kind, text in files.items():
         write_text(folder / f"{name}.{kind}", text)
@@ -174,7 +179,7 @@ def _write_table(part: Part, folder: Path) -> Artefact:
         table.title,
         part.group,
         rows=table.rows,
-        element=to_html(table, name),
+        element=element,
         measured=any(cell.numbers and cell.numbers[0] is not None for cell in cells),
         files=files,
     )

@@ -1,10 +1,8 @@
 """All that tables, figures and the page are made of: a study, its runs, and what they say."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Self
 
 import pandas as pd
 
@@ -82,7 +80,7 @@ class Inputs:
         printed: Printed,
         provenance: Mapping[str, Any],
         registered: RegistrationState | None = None,
-    ) -> Inputs:
+    ) -> Self:
         """Return the inputs from the table of runs and the other tables by name."""
         runs = table.runs.assign(reason=table.runs["reason"].map(without_paths))
         timed = {run.setting for run in records(runs) if TIMING in run.options}
@@ -172,7 +170,8 @@ class Inputs:
 
     def some(self, name: str) -> pd.DataFrame:
         """Return a frame, or a table of ``budgets``; raise NothingToShow where it has no rows."""
-        table: pd.DataFrame = self.budgets.get(name, getattr(self, name, _NONE))
+        frames = self.budgets if name.startswith(BUDGET) else vars(self)
+        table: pd.DataFrame = frames.get(name, _NONE)
         if table.empty:
             raise NothingToShow(_REASONS.get(name, _UNCHOSEN))
         return table
@@ -190,7 +189,7 @@ class Inputs:
 
 
 # The frames: of runs, scores and statistics (files of stats/), and what was judged.
-FRAMES = [each.name for each in fields(Inputs) if each.type == "pd.DataFrame"]
+FRAMES = [each.name for each in fields(Inputs) if each.type is pd.DataFrame]
 
 
 def records(table: pd.DataFrame) -> Iterator[Any]:

@@ -236,7 +236,6 @@ def _part(table: Table, columns: list[int], sections: list[Section]) -> Table:
     return replace(table, columns=[table.columns[at] for at in columns], sections=rows)
 
 
-def to_page(table: Table, name: str) -> str:
-    """Return a complete small page with the table alone."""
-    content = to_html(table, name)
+def to_page(table: Table, content: str) -> str:
+    """Return a complete small page with the table alone, whose element is ``content``."""
     return TEMPLATES.get_template("table_page.html.j2").render(table=table, content=content)

@@ -42,7 +42,7 @@ def analyse_datasets(
             for rows, part in zip(found.values(), parts, strict=True):
                 rows.append(part.assign(**dict(zip(PLACE, place, strict=True))))
     return {
-        name: pd.concat(found[name] or [pd.DataFrame()]).reindex(columns=names)
+        name: pd.concat(found[name] or [pd.DataFrame()], ignore_index=True).reindex(columns=names)
         for name, names in columns.items()
     }
 

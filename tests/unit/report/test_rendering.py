@@ -128,7 +128,7 @@ def test_html_puts_columns_that_do_not_fit_below_the_others_and_leaves_out_those
 
 
 def test_html_page_of_a_table_stands_alone():
-    page = to_page(small_table(), "small")
+    page = to_page(small_table(), to_html(small_table(), "small"))
     assert page.startswith("<!doctype html>") and "http" not in page
 
 
