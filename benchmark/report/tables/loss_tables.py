@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -43,7 +43,7 @@ from benchmark.stats.budgets import RANK_INTERVAL
 from benchmark.study.trials import AUTHORS
 
 FEW = 4  # conditions of a small table
-Cell = tuple[Any, ...]  # dataset, setting of the columns, batch size, loss, options of the row
+Cell = tuple[Any, ...]  # dataset, setting of the columns, batch size, row
 DRAWN = {"seeds": "seeds", "trials": "trials and folds", "both": "all of them"}
 METRIC = words("Metric", lambda row: metric_label(row.metric))
 OF_TESTS = (
@@ -79,44 +79,103 @@ def by_condition(table: pd.DataFrame, inputs: Inputs) -> Iterator[tuple[str, Any
     return ((condition_label(row), row) for row in ordered(table, inputs, *columns))
 
 
+class LossRow(NamedTuple):
+    """A loss, and the options of the recipe that it alone was run with: a row of a table."""
+
+    loss: str
+    options: tuple[str, ...]
+
+
+class Heading(NamedTuple):
+    """What a column of scores is of."""
+
+    dataset: str
+    setting: str
+    split: str
+    metric: str
+
+    def column(self, *below: str) -> Column:
+        """Return the column; ``below`` stands under the place."""
+        where = dataset_label(self.dataset, self.setting, self.split)
+        return Column((where, *below), parts=("mean", "sd", "n"))
+
+
+class LastScores(NamedTuple):
+    """Test scores of the losses after the last epoch, by batch size; ``seeds``: the most of one."""
+
+    headings: list[Heading]
+    by_size: dict[int, dict[LossRow, dict[Heading, TableCell]]]
+    seeds: int
+
+
+def row_name(row: LossRow, inputs: Inputs) -> TableCell:
+    """Return the first cell of a row: "SmoothAP", or "SmoothAP, dim512"."""
+    return TableCell(", ".join([inputs.label(row.loss), *row.options]))
+
+
 @TABLES.register("headline", display="Headline scores")
 def headline(inputs: Inputs) -> Table:
     """Return the headline metric of the comparison, its sections beside each other, where few."""
-    whole, metric = comparison(inputs), metric_label(inputs.headline)
+    scores = last_scores(inputs)
+    metric = metric_label(inputs.headline)
+    places = [
+        (size, heading)
+        for size in scores.by_size
+        for heading in scores.headings
+        if heading.metric == inputs.headline
+    ]
+    if len(places) > FEW:
+        raise NothingToShow(f"{count(len(places), 'condition')} are too many for one small table")
     signs = {
-        (
-            row.batch_size,
-            dataset_label(row.dataset, row.setting, row.split),
-            inputs.label(row.loss),
-        ): " ↑" if row.difference > 0 else " ↓"
+        (row.batch_size, row.dataset, row.setting, row.split, row.loss): row.difference
         for row in records(inputs.paired)
         if row.kind == "baseline" and row.metric == inputs.headline and row.significant
     }
-    columns = [at for at, column in enumerate(whole.columns) if column.header[-1] == metric]
-    places = [(section, at) for section in whole.sections for at in columns]
-    if len(places) > FEW:
-        raise NothingToShow(f"{count(len(places), 'condition')} are too many for one small table")
-    heads, lines = [text_column("", "Loss")], dict[str, dict[int, TableCell]]()
-    for section, at in places:
-        size, where = section.title.rpartition(" ")[2], whole.columns[at].header[0]
-        heads.append(replace(whole.columns[at], header=(where, f"batch of {size}")))
-        for row in section.rows:
-            sign = signs.get((int(size), where, row[0].text), "")
-            line = lines.setdefault(row[0].text, {0: row[0]})
-            line[len(heads)] = replace(row[at], text=row[at].text + sign)
-    order = (0, *range(2, len(heads) + 1))
-    cells = [[line.get(at, TableCell(DASH)) for at in order] for line in lines.values()]
+    lines = []
+    for row in dict.fromkeys(row for rows in scores.by_size.values() for row in rows):
+        line = [row_name(row, inputs)]
+        for size, heading in places:
+            cell = scores.by_size[size].get(row, {}).get(heading, TableCell(DASH))
+            difference = signs.get((size, *heading[:3], row.loss))
+            if difference is not None and not row.options:
+                cell = replace(cell, text=cell.text + (" ↑" if difference > 0 else " ↓"))
+            line.append(cell)
+        lines.append(line)
     caption = (
         f"Test {metric} in percent at the last epoch, mean ± standard deviation over seeds. Bold: "
         "best; underlined: second. ↑, ↓: significantly above, below "
         f"{inputs.label(inputs.study.comparison.baseline)} after Holm's correction."
     )
-    return Table(f"{metric} of the losses", caption, heads, [Section("", cells)])
+    columns = [heading.column(f"batch of {size}") for size, heading in places]
+    title = f"{metric} of the losses"
+    return Table(title, caption, [text_column("", "Loss"), *columns], [Section("", lines)])
 
 
 @TABLES.register("comparison", display="Comparison of the losses")
 def comparison(inputs: Inputs) -> Table:
-    """Return mean ± sd over seeds at the last epoch; runs without a number are named.
+    """Return mean ± sd over seeds at the last epoch; runs without a number are named."""
+    scores = last_scores(inputs)
+    sections = [
+        Section(
+            f"Batch size {size}",
+            [[row_name(row, inputs), *cells.values()] for row, cells in rows.items()],
+        )
+        for size, rows in scores.by_size.items()
+    ]
+    caption = "No finished run yet: each cell gives the state of its runs."
+    if scores.seeds:
+        caption = (
+            "Test scores in percent at the last epoch, mean ± standard deviation over "
+            f"n = {scores.seeds} seeds (other n is noted). Bold: best of the section's column; "
+            "underlined: second; a loss that diverges is neither."
+        )
+    columns = [heading.column(metric_label(heading.metric)) for heading in scores.headings]
+    heads = [text_column("", "Loss"), *columns]
+    return Table("Comparison of the losses", caption, heads, sections)
+
+
+def last_scores(inputs: Inputs) -> LastScores:
+    """Return the cells of all scores after the last epoch; NothingToShow of an empty grid.
 
     An option of the recipe that one loss alone was run with ("dim512") is a row of its own:
     columns for it would be empty for all others.
@@ -132,7 +191,7 @@ def comparison(inputs: Inputs) -> Table:
 
     def cell_of(row: Any) -> Cell:
         setting, options = moved[row.dataset, row.setting]
-        return row.dataset, setting, row.batch_size, row.loss, options
+        return row.dataset, setting, row.batch_size, LossRow(row.loss, options)
 
     states: dict[Cell, Counter[str]] = defaultdict(Counter)
     for run in records(runs):
@@ -142,40 +201,34 @@ def comparison(inputs: Inputs) -> Table:
     unmeasured = {cell[:2] for cell in states} - {where[:2] for where in measured}
     places = sorted(measured | {(*where, "test") for where in unmeasured})
     metrics = inputs.metrics(means["metric"]) or list(inputs.study.metrics)
-    columns = [(*place, metric) for place in places for metric in metrics]
-    most = int(means["n"].max()) if len(means) else 0
-    options_order, lost = [(), *dict.fromkeys(runs["options"])], inputs.diverging
+    headings = [
+        Heading(dataset, setting, split, metric)
+        for dataset, setting, split in places
+        for metric in metrics
+    ]
+    seeds = int(means["n"].max()) if len(means) else 0
+    options_order = [(), *dict.fromkeys(runs["options"])]
+    lost = inputs.diverging
     divergence_cell = attrgetter(*DIVERGENCE_CELL)
-    sections = []
+    by_size: dict[int, dict[LossRow, dict[Heading, TableCell]]] = {}
     for size in sorted(runs["batch_size"].unique()):
-        labels = {cell[3:] for cell in states if cell[2] == size}
-        losses = inputs.losses(loss for loss, _ in labels)
-        rows = sorted(labels, key=lambda row: (losses.index(row[0]), options_order.index(row[1])))
-        lines = [[TableCell(", ".join([inputs.label(loss), *tags]))] for loss, tags in rows]
-        for dataset, setting, split, metric in columns:
-            cells = [(dataset, setting, size, *row) for row in rows]
-            found = [scores.get((cell, split, metric)) for cell in cells]
+        rows = {cell[3] for cell in states if cell[2] == size}
+        losses = inputs.losses(row.loss for row in rows)
+        ordered_rows = sorted(
+            rows, key=lambda row: (losses.index(row.loss), options_order.index(row.options))
+        )
+        by_size[size] = {row: {} for row in ordered_rows}
+        for heading in headings:
+            cells = [(heading.dataset, heading.setting, size, row) for row in by_size[size]]
+            found = [scores.get((cell, heading.split, heading.metric)) for cell in cells]
             # Marks follow the printed digits: what looks equal is marked equal.
             printed = [
                 None if row is None or divergence_cell(row) in lost else round(row.mean, 4)
                 for row in found
             ]
-            for line, row, mark, cell in zip(lines, found, marks(printed), cells, strict=True):
-                line.append(_score(row, mark, states.get(cell), most))
-        sections.append(Section(f"Batch size {size}", lines))
-    caption = (
-        "Test scores in percent at the last epoch, mean ± standard deviation over "
-        f"n = {most} seeds (other n is noted). Bold: best of the section's column; "
-        "underlined: second; a loss that diverges is neither."
-        if most
-        else "No finished run yet: each cell gives the state of its runs."
-    )
-    heads = [
-        Column((dataset_label(*place), metric_label(metric)), parts=("mean", "sd", "n"))
-        for *place, metric in columns
-    ]
-    columns_of = [text_column("", "Loss"), *heads]
-    return Table("Comparison of the losses", caption, columns_of, sections)
+            for cell, row, mark in zip(cells, found, marks(printed), strict=True):
+                by_size[size][cell[3]][heading] = _score(row, mark, states.get(cell), seeds)
+    return LastScores(headings, by_size, seeds)
 
 
 def _moved(
