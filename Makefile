@@ -65,6 +65,7 @@ test-stress: $(STAMP) ## the tutorial word for word, runs killed anywhere, Ctrl-
 	OMP_NUM_THREADS=1 $(PY) -m pytest -m stress $(PYTEST_ARGS) tests/stress tests/scale tests/docs
 
 error-rates: $(STAMP) ## simulate how often verdicts are wrong: docs/background/error_rates.md (about six minutes on two cores)
+	OMP_NUM_THREADS=1 $(PY) -m pytest -q -m stress tests/unit/stats/test_simulated_worlds.py
 	PYTHONPATH=tests OMP_NUM_THREADS=1 $(PY) tests/error_rates/page.py
 
 evidence: $(STAMP) ## whether every study filled with made-up runs still gives the same files (EVIDENCE_ARGS=--update writes digests anew)

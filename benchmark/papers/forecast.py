@@ -18,7 +18,7 @@ from benchmark.study.grid import expand
 
 DRIFTS = (1.0, 2.0, LARGE := 3.0)
 CHOICES = (5, 10)  # numbers of seeds beside those of a study
-UNKNOWN_SPREAD = 0.5  # points: the largest that a paper prints for R@1
+ASSUMED_SPREAD = 0.5  # points: the largest that a paper prints for R@1
 RARELY = 0.1  # of the cases: an equal number that is confirmed no more often is not worth a run
 NOTE = """
 confirmed: how often an equal number will be called reproduced. drift: the smallest, in points, \
@@ -65,7 +65,7 @@ def undecidable(study: Study) -> list[str]:
     """Return table, dataset and metric of each number that no number of seeds decides (NOTE)."""
     found = []
     for (_, table, dataset, metric), (design, cells) in designs(study).items():
-        spread = UNKNOWN_SPREAD if math.isnan(design.spread) else design.spread
+        spread = ASSUMED_SPREAD if math.isnan(design.spread) else design.spread
         most = replace(design, spread=spread, seeds=planning.MOST_SEEDS)
         drift_is_called = planning.power(most, LARGE) >= planning.POWER
         if not drift_is_called and planning.chance_to_confirm(most) < RARELY:
@@ -98,7 +98,7 @@ def as_text(study: Study) -> str:
     (prices, whole), rows = gpu_hours(study), []
     for (source, place, dataset, metric), (design, cells) in designs(study).items():
         known = not math.isnan(design.spread)
-        design = design if known else replace(design, spread=UNKNOWN_SPREAD)
+        design = design if known else replace(design, spread=ASSUMED_SPREAD)
         drifts = {n: planning.smallest_drift(replace(design, seeds=n)) for n in whole}
         needed = {drift: planning.seeds_needed(design, drift) for drift in DRIFTS}
         standing = planning.seeds_needed(design, LARGE, planning.chance_to_stand)

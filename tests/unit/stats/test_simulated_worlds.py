@@ -39,7 +39,7 @@ from benchmark.stats.intervals import holm
 from benchmark.stats.reproduction import DRIFTED, compare
 from benchmark.stats.samples import moderate
 
-TABLES = 500
+TABLES = 300
 REFERENCES = (SINGLE, SEVERAL, PAIRED)
 
 
@@ -178,7 +178,7 @@ def _pairs(scores, moderation):
 
 @pytest.fixture(scope="module")
 def rules():
-    return rule_table(200, seeds=(3,))
+    return rule_table(100, seeds=(3,))
 
 
 def test_both_rules_stand_side_by_side_and_no_goal_is_missed(rules):
@@ -211,16 +211,17 @@ def test_a_false_drift_that_stands_or_too_little_power_is_a_miss(laboratories):
 
 
 def test_every_spread_has_its_own_rates_and_no_mark_changes_verdicts_on_frozen_runs():
-    found = stress_table(50, "frozen, heavy tails", seeds=(3,))
+    found = stress_table(20, "frozen, heavy tails", seeds=(3,))
     assert found["sigma"].tolist() == list(STRESS)
     for rate in STRESS_RATES:
         assert (found[f"{rate}_standing"] == found[f"{rate}_all"]).all()
 
 
 def test_every_plan_of_looks_has_a_row():
-    assert len(sequence_table(100)) == 2 * len(PLANS)
+    assert len(sequence_table(20)) == 2 * len(PLANS)
 
 
+@pytest.mark.stress
 def test_the_page_has_every_table_and_its_figure(tmp_path):
     main(20, 5, tmp_path)
     text = (tmp_path / "error_rates.md").read_text()
