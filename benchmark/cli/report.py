@@ -1,6 +1,7 @@
 """The verbs behind the runs: report and gallery, verdicts, claims, closer looks, references."""
 
 import difflib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +91,7 @@ def verdicts(study: StudyName, results: Results = RESULTS) -> None:
 
     Example: python -m benchmark verdicts embedded
     """
-    from benchmark.report.build import write_verdicts
+    from benchmark.papers.judging import write_verdicts
 
     loaded, table = load_runs(study, results)
     folder, frozen = loaded.folder(results), loaded.references.frozen
@@ -118,12 +119,12 @@ def check(
     Example: python -m benchmark check embedded
     """
     from benchmark.papers.explain import fails, summary_text
+    from benchmark.papers.judging import verdicts_of
     from benchmark.papers.registration import registration_state
-    from benchmark.papers.verdicts import judge_study, table_of
     from benchmark.stats.reproduction import DRIFTED
 
     loaded, runs = load_runs(study, results)
-    table = table_of(judge_study(loaded, runs, selection))
+    table = verdicts_of(loaded, runs, loaded.folder(results), selection)
     echo(summary_text(table))
     echo(f"\n{registration_state(loaded, results)}")
     if ((table["verdict"] == DRIFTED) if every else fails(table)).any():
@@ -171,7 +172,7 @@ def freeze(
 
     Example: python -m benchmark freeze embedded --out results/reference/embedded.csv
     """
-    from benchmark.papers.verdicts import freeze as freeze_runs
+    from benchmark.papers.frozen import freeze as freeze_runs
     from benchmark.runs.run_table import RunTable, freeze_field
 
     loaded, table = load_runs(study, results)
@@ -215,9 +216,9 @@ def explain(
     from benchmark.papers.claim_verdicts import explain_claim, judge_study_claims
     from benchmark.papers.explain import explain as explain_verdict
     from benchmark.papers.explain import find_verdicts, key_of
+    from benchmark.papers.judging import sides_of_study, verdicts_of
     from benchmark.papers.paper import claims_of
     from benchmark.papers.quantities import gap_decreases
-    from benchmark.papers.verdicts import judge_study
 
     loaded, table = load_runs(study, results)
     claims = {claim.name: claim for claim in claims_of(loaded.name)}
@@ -228,13 +229,15 @@ def explain(
     if near := difflib.get_close_matches(cell, claims, n=3):
         words = f"no such claim; near: {', '.join(near)}; 'claims --list' prints them all"
         raise ConfigError(f"cell {cell}", [words])
-    verdicts = judge_study(loaded, table, selection)
+    verdicts = verdicts_of(loaded, table, loaded.folder(results), selection)
     found = find_verdicts(verdicts, cell)
     if len(found) == 1:
-        echo(explain_verdict(found[0], verdicts, table))
+        sides = sides_of_study(loaded, table, [selection])[selection]
+        echo(explain_verdict(verdicts, found.index[0], sides, table))
         return
     echo(f"{len(found)} verdicts fit '{cell}'; add words of the one you mean:")
-    for each in found[:LISTED]:
+    shown: Iterable[Any] = found.head(LISTED).itertuples()
+    for each in shown:
         echo(f"  {key_of(each)}: {each.verdict}")
     if len(found) > LISTED:
         echo(f"  and {len(found) - LISTED} more")

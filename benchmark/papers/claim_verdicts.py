@@ -31,6 +31,7 @@ import pandas as pd
 
 from benchmark.papers.claim_tests import Measurements, Part, parts_of
 from benchmark.papers.claims import Claim
+from benchmark.papers.judging import rule_of
 from benchmark.papers.matching import Candidates, candidates
 from benchmark.papers.paper import claims_of
 from benchmark.papers.quantities import GapDecrease
@@ -42,7 +43,6 @@ from benchmark.papers.verdicts import (
     NOT_ASKED,
     NOT_RUN,
     SUPPORTED,
-    rule_of,
 )
 from benchmark.runs.run_table import RunTable
 from benchmark.stats.intervals import discoveries, spread

@@ -5,8 +5,8 @@ from __future__ import annotations
 import difflib
 import fnmatch
 import re
-from collections.abc import Iterable, Sequence
-from math import isfinite
+from collections.abc import Iterable
+from math import isfinite, isnan
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from benchmark.core.errors import ConfigError
 from benchmark.metrics.metric import display_name
+from benchmark.papers.judging import Sides, evidence_of, frame_of, reasons
 from benchmark.papers.laboratories import known_of_laboratories
-from benchmark.papers.verdicts import EPOCHS, FROZEN, VERDICTS, Verdict, by_source
+from benchmark.papers.verdicts import BY_TEST, EPOCHS, FROZEN, VERDICTS, by_source
 from benchmark.runs.run_table import RunTable
 from benchmark.stats.reproduction import (
     ALPHA,
@@ -26,6 +27,9 @@ from benchmark.stats.reproduction import (
     STANDING,
     UNTESTED,
     applies,
+    compare,
+    element,
+    marks,
 )
 
 QUESTIONS = (
@@ -107,7 +111,7 @@ def fails(verdicts: pd.DataFrame) -> pd.Series[bool]:
     return (verdicts["verdict"] == DRIFTED) & verdicts["stands"].ne(False)
 
 
-def find_verdicts(verdicts: Sequence[Verdict], words: str) -> list[Verdict]:
+def find_verdicts(verdicts: pd.DataFrame, words: str) -> pd.DataFrame:
     """Return the verdicts that every word of ``words`` fits; raise ConfigError with near names.
 
     Words are separated by "/": those of a table (roadmap2021v2/table1/SmoothAP) and those of a run
@@ -115,14 +119,14 @@ def find_verdicts(verdicts: Sequence[Verdict], words: str) -> list[Verdict]:
     letter case and signs apart; with "*" it is a pattern. Where no field equals a word, it may be a
     part of one.
     """
-    if not verdicts:
+    if verdicts.empty:
         why = "there are no verdicts: the study names no references, or nothing of it has been run"
         advice = "'python -m benchmark check STUDY' says which"
         raise ConfigError(f"cell {words}", [f"{why}; {advice}"])
     names = [
         {plain(word) for word in (*_fields(each), each.row_label, each.backbone) if word}
         | {plain(display_name(each.metric))}
-        for each in verdicts
+        for each in _rows(verdicts)
     ]
     vocabulary: set[str] = set().union(*names)
     problems, chosen = [], list(range(len(verdicts)))
@@ -141,12 +145,12 @@ def find_verdicts(verdicts: Sequence[Verdict], words: str) -> list[Verdict]:
         )
     if problems:
         raise ConfigError(f"cell {words}", problems)
-    return [verdicts[index] for index in chosen]
+    return verdicts.iloc[chosen]
 
 
-def key_of(verdict: Verdict) -> str:
-    """Return the words that find this verdict alone, as far as any words can."""
-    return "/".join(plain(word) for word in dict.fromkeys(_fields(verdict)) if word)
+def key_of(row: Any) -> str:
+    """Return the words that find the verdict of a row alone, as far as any words can."""
+    return "/".join(plain(word) for word in dict.fromkeys(_fields(row)) if word)
 
 
 def plain(word: str) -> str:
@@ -154,30 +158,52 @@ def plain(word: str) -> str:
     return re.sub(r"[^\w*~.@+-]+", "_", word.strip().lower()).strip("_")
 
 
-def _fields(each: Verdict) -> list[str]:
+def _rows(verdicts: pd.DataFrame) -> Iterable[Any]:
+    return verdicts.itertuples()
+
+
+def _fields(row: Any) -> list[str]:
     """Return the words of a verdict: where it is printed, and the runs behind it."""
-    label = "" if each.source == FROZEN else each.row_label
-    words = [each.source, each.table, label, *_facts(each, "bs{}"), each.split, each.metric]
-    return [word or "" for word in words]
+    label = "" if row.source == FROZEN else row.row_label
+    return [row.source, row.table, label, *_facts(row, "bs{:.0f}"), row.split, row.metric]
 
 
-def _facts(each: Verdict, size: str) -> list[str]:
-    batch = "" if each.batch_size is None else size.format(each.batch_size)
-    return [each.dataset, each.setting or each.backbone, each.loss, batch]
+def _facts(row: Any, size: str) -> list[str]:
+    batch = "" if isnan(row.batch_size) else size.format(row.batch_size)
+    return [row.dataset, row.setting or row.backbone, row.loss, batch]
 
 
-def explain(verdict: Verdict, verdicts: Sequence[Verdict], table: RunTable) -> str:
-    """Return how ``verdict``, one of ``verdicts`` on the runs in ``table``, came about."""
-    family, runs, test = (verdict.source, verdict.table), table.runs, verdict.test
-    others = (each.test for each in verdicts if (each.source, each.table) == family)
-    if verdict.cell is not None:
-        ids = [verdict.cell.run_id(seed) for seed in set(runs["seed"])]
+def explain(verdicts: pd.DataFrame, at: int, sides: Iterable[Sides], table: RunTable) -> str:
+    """Return how the verdict in the row ``at`` came about; ``sides`` are those of all ``verdicts``.
+
+    The verdict and its reason are those of the row; the calculation is made again.
+    """
+    row = next(iter(_rows(verdicts.loc[[at]])))
+    place = (row.source, row.table)
+    position = sum(
+        (each.source, each.table) == place for each in _rows(verdicts) if each.Index < at
+    )
+    family = [each for each in sides if (each.facts["source"], each.facts["table"]) == place]
+    side = family[position]
+    numbers = frame_of(family)
+    evidence = evidence_of(numbers)
+    planned = int(numbers["planned"].sum())
+    tests = compare(evidence, row.level, planned)
+    test = element(tests, position)
+    worlds = {}
+    if reasons(numbers, tests, row.level)[position] in BY_TEST:
+        frozen = numbers["frozen"].to_numpy()
+        found = marks(evidence, published=~frozen, alpha=row.level, planned=planned)
+        worlds = {name: element(world, position) for name, world in found.items()}
+    runs = table.runs
+    if side.cell is not None:
+        ids = [side.cell.run_id(seed) for seed in set(runs["seed"])]
         runs = runs[runs["run_id"].isin(ids)]
     way = STANDARD_ERRORS[int(test.case)]
     variances = [  # letter, meaning and spread
-        ("v", "one run of ours", verdict.ours.spread),
-        ("r", "one run of the reference", verdict.reference_spread),
-        ("w", "one difference by seed", verdict.paired_spread),
+        ("v", "one run of ours", side.ours.spread),
+        ("r", "one run of the reference", side.reference_spread),
+        ("w", "one difference by seed", side.paired_spread),
     ]
     environment = Environment(
         loader=PackageLoader("benchmark.papers", ""),
@@ -186,26 +212,32 @@ def explain(verdict: Verdict, verdicts: Sequence[Verdict], table: RunTable) -> s
         lstrip_blocks=True,
     )
     return environment.get_template("explain.txt.j2").render(
-        each=verdict,
-        epoch=EPOCHS[verdict.selection],
-        place=" ".join(dict.fromkeys(family)),
-        metric=display_name(verdict.metric),
-        facts=list(filter(None, _facts(verdict, "batch size {}"))),
-        runs=() if verdict.note else list(runs.sort_values("seed").itertuples()),
+        row=row,
+        side=side,
+        note=side.facts["note"],
+        identical=numbers["identical"][position],
+        test=test,
+        plain=element(compare(evidence_of(numbers, plain=True), row.level, planned), position),
+        worlds=worlds,
+        epoch=EPOCHS[row.selection],
+        place=" ".join(dict.fromkeys(place)),
+        metric=display_name(row.metric),
+        facts=list(filter(None, _facts(row, "batch size {:.0f}"))),
+        runs=() if side.facts["note"] else list(runs.sort_values("seed").itertuples()),
         tested=test.verdict != UNTESTED,
         way=way,
         spreads=[each for each in variances if f"{each[0]} " in way.square],
-        rounding=verdict.rounding if isfinite(verdict.rounding) else 0.0,
+        rounding=row.rounding if isfinite(row.rounding) else 0.0,
         assumptions=MARKS,
         deciding=STANDING,
         questions=QUESTIONS,
         laboratories=known_of_laboratories,
-        asked=applies(verdict.reference_n, verdict.then is None),
-        inside=test.p_equivalence <= verdict.level,
-        rank=1 + sum(each.p_drift < test.p_drift for each in others),
-        level=f"{100 * verdict.level:g}%",
-        confidence=f"{100 * (1 - 2 * verdict.level):g}%",
-        meaning=VERDICTS[verdict.verdict],
+        asked=applies(row.reference_n, side.then is None),
+        inside=test.p_equivalence <= row.level,
+        rank=1 + int((tests.p_drift < test.p_drift).sum()),
+        level=f"{100 * row.level:g}%",
+        confidence=f"{100 * (1 - 2 * row.level):g}%",
+        meaning=VERDICTS[row.verdict],
         known=isfinite,
         f3=lambda value: f"{value:.3f}",
     )

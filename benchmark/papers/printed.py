@@ -6,17 +6,14 @@ values beside them, and the values of sweeps with their paired tests against the
 
 from __future__ import annotations
 
-from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from benchmark.core.files import write_json
 from benchmark.core.records import CELL_COLUMNS, Cell
 from benchmark.papers.matching import Candidate, candidates, match, stated_by
 from benchmark.papers.numbers import BATCH_SIZE, Panel, PublishedNumber, TestSet
@@ -28,7 +25,7 @@ from benchmark.papers.paper import (
     vocabulary_of,
 )
 from benchmark.papers.quantities import COUNTS, GAP, TIMES, GapDecrease, costs_of
-from benchmark.papers.verdicts import NOT_RUN
+from benchmark.papers.verdicts import NOT_RUN, VERDICT
 from benchmark.papers.vocabulary import Condition, Vocabulary, load_vocabulary
 from benchmark.runs.run_table import RunTable
 from benchmark.stats.intervals import spread, t_interval
@@ -39,35 +36,6 @@ from benchmark.study.model import JOINT
 
 # Instead of a verdict: a quoted value, a time, a quantity, another training set.
 QUOTED, TIME, NO_SCORE, OTHER_DATA = "quoted", "time", "no_score", "other_data"
-
-
-@dataclass(frozen=True)
-class PrintedCell:
-    """What our runs say about one published number, in points, or the unit of the print for times.
-
-    line     of the number in the paper's ``results.csv``
-    verdict  a word of the vocabulary, or one of the four above
-    rule     by which our epoch was chosen: "last", or a rule of one best epoch
-    other    mean at the other reading, "last" or "best", with its own verdict in ``other_verdict``
-    stands   whether the verdict stays the same in other worlds; None where nothing was decided
-    """
-
-    source: str
-    table: str
-    line: int
-    verdict: str = NOT_RUN
-    direction: str | None = None
-    mean: float | None = None
-    sd: float | None = None
-    n: int = 0
-    difference: float | None = None
-    low: float | None = None
-    high: float | None = None
-    rule: str = "last"
-    other: float | None = None
-    other_verdict: str | None = None
-    stands: bool | None = None
-    reason: str = ""
 
 
 OURS, PUBLISHED = "ours", "published"
@@ -103,41 +71,27 @@ class FigureMarks:
     marks: tuple[Mark, ...]
 
 
-# One value of a sweep: its score in [0, 1], and its test against the default of the sweep; None for
-# what is not known.
-#
-# title, option  of the sweep: "SupAP's slope", "slope ρ"
-# batch_size     None where it is swept
-# claims         names of the papers' claims about the sweep
-# value          as printed; "" for the ``loss`` that is drawn beside a sweep
-# is_default     whether the others are compared with it: then it has no test
-SweptValue = namedtuple(
-    "SweptValue",
-    "title option metric batch_size claims loss value is_default score score_sd score_n "
-    "n difference ci_low ci_high p d_z detectable note p_holm significant",
-)
-_TESTED = list(SweptValue._fields[-10:])  # of the test
+# Of the test of a swept value, as ``against_default`` returns it.
+_TESTED = [
+    *("n", "difference", "ci_low", "ci_high", "p", "d_z", "detectable", "note", "p_holm"),
+    "significant",
+]
 
 
 @dataclass(frozen=True)
 class Printed:
-    """The cells of printed tables, the marks of figures, and the values of sweeps.
+    """What papers' tables, figures and sweeps show of a study.
 
+    numbers   ``printed_numbers`` of the arranged tables
+    sweeps    ``swept_values``
     against   values of each printed table, by its file's name, that follow the authors' code
               against the text
     """
 
-    cells: tuple[PrintedCell, ...] = ()
+    numbers: pd.DataFrame = field(default_factory=pd.DataFrame)
     figures: tuple[FigureMarks, ...] = ()
-    sweeps: tuple[SweptValue, ...] = ()
+    sweeps: pd.DataFrame = field(default_factory=pd.DataFrame)
     against: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-
-    def write(self, folder: Path) -> None:
-        """Write one file each below a study's results."""
-        sweeps = [each._asdict() for each in self.sweeps]
-        files = {"tables": map(asdict, self.cells), "figures": map(asdict, self.figures)}
-        for name, records in {**files, "sweeps": sweeps}.items():
-            write_json(folder / "papers" / f"{name}.json", list(records))
 
 
 def printed_of(
@@ -148,68 +102,74 @@ def printed_of(
     gaps: Sequence[GapDecrease] = (),
 ) -> Printed:
     """Return them from runs, verdicts at both readings of the epoch, and analysed gaps."""
-    grid = Grid(study, table, verdicts, other, gaps)
-    cells: list[PrintedCell] = []
-    against = {}
-    for paper, name in arranged_tables(study.references.published):
-        numbers = paper.table(name)
-        cells += map(grid.cell, numbers)
-        against[f"{paper.source}_{name}"] = grid.against(numbers)
-    return Printed(tuple(cells), tuple(figure_marks(grid)), tuple(swept_values(grid)), against)
+    grid = Grid(study, table, gaps)
+    arranged = {
+        f"{paper.source}_{name}": paper.table(name)
+        for paper, name in arranged_tables(study.references.published)
+    }
+    asked = [number for numbers in arranged.values() for number in numbers]
+    return Printed(
+        printed_numbers(grid, asked, verdicts, other),
+        tuple(figure_marks(grid)),
+        swept_values(grid),
+        {file: grid.against(numbers) for file, numbers in arranged.items()},
+    )
+
+
+def printed_numbers(
+    grid: Grid,
+    numbers: Iterable[PublishedNumber],
+    verdicts: pd.DataFrame,
+    other: pd.DataFrame,
+) -> pd.DataFrame:
+    """Return the columns of ``verdicts`` for each published number, by its source and line.
+
+    ``other_mean`` and ``other_verdict`` are those at the ``other`` reading of the epoch. A number
+    that no verdict judges has what else the runs measured, in points or the unit of the print, and
+    one of the words above for a verdict.
+    """
+    key = ["source", "line"]
+    beside = other[other["line"].notna()].set_index(key)
+    words = (beside["verdict"] + " " + beside["direction"]).str.strip()
+    there = pd.DataFrame({"other_mean": beside["ours_mean"], "other_verdict": words})
+    judged = verdicts[verdicts["line"].notna() & (verdicts["verdict"] != NOT_RUN)].set_index(key)
+    places = [(number.source, number.line) for number in numbers if number.is_score]
+    judged = judged[judged.index.isin(places)].join(there)
+    unjudged = []
+    for number in numbers:
+        if (number.source, number.line) not in judged.index:
+            values, word = grid.measured(number)
+            if not number.reproducible:
+                word = QUOTED
+            elif not values:
+                word = NOT_RUN
+            row = {
+                "source": number.source,
+                "line": number.line,
+                "verdict": word,
+                "ours_n": len(values),
+                "ours_mean": np.mean(values) if values else np.nan,
+                "ours_sd": spread(values) if len(values) > 1 else np.nan,
+                "assumed": False,
+            }
+            unjudged.append(row)
+    rows = pd.concat([judged, pd.DataFrame(unjudged, columns=[*key, *judged]).set_index(key)])
+    texts = [name for name in judged if name not in VERDICT or VERDICT[name].kind == "text"]
+    return rows.astype(dict.fromkeys(texts, object)).fillna(dict.fromkeys(texts, ""))
 
 
 class Grid:
-    """A study's runs, verdicts and gaps, as printed numbers and figures are matched with them."""
+    """A study's runs and gaps, as printed numbers and figures are matched with them."""
 
-    def __init__(
-        self,
-        study: Study,
-        table: RunTable,
-        verdicts: pd.DataFrame,
-        other: pd.DataFrame,
-        gaps: Sequence[GapDecrease],
-    ):
-        self.study, self.gaps, self.name = study, gaps, study.name.partition(JOINT)[0]
-        self.samples, self.costs = Samples(table), costs_of(table)
+    def __init__(self, study: Study, table: RunTable, gaps: Sequence[GapDecrease]):
+        self.study = study
+        self.gaps = gaps
+        self.name = study.name.partition(JOINT)[0]
+        self.samples = Samples(table)
+        self.costs = costs_of(table)
         self.candidates = list(candidates(study).values())
         curves = table.test_scores("curve").groupby([*CELL_COLUMNS, "split", "metric"])
         self.curves = {(Cell.of(key[:-2]), *key[-2:]): rows for key, rows in curves}
-        self.verdicts, self.other = (
-            {(row.source, int(row.line)): row for row in known(frame[frame["line"].notna()])}
-            for frame in (verdicts, other)
-        )
-
-    def cell(self, number: PublishedNumber) -> PrintedCell:
-        """Return the cell of one published number."""
-        empty = PrintedCell(number.source, number.table, number.line)
-        if not number.reproducible:
-            return replace(empty, verdict=QUOTED)
-        judged, other = (
-            rows.get((number.source, number.line)) for rows in (self.verdicts, self.other)
-        )
-        if number.is_score and judged and judged.verdict != NOT_RUN:
-            words = " ".join(filter(None, (other.verdict, other.direction))) if other else None
-            return replace(
-                empty,
-                verdict=judged.verdict,
-                direction=judged.direction or None,
-                mean=judged.ours_mean,
-                sd=judged.ours_sd,
-                n=int(judged.ours_n),
-                difference=judged.difference,
-                low=judged.ci_low,
-                high=judged.ci_high,
-                rule=judged.selection,
-                other=other.ours_mean if other else None,
-                other_verdict=words,
-                stands=judged.stands,
-                reason=judged.reason,
-            )
-        values, word = self.measured(number)
-        if not values:
-            return empty
-        sd = spread(values) if len(values) > 1 else None
-        return replace(empty, mean=float(np.mean(values)), sd=sd, n=len(values), verdict=word)
 
     def against(self, numbers: Iterable[PublishedNumber]) -> tuple[str, ...]:
         """Return the values of the runs of these numbers that follow the code against the text."""
@@ -246,12 +206,6 @@ class Grid:
             return list(sample.by_seed.values()), OTHER_DATA
         costs = self.costs.get((cell, metric), {}) if metric in (*TIMES, *COUNTS) else {}
         return list(costs.values()), TIME if metric in TIMES else NO_SCORE
-
-
-def known(table: pd.DataFrame) -> Iterator[Any]:
-    """Yield the rows of a table by attribute, with None for what is missing."""
-    rows = table.astype(object)
-    yield from rows.where(rows.notna(), None).itertuples(index=False)
 
 
 class Line:
@@ -433,8 +387,15 @@ def published(
             yield at, value
 
 
-def swept_values(grid: Grid) -> list[SweptValue]:
+def swept_values(grid: Grid) -> pd.DataFrame:
     """Return the values of the sweeps that belong to a study, in the order of its figures.
+
+    title, option  of the sweep: "SupAP's slope", "slope ρ"
+    batch_size     NaN where it is swept
+    claims         names of the papers' claims about the sweep
+    value          as printed; "" for the ``loss`` that is drawn beside a sweep
+    is_default     whether the others are compared with it: then it has no test
+    score ..       in [0, 1]; then the test against the default of the sweep
 
     A sweep with a single value that has runs is left out. One sweep is a family of Holm's.
     """
@@ -445,11 +406,14 @@ def swept_values(grid: Grid) -> list[SweptValue]:
         for panel in figure.panels
         for test_set in panel.test_sets
     ]
-    return [value for sweep in sweeps if len(sweep) > 1 for value in sweep]
+    some = [sweep for sweep in sweeps if len(sweep) > 1]
+    return pd.concat(some, ignore_index=True) if some else pd.DataFrame()
 
 
-def _swept(line: Line) -> list[SweptValue]:
-    panel, samples, names = line.panel, line.by_x(), list(line.panel.words)
+def _swept(line: Line) -> pd.DataFrame:
+    panel = line.panel
+    samples = line.by_x()
+    names = list(panel.words)
     default = next((line.x(each) for each in line.cells if not each.changed), None)
     if panel.default is not None:
         default = names.index(panel.default) if names else float(panel.default)
@@ -461,30 +425,27 @@ def _swept(line: Line) -> list[SweptValue]:
     if (beside := line.baseline()).n:
         entries.append((panel.baseline, "", False, beside))
     if not entries:
-        return []
+        return pd.DataFrame()
     plain = NO_RUNS if default is None else samples.get(default, NO_RUNS)
+    losses, values, defaults, swept = zip(*entries, strict=True)
     against, *scores = (
-        {seed: value / 100 for seed, value in each.by_seed.items()}
-        for each in (plain, *(entry[-1] for entry in entries))
+        {seed: value / 100 for seed, value in each.by_seed.items()} for each in (plain, *swept)
     )
-    tests = against_default(scores, against, line.grid.study.comparison.alpha)[_TESTED]
-    values = []
-    for (loss, value, is_default, _), own, test in zip(
-        entries, scores, known(tests.astype({"n": "Int64"})), strict=True
-    ):
-        summary = t_interval(own.values())
-        values.append(
-            SweptValue(
-                **{name: getattr(panel, name) for name in ("title", "metric", "claims")},
-                option=panel.label or panel.x.replace("_", " "),
-                batch_size=panel.batch_size,
-                loss=loss,
-                value=value,
-                is_default=is_default,
-                score=summary.mean,
-                score_sd=None if np.isnan(summary.sd) else summary.sd,
-                score_n=summary.n,
-                **test._asdict(),
-            )
-        )
-    return values
+    summaries = [t_interval(own.values()) for own in scores]
+    rows = pd.DataFrame(
+        {
+            "loss": losses,
+            "value": values,
+            "is_default": defaults,
+            "score": [each.mean for each in summaries],
+            "score_sd": [each.sd for each in summaries],
+            "score_n": [each.n for each in summaries],
+            "title": panel.title,
+            "option": panel.label or panel.x.replace("_", " "),
+            "metric": panel.metric,
+            "batch_size": np.nan if panel.batch_size is None else panel.batch_size,
+            "claims": [panel.claims] * len(entries),
+        }
+    )
+    tests = against_default(scores, against, line.grid.study.comparison.alpha)
+    return rows.join(tests[_TESTED])

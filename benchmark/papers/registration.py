@@ -19,9 +19,9 @@ from typing import Any
 from benchmark.core.files import write_json
 from benchmark.core.records import RESULT
 from benchmark.metrics.metric import METRICS
+from benchmark.papers.judging import rule_of
 from benchmark.papers.matching import reached_numbers
 from benchmark.papers.paper import claims_of
-from benchmark.papers.verdicts import rule_of
 from benchmark.stats import samples
 from benchmark.stats.intervals import TOLERATED
 from benchmark.stats.reproduction import ALPHA, MARKS

@@ -16,7 +16,6 @@ from benchmark.core.code_version import mixed
 from benchmark.core.records import SEPARATOR
 from benchmark.core.words import DASH, count, interval, listed, mean_sd, percent, points, words_of
 from benchmark.papers.paper import THIS_SUITE, cite, vocabulary_of
-from benchmark.papers.printed import SweptValue
 from benchmark.papers.verdicts import (
     CLAIM_VERDICTS,
     INCONCLUSIVE,
@@ -74,7 +73,7 @@ def answer(inputs: Inputs) -> list[str]:
         papers = {name.partition("/")[0] for name in inputs.study.references.published}
         of_paper = inputs.claims[inputs.claims["paper"].isin(papers)] if claims else inputs.claims
         return [*numbers, *_by_table(inputs), *_claims(of_paper)]
-    if inputs.printed.sweeps:
+    if len(inputs.printed.sweeps):
         return [*claims, _sweeps(inputs.printed.sweeps), *own][:SENTENCES]
     as_published = len(inputs.claims) > 0 and claims_reading(inputs.claims) == "published"
     return ([*claims, *own] if as_published else [*own, *claims])[:SENTENCES]
@@ -161,19 +160,19 @@ def _claims(claims: pd.DataFrame) -> list[str]:
     return [f"Of {count(len(rows), 'claim')}{where}: {_by_verdict(rows, CLAIM_VERDICTS)}{never}."]
 
 
-def _sweeps(swept: tuple[SweptValue, ...]) -> str:
+def _sweeps(swept: pd.DataFrame) -> str:
     """Return a sentence on the sweeps with a significant difference, and the furthest of each."""
-    asked = list(dict.fromkeys(each.title for each in swept if each.p_holm is not None))
+    tested = swept[swept["p_holm"].notna()]
+    asked = list(dict.fromkeys(tested["title"]))
     if not asked:
         needed = "at least two common seeds of a setting and its default"
         return f"No sweep could be tested: that takes {needed}."
     number = count(len(asked), "sweep")
-    if len(asked) < len({each.title for each in swept}):
+    if len(asked) < swept["title"].nunique():
         number += " that could be tested"
-    furthest: dict[str, SweptValue] = {}
-    for each in sorted(swept, key=lambda each: abs(each.difference or 0.0)):
-        if each.significant and each.p_holm is not None:
-            furthest[each.title] = each
+    sure = tested[tested["significant"].astype(bool)]
+    ordered = sure.sort_values("difference", key=abs, kind="stable")
+    furthest = {row.title: row for row in records(ordered)}
     if not furthest:
         return (
             f"In none of {number} does a setting differ significantly from the default after "

@@ -17,10 +17,11 @@ import pandas as pd
 from benchmark.core.files import begin_folder, write_csv, write_text
 from benchmark.core.paths import public, without_paths
 from benchmark.papers.claim_verdicts import judge_study_claims
+from benchmark.papers.judging import write_verdicts
 from benchmark.papers.printed import Printed, printed_of
 from benchmark.papers.quantities import gap_decreases
 from benchmark.papers.registration import registration_state
-from benchmark.papers.verdicts import judge_study, table_of
+from benchmark.papers.verdicts import OTHER, PAPERS
 from benchmark.report.artefacts import Artefact, Kind, Part
 from benchmark.report.drawing import inline_svg, save
 from benchmark.report.figures import FIGURES
@@ -63,14 +64,14 @@ def build(study: Study, results: Path, choice: Choice | None = None) -> Built:
     choice.check(study.losses)
     folder, compared = study.folder(results), at_level(study)
     table = RunTable.read(folder)
-    verdicts, other = write_verdicts(study, table, folder)
-    frames = {"verdicts": verdicts, "claims": write_claims(study, table, folder)}
+    judged = write_verdicts(study, table, folder)
+    frames = {"verdicts": judged[PAPERS], "claims": write_claims(study, table, folder)}
     printed = Printed()
     with attempts.at("statistics"):
         frames |= write_statistics(compared, table, results)
     with attempts.at("printed numbers"):
-        printed = printed_of(compared, table, verdicts, other, gap_decreases(folder))
-        printed.write(folder)
+        gaps = gap_decreases(folder)
+        printed = printed_of(compared, table, judged[PAPERS], judged[OTHER], gaps)
     provenance = public(json.loads((folder / "provenance.json").read_text("utf-8")))
     registered = registration_state(study, results)
     inputs = Inputs.of(compared, table, frames, printed, provenance, registered)
@@ -94,20 +95,6 @@ def build(study: Study, results: Path, choice: Choice | None = None) -> Built:
     lines = [f"{name}: {reason}\n" for name, reason in attempts.failed.items()]
     write_text(folder / FAILED, "".join(lines))
     return built
-
-
-def write_verdicts(
-    study: Study, table: RunTable, folder: Path
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Write and return the verdicts at both readings of the epoch: see docs/statistics.md."""
-    paper, other = (
-        # the file has the printed digits, which are a number to tables and figures
-        write_csv(folder / file, table_of(judge_study(study, table, selection))).astype(
-            {"published_value": float}
-        )
-        for file, selection in (("verdicts.csv", "paper"), ("verdicts_other.csv", "other"))
-    )
-    return paper, other
 
 
 def write_claims(study: Study, table: RunTable, folder: Path) -> pd.DataFrame:

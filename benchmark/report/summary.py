@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from benchmark.core.errors import BenchmarkError
-from benchmark.core.files import guess_csv
 from benchmark.core.records import STATE
 from benchmark.papers.explain import summary_text
+from benchmark.papers.verdicts import read_verdicts
 from benchmark.runs.folders import count_by_status, end_of_log, states_of
 from benchmark.runs.plan import TROUBLES
 from benchmark.study import Study
@@ -45,7 +45,7 @@ def closing_words(study: Study, results: Path, *, finished: bool) -> str:
     lines += [f"  {each.status} {run.spec.run_id}: {each.reason}" for run, each in troubled[:10]]
     verdicts = study.folder(results) / "verdicts.csv"
     if verdicts.is_file():
-        lines += ["", summary_text(guess_csv(verdicts)), ""]
+        lines += ["", summary_text(read_verdicts(verdicts)), ""]
     imported = study.folder(results) / IMPORTED
     lines += imported.read_text("utf-8").splitlines()[-1:] if imported.is_file() else []
     report = study.folder(results) / PAGE

@@ -36,7 +36,6 @@ TABLES = ("runs.csv", "scores.csv")
 PAGE, FAILED = "report/index.html", "report/failed.txt"
 FILES = (
     *("verdicts.csv", "verdicts_other.csv", "claims.csv", "claims_parts.csv"),
-    *(f"papers/{name}.json" for name in ("tables", "figures", "sweeps")),
     FAILED,
 )
 FOLDERS = ("stats", "gallery")

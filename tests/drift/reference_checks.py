@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from benchmark.papers.explain import drifted_messages, rule
+from benchmark.papers.frozen import FrozenRuns
+from benchmark.papers.judging import judged, sides_of_frozen, sides_of_numbers
 from benchmark.papers.matching import Candidates
 from benchmark.papers.numbers import PublishedNumber
-from benchmark.papers.verdicts import FrozenRuns, judge_frozen, judge_numbers, table_of
 from benchmark.runs.run_table import RunTable
 from benchmark.stats.samples import Samples
 
@@ -21,8 +22,8 @@ def drift_report(
 ) -> str:
     """Return "" when nothing drifted, else a message with every drifted number and the rule."""
     samples = Samples(table)
-    verdicts = judge_numbers(published, samples, candidates or {})
-    judged = table_of(verdicts + judge_frozen(frozen or {}, samples))
-    messages = drifted_messages(judged)
-    words = [f"{len(messages)} drifted:", *messages, f"rule: {rule(judged['level'].min())}"]
+    sides = sides_of_numbers(published, samples, candidates or {})
+    verdicts = judged(sides + sides_of_frozen(frozen or {}, samples))
+    messages = drifted_messages(verdicts)
+    words = [f"{len(messages)} drifted:", *messages, f"rule: {rule(verdicts['level'].min())}"]
     return "\n".join(words) if messages else ""

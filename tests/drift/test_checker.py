@@ -14,8 +14,8 @@ import pytest
 from made_up_results import candidates_of, long_table, run_table
 from reference_checks import drift_report
 
+from benchmark.papers.frozen import freeze, load_frozen
 from benchmark.papers.paper import asked_numbers
-from benchmark.papers.verdicts import freeze, load_frozen
 from benchmark.runs.run_table import RunTable
 from benchmark.study import load_study
 from benchmark.study.grid import expand

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from reference_checks import drift_report
 
+from benchmark.papers.frozen import load_frozen
 from benchmark.papers.matching import candidates
 from benchmark.papers.paper import asked_numbers
-from benchmark.papers.verdicts import load_frozen
 from benchmark.runs.run_table import RunTable
 from benchmark.study import load_study, study_names
 

@@ -16,10 +16,11 @@ from made_up_results import made_up_block, made_up_budgets, made_up_runs, made_u
 from benchmark.core.files import write_json
 from benchmark.core.options import defaults_of
 from benchmark.losses.catalogue import load_catalogue
+from benchmark.papers.frozen import FrozenRuns
+from benchmark.papers.judging import judged, sides_of_frozen, sides_of_numbers
 from benchmark.papers.matching import candidates
 from benchmark.papers.paper import asked_numbers, paper_of
 from benchmark.papers.printed import Printed, printed_of
-from benchmark.papers.verdicts import FrozenRuns, judge_frozen, judge_numbers, table_of
 from benchmark.report.artefacts import Artefact, Kind, Part
 from benchmark.report.build import Attempts, write_artefacts
 from benchmark.report.gallery import Gallery
@@ -53,13 +54,13 @@ def inputs_of(study, runs: pd.DataFrame, asked=(), frozen: bool = False) -> Inpu
     table = run_table(runs)
     stats = analyse(table, study.comparison, study.metrics)
     last, best = (
-        judge_numbers(asked_numbers(asked), Samples(table, each), candidates(study))
+        sides_of_numbers(asked_numbers(asked), Samples(table, each), candidates(study))
         for each in ("last", "best")
     )
     if frozen:
-        last += judge_frozen(_frozen(table), Samples(table))
-    stats["verdicts"] = table_of(last)
-    printed = printed_of(study, table, stats["verdicts"], table_of(best))
+        last += sides_of_frozen(_frozen(table), Samples(table))
+    stats["verdicts"] = judged(last)
+    printed = printed_of(study, table, stats["verdicts"], judged(best))
     return Inputs.of(study, table, stats, printed, collected_provenance())
 
 

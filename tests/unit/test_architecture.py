@@ -68,6 +68,7 @@ ADDED = {
     "embeddings of others are scored under every protocol": 5_400,
     "claims, figures and options of the papers that were missing": 6_000,
     "problems have a code": 60,
+    "verdicts have declared columns, and are read where they were judged": 1_700,
 }
 LAYOUT = {
     tokenize.COMMENT,

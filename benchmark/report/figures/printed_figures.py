@@ -16,7 +16,7 @@ from benchmark.papers.explain import rule
 from benchmark.papers.numbers import BATCH_SIZE, Figure, Panel, TestSet
 from benchmark.papers.paper import all_figures, cite, cite_statement
 from benchmark.papers.printed import OURS, PUBLISHED, FigureMarks, Mark
-from benchmark.papers.verdicts import CLAIM_VERDICTS
+from benchmark.papers.verdicts import CLAIM_VERDICTS, FILED
 from benchmark.papers.vocabulary import load_vocabulary
 from benchmark.report.artefacts import Part
 from benchmark.report.drawing import (
@@ -96,7 +96,8 @@ def verdicts(inputs: Inputs) -> Drawing:
         f"The rule is {rule(table['level'].min())}. References that were not run are not drawn."
     )
     alt = f"Interval plot of {len(judged)} differences to reference numbers: {counted}."
-    return Drawing(caption, alt, figure, judged)
+    values = pd.to_numeric(judged["published_value"])
+    return Drawing(caption, alt, figure, judged[FILED].assign(published_value=values))
 
 
 def _placed(part: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:

@@ -7,14 +7,12 @@ page shows the rest on demand. A value of a sweep stands beside its default, wit
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import groupby
 from typing import Any, NamedTuple
 
-from benchmark.core.words import DASH, count, interval, mean_sd, signed, words_of
-from benchmark.papers.fidelity import ASSUMED
+from benchmark.core.words import DASH, count, finite, interval, mean_sd, signed, words_of
 from benchmark.papers.numbers import PublishedNumber
 from benchmark.papers.paper import Footnote, Paper, arranged_tables, cite, footnotes
-from benchmark.papers.printed import NO_SCORE, OTHER_DATA, QUOTED, TIME, PrintedCell, SweptValue
+from benchmark.papers.printed import NO_SCORE, OTHER_DATA, QUOTED, TIME
 from benchmark.papers.quantities import BACKBONE_TIME, COUNTS, GAP, TIMES
 from benchmark.papers.verdicts import EPOCHS
 from benchmark.report.artefacts import Part
@@ -53,18 +51,18 @@ UNJUDGED = {
 }
 _FACTS = ("backbone", "embedding_dim", "batch_size", "dataset", "metric")
 Key = tuple[str, ...]
-Cells = Mapping[tuple[str, str, int], PrintedCell]
+Rows = Mapping[Any, Any]  # of ``printed_numbers``, by source and line
 SWEEPS = "The sweeps in numbers"
 
 
 class Entry(NamedTuple):
-    """One published number with our side of it, its footnote and the letter of that.
+    """One published number with its row of the verdicts, its footnote and the letter of that.
 
     marks   letters of what the paper says against itself of the number
     """
 
     number: PublishedNumber
-    ours: PrintedCell
+    ours: Any
     note: Footnote | None
     letter: str
     marks: str
@@ -72,23 +70,23 @@ class Entry(NamedTuple):
 
 def paper_tables(inputs: Inputs) -> Iterator[Part]:
     """Yield the printed tables that the study references, then that of its finished sweeps."""
-    cells = {(each.source, each.table, each.line): each for each in inputs.printed.cells}
+    rows = {row.Index: row for row in records(inputs.printed.numbers)}
     told: set[str] = set()
     for paper, name in arranged_tables(inputs.study.references.published):
         title = f"{cite(paper.source, name)}: {paper.tables[name].title}"
         against = inputs.printed.against.get(f"{paper.source}_{name}", ())
         first = paper.source not in told
-        make = partial(paper_table, paper, name, cells, first=first, against=against)
+        make = partial(paper_table, paper, name, rows, first=first, against=against)
         told.add(paper.source)
         yield Part(f"{paper.source}_{name}", title, "paper", make)
-    if inputs.printed.sweeps:
+    if len(inputs.printed.sweeps):
         yield Part("sweeps", SWEEPS, "sweep", partial(sweep_table, inputs))
 
 
 def paper_table(
-    paper: Paper, name: str, cells: Cells, *, first: bool = True, against: Sequence[str] = ()
+    paper: Paper, name: str, rows: Rows, *, first: bool = True, against: Sequence[str] = ()
 ) -> Table:
-    """Return a printed table in the paper's arrangement; a number without a cell was not run.
+    """Return a printed table in the paper's arrangement.
 
     The ``first`` of a paper says by which rule our epochs were chosen. ``against``: values that
     follow the authors' code against the text.
@@ -101,10 +99,10 @@ def paper_table(
     letters = {text: f"[{chr(ord('a') + number)}]" for number, text in enumerate(distinct)}
     entries: dict[tuple[Key, ...], Entry] = {}
     for number in numbers:
-        note, key = notes.get(number.line), (number.source, name, number.line)
+        note = notes.get(number.line)
         parts = (table.sections, table.rows, table.columns)
         place = tuple(tuple(table.read(number, field) for field in part) for part in parts)
-        ours = cells.get(key, PrintedCell(*key))
+        ours = rows[number.source, number.line]
         letter = letters[note.text] if note else ""
         marks_of = "".join(letters[text] for text in paper.remarks_on(number))
         entries[place] = Entry(number, ours, note, letter, marks_of)
@@ -121,7 +119,7 @@ def paper_table(
         names = [named(*each) for each in zip(table.columns, head, strict=True) if each[1]]
         above = [""] * (len(head) - len(names))
         columns.append(Column((*above, *names), PARTS, words=WORDS))
-    sections, runs = [], max((each.ours.n for each in entries.values()), default=0)
+    sections, runs = [], max((int(each.ours.ours_n) for each in entries.values()), default=0)
     for section in dict.fromkeys(key[0] for key in entries):
         labels = list(dict.fromkeys(key[1] for key in entries if key[0] == section))
         lines, seeds = [], []
@@ -132,7 +130,7 @@ def paper_table(
             row = [entries.get((section, label, head)) for head in heads]
             if not any(each.number.reproducible for each in row if each):
                 texts[0] = replace(texts[0], note="quoted")
-            here = {each.ours.n for each in row if each and each.ours.n}
+            here = {int(each.ours.ours_n) for each in row if each and each.ours.ours_n}
             seeds.append(min(here) if len(here) == 1 else runs)
             if seeds[-1] != runs:
                 texts[0] = replace(texts[0], note=f"n={seeds[-1]}")
@@ -140,7 +138,10 @@ def paper_table(
         for head in heads:
             column = [entries.get((section, label, head)) for label in labels]
             # times have no best
-            scores = [each.ours.mean if each and each.number.is_score else None for each in column]
+            scores = [
+                finite(each.ours.ours_mean) if each and each.number.is_score else None
+                for each in column
+            ]
             marked = marks([None if score is None else round(score, 2) for score in scores])
             for line, each, mark, n in zip(lines, column, marked, seeds, strict=True):
                 line.append(_cell(each, mark, n))
@@ -166,8 +167,8 @@ def _valued(paper: Paper, field: str, value: str) -> str:
     return words.get(field, "{}").format(paper.vocabulary.name(field, value))
 
 
-def _unsure(ours: PrintedCell) -> bool:
-    return ours.stands is False or ASSUMED in ours.reason
+def _unsure(ours: Any) -> bool:
+    return ours.stands is False or ours.assumed
 
 
 def _cell(entry: Entry | None, mark: str, seeds: int) -> TableCell:
@@ -178,46 +179,55 @@ def _cell(entry: Entry | None, mark: str, seeds: int) -> TableCell:
     value = number.points if number.is_score else float(number.value)
     spread = number.sd_points if number.is_score else number.std
     runs = None if number.n_runs is None else float(number.n_runs)
-    both = (ours.mean, ours.sd, ours.n or None, value, spread, runs)
-    numbers = (*both, ours.difference, ours.low, ours.high, ours.other)
+    mean, sd = finite(ours.ours_mean), finite(ours.ours_sd)
+    both = (mean, sd, int(ours.ours_n) or None, value, spread, runs)
+    test = (ours.difference, ours.ci_low, ours.ci_high, ours.other_mean)
+    numbers = (*both, *map(finite, test))
     said = number.text + ("" if spread is None else f" ± {spread:.2f}")
     said += f" (n={runs:.0f})" if runs else ""
     said += f" / {note.value} {letter}" if note else ""
     said += f" {remarked}" if remarked else ""
-    verdict = f"{ours.verdict} {ours.direction or ''}".strip()
-    words = (verdict, ours.other_verdict or "", note.text if note else "", ours.reason)
+    verdict = f"{ours.verdict} {ours.direction}".strip()
+    words = (verdict, ours.other_verdict, note.text if note else "", ours.reason)
     if ours.verdict == QUOTED:
         return TableCell(said, numbers=numbers, words=words, tone="muted")
     small = ""
-    if ours.mean is not None:
-        text = f"{ours.mean:.2f}" + ("" if ours.sd is None else f" ± {ours.sd:.2f}")
-        small = "" if ours.n == seeds else f"n={ours.n}"
+    if mean is not None:
+        text = f"{mean:.2f}" + ("" if sd is None else f" ± {sd:.2f}")
+        small = "" if ours.ours_n == seeds else f"n={ours.ours_n:.0f}"
     elif ours.verdict == DRIFTED:
         text = "diverged"
     else:
         measurable = number.is_score or number.metric in (*TIMES, *COUNTS, GAP)
         text = "not run" if measurable else "not measured"
-    if ours.mean is None or ours.verdict in UNJUDGED:
+    if mean is None or ours.verdict in UNJUDGED:
         judged = [Line(f"published {said}"), Line(UNJUDGED.get(ours.verdict, ""), "muted")]
     else:
-        by = "" if ours.difference is None else f"{signed(ours.difference)} from "
+        by = f"{signed(ours.difference)} from "
         second = f"or from {note.value} {letter}" if note else ""
         word = Line(words_of(verdict) + f" {MARK}" * _unsure(ours), TONES[ours.verdict])
         judged = [Line(f"{by}{number.text} {remarked}".rstrip()), Line(second), word]
     lines = tuple(each for each in judged if each.text)
     title = "\n".join(_title(said, ours))
-    return TableCell(text, mark, small, numbers, "" if ours.n else "muted", lines, words, title)
+    return TableCell(
+        text, mark, small, numbers, "" if ours.ours_n else "muted", lines, words, title
+    )
 
 
-def _title(said: str, ours: PrintedCell) -> Iterator[str]:
-    yield f"published {said}; ours n={ours.n}"
-    if ours.low is not None:
-        yield f"ours − published: {signed(ours.difference)} {interval(ours.low, ours.high, signed)}"
-    if ours.mean is not None and ours.other is not None:
-        gain, rule = ours.mean - ours.other, "best" if ours.rule == "last" else "last"
-        by, word = signed(gain if rule == "last" else -gain), words_of(ours.other_verdict or "")
-        yield f"{rule} epoch: {ours.other:.2f} ({by}), {word}"
-    if ours.stands is not None:
+def _title(said: str, ours: Any) -> Iterator[str]:
+    yield f"published {said}; ours n={ours.ours_n:.0f}"
+    if finite(ours.ci_low) is not None:
+        span = interval(ours.ci_low, ours.ci_high, signed)
+        yield f"ours − published: {signed(ours.difference)} {span}"
+    if finite(ours.other_mean) is not None and finite(ours.ours_mean) is not None:
+        gain = ours.ours_mean - ours.other_mean
+        rule = "last"
+        if ours.selection == "last":
+            gain = -gain
+            rule = "best"
+        word = words_of(ours.other_verdict)
+        yield f"{rule} epoch: {ours.other_mean:.2f} ({signed(gain)}), {word}"
+    if finite(ours.stands) is not None:
         yield f"the verdict {'stands' if ours.stands else 'does not stand'}"
     if ours.reason:
         yield ours.reason
@@ -269,17 +279,17 @@ def sweep_table(inputs: Inputs) -> Table:
     """Return a section a sweep, with the test of each value against the default."""
     verdicts = {row.claim: row.verdict for row in records(inputs.claims) if row.reading == "here"}
     values = inputs.printed.sweeps
-    most = max(each.score_n for each in values)
-    answers: dict[SweptValue, str] = {}
-    rows: list[tuple[str, SweptValue]] = []
-    for title, group in groupby(values, key=lambda each: each.title):
-        part = list(group)
-        first = part[0]
-        heading = [title if first.option in title else f"{title} ({first.option})"]
+    most = values["score_n"].max()
+    answers: dict[int, str] = {}  # by the first row of a sweep
+    rows: list[tuple[str, Any]] = []
+    for title, group in values.groupby("title", sort=False):
+        first = next(records(group))
+        heading = [f"{title}" if first.option in first.title else f"{title} ({first.option})"]
         heading += [metric_label(first.metric)]
-        heading += [] if first.batch_size is None else [f"batch size {first.batch_size}"]
-        rows += [(" · ".join(heading), each) for each in part]
-        answers[first] = "; ".join(
+        if finite(first.batch_size) is not None:
+            heading.append(f"batch size {first.batch_size:.0f}")
+        rows += [(" · ".join(heading), each) for each in records(group)]
+        answers[first.Index] = "; ".join(
             f"{name}: {words_of(verdicts[name])}" for name in first.claims if name in verdicts
         )
 
@@ -288,7 +298,7 @@ def sweep_table(inputs: Inputs) -> Table:
 
     def score(row: Any) -> TableCell:
         note = "" if row.score_n == most else f"n={row.score_n}"
-        behind = (row.score, row.score_sd, row.score_n)
+        behind = (row.score, finite(row.score_sd), row.score_n)
         return TableCell(mean_sd(row.score, row.score_sd), note=note, numbers=behind)
 
     def of_test(column: Column, default: TableCell) -> Column:
@@ -304,7 +314,7 @@ def sweep_table(inputs: Inputs) -> Table:
         of_test(span, two),
         of_test(outcome, TableCell(DASH)),
         of_test(p_holm, one),
-        words("Claims, and what this study says of them", lambda row: answers.get(row, "")),
+        words("Claims, and what this study says of them", lambda row: answers.get(row.Index, "")),
         of_test(detectable, one),
     ]
     caption = (
@@ -315,7 +325,7 @@ def sweep_table(inputs: Inputs) -> Table:
         "correction. Detectable: the smallest true difference that this many seeds would have "
         "shown with probability 0.8."
     )
-    number = sum(each.p_holm is not None for each in values)
+    number = values["p_holm"].notna().sum()
     note = (
         f"Holm families at level {inputs.study.comparison.alpha:g}: the settings of one sweep "
         f"each, {count(len(answers), 'sweep')} with {count(number, 'test')}."

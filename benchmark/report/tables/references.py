@@ -59,10 +59,6 @@ _MEANING = {  # the gravest first
 PACKAGED = "in1k"  # of the weights that come as a Python package
 
 
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
-
-
 @TABLES.register("published", display="Published and frozen numbers beside ours")
 def published(inputs: Inputs) -> Table:
     """Return one row per reference number that was run."""
@@ -79,13 +75,13 @@ def published(inputs: Inputs) -> Table:
 
     def reason(row: Any) -> str:
         """Return why, and what the paper says against itself."""
-        return " ".join(filter(None, (_text(row.reason), remarks.get((row.source, row.line)))))
+        return " ".join(filter(None, (row.reason, remarks.get((row.source, row.line)))))
 
-    def named(value: Any, form: Callable[[str], str] = str) -> str:
-        return form(value) if _text(value) else DASH
+    def named(value: str, form: Callable[[str], str] = str) -> str:
+        return form(value) if value else DASH
 
     def verdict(row: Any) -> TableCell:
-        text = f"{words_of(row.verdict)} {_text(row.direction)}".strip()
+        text = f"{words_of(row.verdict)} {row.direction}".strip()
         return TableCell(text, tone=TONES[row.verdict], note="interim" if row.interim else "")
 
     def stands(row: Any) -> TableCell:
@@ -93,7 +89,7 @@ def published(inputs: Inputs) -> Table:
             return TableCell(DASH, numbers=(None, None))
         points, ratio = finite(row.tip_laboratory), finite(row.tip_ratio)
         note = "" if points is None else f"up to laboratories {points:.1f} points apart"
-        changes = [MARK_WORDS[name] for name in _text(row.changes_under).split()]
+        changes = [MARK_WORDS[name] for name in row.changes_under.split()]
         text = "yes" if row.stands else "no"
         text += f"; changes under {', '.join(changes)}" if changes else ""
         return TableCell(text, note=note, numbers=(points, ratio), tone=STANDS[bool(row.stands)])
@@ -201,7 +197,8 @@ def claims(inputs: Inputs) -> Table:
         return replace(cell, title=tip)
 
     def outside(pair: Any) -> str:
-        return _text(getattr(pair["published"], "outside", ""))
+        why = getattr(pair["published"], "outside", "")
+        return why if isinstance(why, str) else ""
 
     def rests_on(pair: Any) -> str:
         first = pair["here" if pair["published"].verdict == "not_run" else "published"]

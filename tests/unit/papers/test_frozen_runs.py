@@ -6,7 +6,7 @@ import pytest
 from made_up_results import long_table, run_table, without_number
 
 from benchmark.core.errors import ReferenceDataError
-from benchmark.papers.verdicts import freeze, load_frozen
+from benchmark.papers.frozen import freeze, load_frozen
 
 
 @pytest.fixture

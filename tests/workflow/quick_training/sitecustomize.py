@@ -64,7 +64,6 @@ OUTPUTS = {
     "collect": ("runs.csv", "scores.csv", "provenance.json"),
     "build": (
         *("verdicts.csv", "verdicts_other.csv", "claims.csv", "claims_parts.csv"),
-        *(f"papers/{name}.json" for name in ("tables", "figures", "sweeps")),
         *("report/index.html", "report/failed.txt"),
         *("stats/", "tables/", "figures/", "gallery/"),
     ),

@@ -11,8 +11,10 @@ from typer.testing import CliRunner
 
 from benchmark.core.errors import ConfigError
 from benchmark.papers.explain import explain, find_verdicts, key_of
+from benchmark.papers.frozen import freeze, load_frozen
+from benchmark.papers.judging import judged, sides_of_frozen, sides_of_numbers
 from benchmark.papers.paper import asked_numbers
-from benchmark.papers.verdicts import freeze, judge_frozen, judge_numbers, load_frozen, table_of
+from benchmark.papers.verdicts import typed
 from benchmark.stats.samples import Samples
 
 STUDY = made_up_study(losses=("smooth_ap", "sup_ap"), batch_sizes=(32, 128), seeds=(0, 1, 2))
@@ -22,19 +24,30 @@ SAMPLES = Samples(TABLE)
 
 
 def published(**changes):
-    """Return the verdicts on one printed table as if it were about the made-up study."""
+    """Return one printed table beside our runs, as if it were about the made-up study."""
     facts = {"dataset": "glyphs_1k", "backbone": "", "embedding_dim": "", "batch_size": 32}
     numbers = [
         dataclasses.replace(each, **{**facts, **changes})
         for each in asked_numbers(["roadmap2021v2/table3"])
         if each.dataset == "cub"
     ]
-    return judge_numbers(numbers, SAMPLES, candidates_of(RUNS))
+    return sides_of_numbers(numbers, SAMPLES, candidates_of(RUNS))
 
 
 @pytest.fixture(scope="module")
-def verdicts():
-    return published() + judge_frozen(made_up_frozen(), SAMPLES)
+def sides():
+    return published() + sides_of_frozen(made_up_frozen(), SAMPLES)
+
+
+@pytest.fixture(scope="module")
+def verdicts(sides):
+    return judged(sides)
+
+
+def explained(verdicts, words, sides):
+    """Return the first verdict that the words find, and its explanation."""
+    row = find_verdicts(verdicts, words).iloc[0]
+    return row, explain(verdicts, row.name, sides, TABLE)
 
 
 def made_up_frozen(seeds=(0, 1, 2)) -> Mapping:
@@ -54,9 +67,8 @@ def numbers(text: str, pattern: str) -> list[float]:
     return [float(value) for value in found.groups()]
 
 
-def test_every_number_of_a_verdict_is_in_its_explanation(verdicts):
-    verdict = find_verdicts(verdicts, "roadmap2021v2/smooth_ap/recall_at_1")[0]
-    text, row = explain(verdict, verdicts, TABLE), table_of([verdict]).iloc[0]
+def test_every_number_of_a_verdict_is_in_its_explanation(verdicts, sides):
+    row, text = explained(verdicts, "roadmap2021v2/smooth_ap/recall_at_1", sides)
     values = RUNS[
         (RUNS["loss"] == "smooth_ap")
         & (RUNS["batch_size"] == 32)
@@ -91,9 +103,8 @@ def test_every_number_of_a_verdict_is_in_its_explanation(verdicts):
     )
 
 
-def test_frozen_runs_with_the_same_seeds_are_explained_as_pairs(verdicts):
-    verdict = find_verdicts(verdicts, "frozen/sup_ap/bs128/map")[0]
-    text, row = explain(verdict, verdicts, TABLE), table_of([verdict]).iloc[0]
+def test_frozen_runs_with_the_same_seeds_are_explained_as_pairs(verdicts, sides):
+    row, text = explained(verdicts, "frozen/sup_ap/bs128/map", sides)
     differences = -100 * np.array([0.004, -0.003, -0.003])
     pairs = re.findall(r"seed \d: ([\d.]+) - ([\d.]+) = ([+-][\d.]+)", text)
     assert [float(pair[2]) for pair in pairs] == pytest.approx(differences, abs=5e-4)
@@ -121,26 +132,25 @@ def test_frozen_runs_of_other_seeds_are_explained_as_two_groups():
         key: dataclasses.replace(then, by_seed={seed + 7: at for seed, at in then.by_seed.items()})
         for key, then in made_up_frozen((0, 1)).items()
     }
-    table = judge_frozen(frozen, SAMPLES)
-    verdict = find_verdicts(table, "frozen/sup_ap/bs128/map")[0]
-    text = explain(verdict, table, TABLE)
+    sides = sides_of_frozen(frozen, SAMPLES)
+    row, text = explained(judged(sides), "frozen/sup_ap/bs128/map", sides)
     assert "two groups, not pairs: our seeds are 0, 1, 2, the frozen ones 7, 8" in text
     assert numbers(text, r"se = sqrt\(v / n \+ r / m\) = ([\d.]+)") == [
-        pytest.approx(verdict.test.se, abs=5e-4)
+        pytest.approx(row["se"], abs=5e-4)
     ]
 
 
-def test_a_number_that_was_not_run_says_so_and_computes_nothing(verdicts):
+def test_a_number_that_was_not_run_says_so_and_computes_nothing():
     other = published(loss="fast_ap")
-    text = explain(other[0], other, TABLE)
+    text = explain(judged(other), 0, other, TABLE)
     assert "none: no run of fast_ap" in text and "not run" in text and "se =" not in text
 
 
 def test_a_verdict_is_found_by_any_words_of_its_row_and_its_own_key(verdicts):
     assert len(find_verdicts(verdicts, "R@1/SmoothAP/roadmap2021v2")) == 1
     assert len(find_verdicts(verdicts, "frozen/smooth*/bs32/map_at_r")) == 1
-    for verdict in verdicts:
-        assert find_verdicts(verdicts, key_of(verdict)) == [verdict]
+    for row in verdicts.itertuples():
+        assert find_verdicts(verdicts, key_of(row)).index == [row.Index]
 
 
 def test_a_word_that_fits_nothing_is_met_with_near_ones(verdicts):
@@ -181,10 +191,10 @@ def test_explain_verb_prints_one_verdict_lists_several_and_explains_claims(tmp_p
 
 def test_a_study_without_references_has_nothing_to_explain():
     with pytest.raises(ConfigError, match="names no references"):
-        find_verdicts([], "glyphs_1k/sup_ap")
+        find_verdicts(typed({}), "glyphs_1k/sup_ap")
 
 
 def test_frozen_runs_on_disk_are_explained_like_those_in_memory(tmp_path):
     freeze(TABLE, tmp_path / "frozen.csv")
-    table = judge_frozen(load_frozen(tmp_path / "frozen.csv"), SAMPLES)
-    assert "code version 1.0+abc1234" in explain(table[0], table, TABLE)
+    sides = sides_of_frozen(load_frozen(tmp_path / "frozen.csv"), SAMPLES)
+    assert "code version 1.0+abc1234" in explain(judged(sides), 0, sides, TABLE)

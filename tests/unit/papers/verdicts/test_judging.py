@@ -10,20 +10,12 @@ import pandas as pd
 import pytest
 from made_up_results import candidates_of, long_table, run_table, without_number
 
-from benchmark.papers import verdicts
+from benchmark.papers import judging
 from benchmark.papers.explain import drifted_messages, explain, fails, summary_text
+from benchmark.papers.frozen import freeze, load_frozen
+from benchmark.papers.judging import judge_study, rule_of, sides_of_frozen, sides_of_numbers
 from benchmark.papers.paper import asked_numbers, load_papers
-from benchmark.papers.verdicts import (
-    COLUMNS,
-    by_source,
-    freeze,
-    judge_frozen,
-    judge_numbers,
-    judge_study,
-    load_frozen,
-    rule_of,
-    table_of,
-)
+from benchmark.papers.verdicts import VERDICT, by_source, typed
 from benchmark.papers.vocabulary import margin_of
 from benchmark.stats.planning import pocock
 from benchmark.stats.samples import Samples
@@ -46,8 +38,8 @@ def cub(means, **options):
 
 def judged(runs, published=(TABLE,), frozen=None, selection="last"):
     samples = Samples(run_table(runs), selection)
-    verdicts = judge_numbers(asked_numbers(published), samples, candidates_of(runs))
-    return table_of(verdicts + judge_frozen(frozen or {}, samples))
+    sides = sides_of_numbers(asked_numbers(published), samples, candidates_of(runs))
+    return judging.judged(sides + sides_of_frozen(frozen or {}, samples))
 
 
 def reseeded(runs, change):
@@ -97,7 +89,7 @@ def test_noisy_runs_are_inconclusive_with_the_number_of_seeds_that_would_decide(
 
 def test_every_reference_has_a_row_and_what_was_not_run_says_why():
     table = judged(cub({"fast_ap": 0.6128}))
-    assert len(table) == 60 and list(table.columns) == list(COLUMNS)
+    assert len(table) == 60 and list(table.columns) == list(VERDICT)
     others = table[table["dataset"] == "sop"]
     assert set(others["verdict"]) == {"not_run"} and set(others["reason"]) == {"no run on sop"}
     assert others["ours_mean"].isna().all() and others["reference_mean"].notna().all()
@@ -198,7 +190,7 @@ def test_costs_and_other_numbers_that_are_no_scores_are_not_judged():
 
 
 def test_a_metric_without_a_margin_is_inconclusive(monkeypatch):
-    monkeypatch.setattr(verdicts, "margin_of", lambda metric, score: None)
+    monkeypatch.setattr(judging, "margin_of", lambda metric, score: None)
     found = row(judged(cub({"fast_ap": 0.6128})))
     assert found["verdict"] == "inconclusive" and "margins name none" in found["reason"]
 
@@ -299,7 +291,7 @@ def test_the_summary_counts_verdicts_and_states_the_rule():
     assert "Numbers of papers: 1 of 60 run" in text and "59 not_run" in text
     assert "1 drifted" in text and "frozen runs" not in text
     assert "rule: reproduced: 90% interval" in text and "drifted: cub/" in text
-    assert "names no printed numbers" in summary_text(pd.DataFrame(columns=list(COLUMNS)))
+    assert "names no printed numbers" in summary_text(typed({}))
 
 
 def test_our_own_frozen_runs_have_words_and_counts_of_their_own(frozen_of):
@@ -432,9 +424,9 @@ def test_verdicts_of_a_study_are_at_the_epoch_of_its_paper():
             {"roadmap": 0.6, "fast_ap": 0.6}, dataset="cub", setting="resnet50", batch_sizes=(64,)
         )
     )
-    for selection, rule in (("paper", "one_best"), ("other", "last"), ("last", "last")):
-        table = table_of(judge_study(study, runs, selection))
-        assert set(table["selection"]) == {rule}
+    rules = {"paper": "one_best", "other": "last", "last": "last"}
+    for selection, table in judge_study(study, runs, rules).items():
+        assert set(table["selection"]) == {rules[selection]}
 
 
 def by_epoch(curves, loss, **cell):
@@ -457,8 +449,8 @@ def test_each_vehicleid_set_is_judged_at_its_own_best_recall_at_1():
     }
     cell = {"dataset": "vehicleid", "setting": "resnet50_smooth_ap", "batch_sizes": (384,)}
     runs = run_table(by_epoch(curves, "smooth_ap", **cell))
-    judged = [each for each in judge_study(load_study("smooth_ap"), runs) if each.ours.n]
-    means = {(each.split, each.metric): each.ours.mean for each in judged}
+    judged = measured(judge_study(load_study("smooth_ap"), runs)["paper"])
+    means = judged.set_index(["split", "metric"])["ours_mean"].to_dict()
     assert means == pytest.approx(
         {
             ("small", "recall_at_1"): 94.9,
@@ -468,7 +460,7 @@ def test_each_vehicleid_set_is_judged_at_its_own_best_recall_at_1():
         },
         abs=0.05,
     )
-    assert {each.selection for each in judged} == {"best_recall_at_1"}
+    assert set(judged["selection"]) == {"best_recall_at_1"}
 
 
 def test_the_landmark_sets_of_roadmap_are_judged_at_the_epoch_of_rparis_hard():
@@ -482,8 +474,8 @@ def test_the_landmark_sets_of_roadmap_are_judged_at_the_epoch_of_rparis_hard():
     spec = next(block.specs())
     cell = {"dataset": "sfm120k", "setting": spec.setting.label, "batch_sizes": (128,)}
     runs = run_table(by_epoch(curves, "roadmap", **cell))
-    judged = [each for each in judge_study(study, runs) if each.ours.n]
-    means = {each.split: each.ours.mean for each in judged}
+    judged = measured(judge_study(study, runs)["paper"])
+    means = judged.set_index("split")["ours_mean"].to_dict()
     expected = {"rparis6k_hard": 42.0, "rparis6k_medium": 67.5, "roxford5k_hard": 21.0}
     assert means == pytest.approx(expected, abs=0.05)
 
@@ -491,24 +483,27 @@ def test_the_landmark_sets_of_roadmap_are_judged_at_the_epoch_of_rparis_hard():
 LEVEL = pocock((3, 5, 10))
 
 
+def sides_of(runs):
+    return sides_of_numbers(asked_numbers([TABLE]), Samples(run_table(runs)), candidates_of(runs))
+
+
 def verdicts_at(runs, level=0.05):
-    samples = Samples(run_table(runs))
-    return judge_numbers(asked_numbers([TABLE]), samples, candidates_of(runs), level)
+    return judging.judged(sides_of(runs), level)
 
 
 def measured(verdicts):
-    return next(each for each in verdicts if each.ours.n)
+    return verdicts[verdicts["ours_n"] > 0]
 
 
 def test_a_look_among_several_tests_at_a_stricter_level_with_a_wider_interval():
     runs = cub({"fast_ap": 0.618}, sd=0.002)
-    alone, among = (measured(verdicts_at(runs, level)) for level in (0.05, LEVEL))
-    assert (alone.level, among.level) == (0.05, LEVEL)
-    assert among.test.low < alone.test.low and among.test.high > alone.test.high
-    assert among.test.p_drift == alone.test.p_drift
+    alone, among = (measured(verdicts_at(runs, level)).iloc[0] for level in (0.05, LEVEL))
+    assert (alone["level"], among["level"]) == (0.05, LEVEL)
+    assert among["ci_low"] < alone["ci_low"] and among["ci_high"] > alone["ci_high"]
+    assert among["p_drift"] == alone["p_drift"]
     drifts = [mean for mean in (0.56, 0.57, 0.575, 0.58, 0.585, 0.59, 0.6)]
     words = [
-        [measured(verdicts_at(cub({"fast_ap": mean}, sd=0.004), level)).verdict for mean in drifts]
+        [row(verdicts_at(cub({"fast_ap": mean}, sd=0.004), level))["verdict"] for mean in drifts]
         for level in (0.05, 1e-4)
     ]
     assert words[0].count("drifted") > words[1].count("drifted")
@@ -517,9 +512,9 @@ def test_a_look_among_several_tests_at_a_stricter_level_with_a_wider_interval():
 def test_the_rule_of_a_text_is_that_of_its_level():
     runs = cub({"fast_ap": 0.618}, sd=0.002)
     verdicts = verdicts_at(runs, LEVEL)
-    text = summary_text(table_of(verdicts))
+    text = summary_text(verdicts)
     assert "95.5% interval" in text and "at 2.25% after Holm" in text and "several looks" in text
-    told = explain(measured(verdicts), verdicts, run_table(runs))
+    told = explain(verdicts, measured(verdicts).index[0], sides_of(runs), run_table(runs))
     assert "each at 2.25%" in told and "95.5% interval" in told
 
 
@@ -527,7 +522,7 @@ def test_a_verdict_before_all_seeds_of_the_look_have_ended_says_that_it_is_inter
     for mean in (0.618, 0.4):
         complete = cub({"fast_ap": mean}, sd=0.001)
         partly = without_number(complete, "seed >= 3", "missing")
-        whole, interim = (table_of(verdicts_at(runs)) for runs in (complete, partly))
+        whole, interim = (verdicts_at(runs) for runs in (complete, partly))
         assert not whole["interim"].any() and interim["interim"].sum() == 1
         row = interim[interim["interim"]].iloc[0]
         assert row["reason"].startswith("interim, 3 of 5 seeds so far: ")
@@ -538,12 +533,12 @@ def test_a_verdict_before_all_seeds_of_the_look_have_ended_says_that_it_is_inter
 
 def test_diverged_runs_have_ended():
     runs = without_number(cub({"fast_ap": 0.618}), "seed == 4", "diverged")
-    assert not table_of(verdicts_at(runs))["interim"].any()
+    assert not verdicts_at(runs)["interim"].any()
 
 
 def test_a_number_without_any_finished_run_is_not_run_and_not_interim():
     runs = without_number(cub({"fast_ap": 0.618}), "seed >= 0", "missing")
-    table = table_of(verdicts_at(runs))
+    table = verdicts_at(runs)
     assert not table["interim"].any() and set(table["verdict"]) == {"not_run"}
 
 
@@ -606,7 +601,8 @@ def test_a_verdict_says_on_what_assumptions_it_rests():
         cell: replace(each, assumed="assumed: dataset (above 1)")
         for cell, each in candidates_of(runs).items()
     }
-    verdicts = judge_numbers(asked_numbers([TABLE]), Samples(run_table(runs)), found)
-    row = next(each for each in verdicts if each.loss == "fast_ap" and each.cell)
-    assert row.reason.endswith("assumed: dataset (above 1)")
-    assert "assumed" not in judged(runs)["reason"].str.cat()
+    sides = sides_of_numbers(asked_numbers([TABLE]), Samples(run_table(runs)), found)
+    (resting,) = measured(judging.judged(sides)).itertuples()
+    assert resting.assumed and resting.reason.endswith("assumed: dataset (above 1)")
+    plain = judged(runs)
+    assert "assumed" not in plain["reason"].str.cat() and not plain["assumed"].any()

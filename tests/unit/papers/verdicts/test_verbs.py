@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
-
 import pandas as pd
 import pytest
 from made_up_results import long_table, made_up_study, without_number, write_long
@@ -13,8 +10,8 @@ from typer.testing import CliRunner
 import benchmark.study
 from benchmark.__main__ import app
 from benchmark.core.errors import ConfigError, ReferenceDataError, RunError
-from benchmark.papers import verdicts
-from benchmark.papers.verdicts import Verdict
+from benchmark.papers import judging
+from benchmark.papers.verdicts import typed
 from benchmark.study.model import References
 
 MEANS = {"smooth_ap": 0.6, "sup_ap": 0.62, "roadmap": 0.63}
@@ -42,8 +39,7 @@ def test_build_writes_its_files(results):
     assert run("build", "toy", "--results", results).exit_code == 0
     written = {path.stem for path in (results / "toy" / "stats").iterdir()}
     assert {"summary", "paired", "ablation", "gain"} < written
-    for name in ("tables", "figures", "sweeps"):
-        assert json.loads((results / "toy" / "papers" / f"{name}.json").read_text()) == []
+    assert not (results / "toy" / "papers").exists()
 
 
 def test_frozen_runs_are_then_judged_and_reproduced(results):
@@ -93,11 +89,56 @@ def test_results_that_were_not_collected_are_a_clear_error(results):
 
 
 def test_check_fails_for_drifts_that_stand_and_with_any_for_all(results, monkeypatch):
-    drift = Verdict("roadmap2021v2", "table5", batch_size=128, level=0.05)
-    drift = replace(drift, verdict="drifted", stands=False, changes_under="laboratory")
-    monkeypatch.setattr(verdicts, "judge_study", lambda *_: [drift])
+    drift = typed({}).reindex([0]).assign(
+        source="roadmap2021v2", table="table5", batch_size=128, level=0.05, verdict="drifted",
+        direction="low", interim=False, stands=False, changes_under="laboratory",
+    )  # fmt: skip
+    monkeypatch.setattr(judging, "judge_study", lambda *_: {"paper": drift})
     assert run("check", "toy", "--results", results).exit_code == 0
     assert run("check", "toy", "--results", results, "--any").exit_code == 1
-    stands = replace(drift, stands=True, changes_under="spread tails")
-    monkeypatch.setattr(verdicts, "judge_study", lambda *_: [stands])
+    stands = drift.assign(stands=True, changes_under="spread tails")
+    monkeypatch.setattr(judging, "judge_study", lambda *_: {"paper": stands})
     assert run("check", "toy", "--results", results).exit_code == 1
+
+
+@pytest.fixture
+def judged_anew(results, monkeypatch):
+    """Judge frozen runs; return the list that has each later judging's rules."""
+    assert run("freeze", "toy", "--results", results).exit_code == 0
+    assert run("verdicts", "toy", "--results", results).exit_code == 0
+    asked = []
+    judge = judging.judge_study
+
+    def counted(study, table, selections):
+        asked.append([*selections])
+        return judge(study, table, selections)
+
+    monkeypatch.setattr(judging, "judge_study", counted)
+    return asked
+
+
+def test_check_and_explain_read_what_was_judged(results, judged_anew):
+    checked = run("check", "toy", "--results", results)
+    told = run("explain", "sup_ap/map_at_r", "--study", "toy", "--results", results)
+    assert judged_anew == [] and checked.exit_code == told.exit_code == 0
+    assert "6 identical" in checked.output and "identical under 5 common seeds" in told.output
+    judged = pd.read_csv(results / "toy" / "verdicts.csv")
+    (results / "toy" / "verdicts.csv").unlink()
+    (results / "toy" / "verdicts.json").unlink()
+    assert run("check", "toy", "--results", results).output == checked.output
+    assert judged_anew == [["paper"]] and len(judged) == 6
+
+
+@pytest.mark.parametrize("changed", ["runs", "frozen", "rule"])
+def test_check_judges_anew_what_was_judged_of_something_else(results, judged_anew, changed):
+    rule = []
+    if changed == "runs":
+        write_long(long_table({**MEANS, "sup_ap": 0.5}), results / "toy")
+    elif changed == "frozen":
+        frozen = results / "reference" / "toy.csv"
+        frozen.write_text(frozen.read_text().replace("sup_ap", "gone"))
+    else:
+        rule = ["--selection", "best"]
+    before = run("check", "toy", "--results", results, *rule).output
+    assert judged_anew == [[*rule[1:]] or ["paper"]]
+    assert "6 identical" not in before

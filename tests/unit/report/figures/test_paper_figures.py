@@ -11,7 +11,7 @@ from benchmark.papers.matching import candidates
 from benchmark.papers.numbers import Panel, TestSet
 from benchmark.papers.paper import all_figures, cite, load_papers
 from benchmark.papers.printed import Line, printed_of, published
-from benchmark.papers.verdicts import table_of
+from benchmark.papers.verdicts import typed
 from benchmark.papers.vocabulary import load_vocabulary
 from benchmark.report.drawing import Drawing, to_svg
 from benchmark.report.figures import FIGURES
@@ -36,7 +36,7 @@ def figures(inputs):
 
 
 def figures_of(study, runs):
-    nothing = table_of([])
+    nothing = typed({})
     printed = printed_of(study, run_table(runs), nothing, nothing)
     return built(printed_inputs(study, printed))
 

@@ -9,7 +9,7 @@ from made_up_results import made_up_runs, run_table
 
 from benchmark.papers.paper import all_figures, claims_of, sweep_figures
 from benchmark.papers.printed import printed_of
-from benchmark.papers.verdicts import table_of
+from benchmark.papers.verdicts import typed
 from benchmark.report.drawing import to_svg
 from benchmark.report.figures.printed_figures import paper_figures, title_of
 from benchmark.study import load_study
@@ -53,7 +53,7 @@ def figures(study):
 
 def built(study, epochs=8, claims=None):
     """Return the papers' figures of made-up runs by name."""
-    nothing = table_of([])
+    nothing = typed({})
     runs = run_table(made_up_runs(study, epochs=epochs))
     inputs = printed_inputs(study, printed_of(study, runs, nothing, nothing), claims)
     return drawn(paper_figures(inputs))

@@ -9,10 +9,11 @@ from made_up_inputs import made, paper_inputs, printed_inputs, roadmap_study, va
 from made_up_records import made_up_recipe
 from made_up_results import made_up_block, made_up_runs, made_up_study, run_table
 
+from benchmark.papers.judging import judge_study
 from benchmark.papers.paper import load_papers
 from benchmark.papers.printed import printed_of
 from benchmark.papers.quantities import GapDecrease
-from benchmark.papers.verdicts import judge_study, table_of
+from benchmark.papers.verdicts import typed
 from benchmark.report.render import to_csv, to_html, to_latex, to_markdown
 from benchmark.report.tables import TABLES
 from benchmark.report.tables.printed_tables import paper_tables
@@ -21,7 +22,7 @@ from benchmark.study import load_study
 from benchmark.study.model import References
 
 P4 = made_up_recipe("resnet50.tv_in1k", 512, "category_pairs", samples_per_class=4)
-NOTHING = table_of([])
+NOTHING = typed({})
 EPOCHS = 3
 SMALL = {"seeds": (0, 1), "sizes": (32, 64, 128)}
 
@@ -91,7 +92,7 @@ def test_a_cell_shows_ours_difference_and_verdict_and_tells_the_rest_on_demand(t
 
 
 def test_a_mark_with_a_legend_says_that_a_verdict_rests_on_something_unsure(inputs):
-    unsure = {"stands": [True, False, True], "reason": ["", "", "x; assumed: dataset (above 1)"]}
+    unsure = {"stands": [True, False, True], "assumed": [False, False, True]}
     chosen = inputs.verdicts["table"] == "table3"
     verdicts = inputs.verdicts[chosen & (inputs.verdicts["dataset"] == "cub")]
     verdicts = verdicts[verdicts["metric"] == "map_at_r"].assign(
@@ -106,7 +107,7 @@ def test_a_mark_with_a_legend_says_that_a_verdict_rests_on_something_unsure(inpu
 def test_rows_of_other_seeds_say_so_once(inputs):
     bad = {("sup_ap", 64, 1): "missing"}
     runs = made_up_runs(inputs.study, bad=bad)
-    verdicts = table_of(judge_study(inputs.study, run_table(runs)))
+    verdicts = judge_study(inputs.study, run_table(runs))["paper"]
     rows = tables_of(inputs.study, runs, verdicts)["roadmap2021v2_table3"].sections[0].rows
     assert [row[0].note for row in rows] == ["", "n=1", ""]
     assert {each.note for row in rows for each in row[1:]} == {""}

@@ -117,9 +117,9 @@ def test_other_studies_have_no_such_table_and_no_such_sentence():
 def test_without_its_default_a_sweep_has_scores_and_no_test(inputs):
     runs = made_up_runs(STUDY, epochs=1)
     made = made_up_inputs(STUDY, runs=runs[runs["loss"] != "fast_ap"])
-    found = [each for each in made.printed.sweeps if each.title == "FastAP's bins"]
-    assert [each.value for each in found] == ["5", "20"]
-    assert all(each.p_holm is None and not each.significant for each in found)
+    found = made.printed.sweeps.query('title == "FastAP\'s bins"')
+    assert found["value"].tolist() == ["5", "20"]
+    assert found["p_holm"].isna().all() and not found["significant"].any()
 
 
 def test_a_setting_whose_runs_are_those_of_the_default_says_so(table):

@@ -1,0 +1,567 @@
+"""Judging: each published number and each frozen cell of a study against our runs.
+
+It goes one way: both sides of each number (``sides_of_numbers``, ``sides_of_frozen``), as columns
+(``frame_of``), the tests of each family with the reasons (``_family``), and the table of verdicts
+(``judged``), whose columns ``benchmark.papers.verdicts`` declares.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from math import isfinite, nan
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from benchmark.core.errors import ConfigError, unknown_name
+from benchmark.core.files import write_json, write_text
+from benchmark.core.records import Cell
+from benchmark.papers.frozen import FrozenRuns, load_frozen
+from benchmark.papers.matching import Candidates, Match, candidates, match, stated_by
+from benchmark.papers.numbers import GAIN, PublishedNumber
+from benchmark.papers.paper import asked_numbers, paper_of
+from benchmark.papers.quantities import PLAIN
+from benchmark.papers.verdicts import (
+    BY_TEST,
+    FILED,
+    FROZEN,
+    NOT_RUN,
+    OPEN,
+    OTHER,
+    PAPERS,
+    REMARKED,
+    RULES,
+    VERDICT,
+    Reason,
+    read_verdicts,
+    typed,
+)
+from benchmark.papers.vocabulary import margin_of
+from benchmark.runs.run_table import RUNS_TABLE, SCORES_TABLE, RunTable
+from benchmark.stats.intervals import Floats, diverges, p_more_divergence, spread
+from benchmark.stats.planning import level_of, seeds_to_decide
+from benchmark.stats.reproduction import (
+    ALPHA,
+    DRIFTED,
+    LABORATORY,
+    REPRODUCED,
+    SPREAD,
+    STANDING,
+    UNTESTED,
+    Evidence,
+    TestResult,
+    compare,
+    element,
+    marks,
+    tipping_points,
+)
+from benchmark.stats.samples import (
+    NO_RUNS,
+    UNKNOWN_SPREAD,
+    VERSIONS,
+    Sample,
+    Samples,
+    Score,
+    Spread,
+    differences_by_seed,
+    place,
+    shared_spreads,
+    with_spreads,
+)
+from benchmark.study import Study
+from benchmark.study.data_files import PACKAGE, paper_folders
+
+_OF_NUMBER = (
+    *("source", "table", "row_label", "provenance", "dataset", "backbone", "embedding_dim"),
+    *("loss", "batch_size", "metric", "line"),
+)
+EQUAL = 1e-6  # points: what rounding alone can move
+
+
+@dataclass(frozen=True)
+class Sides:
+    """A reference number, and the runs on both sides of it.
+
+    facts             columns of ``VERDICT`` that say which number it is, and what was stated of it;
+                      ``note``: why there is nothing to compare, or ""; ``remark``: what differs
+                      between the sides besides the scores; ``planned``: whether the study tests it
+                      once all of its runs are there
+    cell              of our runs, or of the frozen ones; None when no run belongs to the number
+    statuses          number of our runs by status
+    then              the frozen runs; None for a printed number
+    reference_spread  of one run, moderated with those of the table, or of other frozen cells
+    paired            differences ours - reference by seed; without any, the sides are two groups
+    """
+
+    facts: Mapping[str, Any]
+    cell: Cell | None = None
+    ours: Sample = NO_RUNS
+    statuses: Mapping[str, int] = field(default_factory=dict)
+    then: Sample | None = None
+    reference_spread: Spread = UNKNOWN_SPREAD
+    paired: Mapping[int, float] = field(default_factory=dict)
+    paired_spread: Spread = UNKNOWN_SPREAD
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The numbers of both sides, by the names of the columns of ``frame_of``."""
+        then = self.then or NO_RUNS
+        gaps = list(self.paired.values())
+        counted = (f"{count} {status}" for status, count in sorted(self.statuses.items()))
+        return {
+            **self.facts,
+            "ours_mean": self.ours.mean,
+            "ours_sd": self.ours.sd,
+            "ours_n": self.ours.n,
+            **_spread_columns("ours", self.ours.spread),
+            "n_ok": self.statuses.get("ok", 0),
+            "n_diverged": self.statuses.get("diverged", 0),
+            "n_runs": sum(self.statuses.values()),
+            "statuses": ", ".join(counted),
+            "frozen": self.then is not None,
+            "then_n": then.n,
+            "then_diverged": then.diverged,
+            **_spread_columns("reference", self.reference_spread),
+            "paired_n": len(gaps) or nan,
+            "paired_mean": float(np.mean(gaps)) if gaps else nan,
+            "identical": bool(gaps) and max(map(abs, gaps)) < EQUAL,
+            **_spread_columns("paired", self.paired_spread),
+        }
+
+
+def _spread_columns(side: str, spread: Spread) -> dict[str, float]:
+    names = {"spread": spread.sd, "df": spread.df, "own": spread.own, "own_df": spread.own_df}
+    return {f"{side}_{name}": value for name, value in names.items()}
+
+
+def frame_of(sides: Iterable[Sides]) -> pd.DataFrame:
+    """Return a row for each number, with both sides as columns."""
+    return pd.DataFrame([each.columns for each in sides])
+
+
+def judge_study(
+    study: Study, table: RunTable, selections: Iterable[str] = (PAPERS,)
+) -> dict[str, pd.DataFrame]:
+    """Return the verdicts on all reference numbers of a study, for each of ``selections``.
+
+    "paper" judges the numbers of each paper at the epoch that its authors report, the last one
+    where they do not say; "other" at the other reading of each: the last epoch, or the best epoch
+    of each metric. The other words hold for all papers alike. Frozen runs are judged at their last
+    epoch, and not under "other" or "best". Those that do not exist yet are no error.
+    """
+    level = level_of(study)
+    return {
+        selection: judged(sides, level)
+        for selection, sides in sides_of_study(study, table, selections).items()
+    }
+
+
+def sides_of_study(
+    study: Study, table: RunTable, selections: Iterable[str]
+) -> dict[str, list[Sides]]:
+    """Return both sides of all reference numbers of a study, for each of ``selections``."""
+    for selection in selections:
+        if selection not in RULES:
+            raise ConfigError("--selection", [unknown_name("selection rule", selection, RULES)])
+    found, asked = candidates(study), asked_numbers(study.references.published)
+    samples = functools.cache(functools.partial(Samples, table))
+    frozen = Path(study.references.frozen or ".")
+    sides: dict[str, list[Sides]] = {}
+    for selection in selections:
+        by_rule: dict[tuple[str, str], list[PublishedNumber]] = {}
+        for number in asked:
+            by_rule.setdefault(rule_of(number.source, selection), []).append(number)
+        sides[selection] = [
+            each
+            for rule, numbers in by_rule.items()
+            for each in sides_of_numbers(numbers, samples(*rule), found)
+        ]
+        if selection in (PAPERS, "last") and frozen.is_file():
+            sides[selection] += sides_of_frozen(load_frozen(frozen), samples("last", ""))
+    return sides
+
+
+def rule_of(source: str, selection: str = PAPERS) -> tuple[str, str]:
+    """Return the rule that chooses the epoch of our runs for a paper, and the split that leads.
+
+    What is of no paper is at the last epoch.
+    """
+    paper = paper_of(source)
+    own, lead = paper.selection if paper else ("last", "")
+    rules = {PAPERS: own, OTHER: "best" if own == "last" else "last"}
+    return rules.get(selection, selection), lead
+
+
+def sides_of_numbers(
+    numbers: Iterable[PublishedNumber], samples: Samples, candidates: Candidates
+) -> list[Sides]:
+    """Return published numbers beside the runs that belong to them.
+
+    Printed spreads that belong to sister cells are shared.
+    """
+    collected = [each for cell, each in candidates.items() if cell in samples.statuses]
+    listed = list(numbers)
+    sisters = attrgetter("source", "table", "dataset", "protocol", "backbone", "metric")
+    printed = {
+        at: (each.sd_points, each.n_runs)
+        for at, each in enumerate(listed)
+        if each.is_score and each.sd_points is not None and each.n_runs is not None
+    }
+    spreads = shared_spreads(printed, lambda at: sisters(listed[at]))
+    sides = []
+    for at, number in enumerate(listed):
+        found = Match(None, reason="not a retrieval score of a whole test set: not judged")
+        facts = {name: getattr(number, name) for name in _OF_NUMBER}
+        facts |= {"setting": "", "split": number.protocol, "planned": False}
+        facts |= {"published_value": str(number.value), "published_unit": number.unit}
+        facts |= dict.fromkeys(("reference_mean", "reference_sd", "reference_n", "rounding"), nan)
+        is_gain = number.metric.endswith(GAIN)
+        if number.is_score or is_gain:
+            found = match(stated_by(number), collected, samples.splits)
+            facts["rounding"] = number.rounding
+            facts["reference_mean"] = float(number.value) if is_gain else number.points
+        if number.is_score:
+            stated = {"reference_sd": number.sd_points, "reference_n": number.n_runs}
+            facts |= {name: value for name, value in stated.items() if value is not None}
+        margin = margin_of(number.metric, facts["reference_mean"])
+        ours = Sides(facts)
+        if found.candidate:
+            score = (found.candidate.cell, found.split, number.metric)
+            ours = _our_side(samples, *score)
+            if is_gain:
+                gains, margin = _gain(samples, score)
+                ours = replace(ours, ours=gains, facts={**ours.facts, "planned": True})
+        facts |= ours.facts
+        facts["margin"] = margin or nan
+        facts["selection"] = samples.selection
+        facts["note"] = found.reason
+        facts["remark"] = found.candidate.assumed if found.candidate else ""
+        spread = spreads.get(at, UNKNOWN_SPREAD)
+        sides.append(replace(ours, facts=facts, reference_spread=spread))
+    return sides
+
+
+def _gain(samples: Samples, of: Score) -> tuple[Sample, float]:
+    """Return by how many percent a loss is above SupAP by seed, and the margin of its metric so."""
+    cell, split, metric = of[0], of[1], of[2].removesuffix(GAIN)
+    plain = samples.sample(replace(cell, loss=PLAIN, base_loss=PLAIN), split, metric)
+    gaps = differences_by_seed(samples.sample(cell, split, metric), plain)
+    gains = {seed: 100 * gap / plain.by_seed[seed] for seed, gap in gaps.items()}
+    margin = 100 * (margin_of(metric, plain.mean) or nan) / plain.mean
+    return with_spreads({of: Sample(gains, {})})[of], margin
+
+
+def sides_of_frozen(frozen: FrozenRuns, samples: Samples) -> list[Sides]:
+    """Return frozen runs beside the runs of the same cells now."""
+    gaps = {key: differences_by_seed(samples.sample(*key), then) for key, then in frozen.items()}
+    pairs = {key: each for key, each in gaps.items() if len(each) >= 2}
+    paired_spreads = shared_spreads(
+        {key: (spread(each.values()), len(each)) for key, each in pairs.items()}, place
+    )
+    sides = []
+    for key, then in frozen.items():
+        cell, _, metric = key
+        ours = _our_side(samples, *key)
+        facts = {
+            **dict.fromkeys(("source", "table", "provenance"), FROZEN),
+            "row_label": f"{cell.dataset}/{cell.setting}/{cell.loss}",
+            "dataset": cell.dataset,
+            "backbone": cell.setting.backbone,
+            **dict.fromkeys(("embedding_dim", "published_value", "published_unit", "note"), ""),
+            "metric": metric,
+            "line": nan,
+            "reference_mean": then.mean,
+            "reference_sd": then.sd,
+            "reference_n": then.n,
+            "selection": samples.selection,
+            "margin": margin_of(metric, then.mean) or nan,
+            "rounding": 0.0,
+            "remark": _changes(then, samples.sample(*key)),
+            **ours.facts,
+        }
+        side = replace(
+            ours,
+            facts=facts,
+            then=then,
+            reference_spread=then.spread,
+            paired=pairs.get(key, {}),
+            paired_spread=paired_spreads.get(key, UNKNOWN_SPREAD),
+        )
+        sides.append(side)
+    return sides
+
+
+def _our_side(samples: Samples, cell: Cell, split: str, metric: str) -> Sides:
+    """Return our runs of a cell alone."""
+    facts = {"setting": str(cell.setting), "loss": cell.loss, "batch_size": cell.batch_size}
+    facts |= {"split": split, "planned": False}
+    if cell not in samples.statuses:
+        return Sides(facts | {"note": "the frozen cell is not in this study's runs"}, cell)
+    statuses = samples.statuses[cell]
+    ours = samples.sample(cell, split, metric)
+    facts["planned"] = ours.n > 0 or (not statuses.get("ok") and metric in samples.metrics)
+    return Sides(facts, cell, ours, statuses)
+
+
+def _changes(then: Sample, now: Sample) -> str:
+    """Return what differs between two samples besides the scores."""
+    parts = []
+    for key, name in zip(VERSIONS, ("specification", *VERSIONS[1:]), strict=True):
+        old, new = then.versions.get(key, ()), now.versions.get(key, ())
+        if old and new and set(old) != set(new):
+            shown = "" if key == "spec_digest" else f" ({', '.join(old)}; now {', '.join(new)})"
+            parts.append(f"{name.replace('_', ' ')} differs{shown}")
+    return "; ".join(parts)
+
+
+def judged(sides: Iterable[Sides], level: float = ALPHA) -> pd.DataFrame:
+    """Return the verdicts on numbers, a row each with the columns of ``VERDICT``.
+
+    A family of tests is of one source and table. A verdict before all runs of this look have ended
+    says that it is interim.
+    """
+    rows = frame_of(sides)
+    if rows.empty:
+        return typed({})
+    families = [_family(part, level) for _, part in rows.groupby(["source", "table"], sort=False)]
+    rows = pd.concat(families).sort_index()
+    rows["reason"] = list(map(_sentence, rows.itertuples()))
+    return typed(
+        {
+            name: rows[name] if column.of is None else column.of(rows)
+            for name, column in VERDICT.items()
+        }
+    )
+
+
+def _family(rows: pd.DataFrame, level: float) -> pd.DataFrame:
+    """Return the numbers of one family with the tests, the verdict and how far it stands."""
+    planned = int(rows["planned"].sum())
+    evidence = evidence_of(rows)
+    test = compare(evidence, level, planned)
+    why = reasons(rows, test, level)
+    word = np.array([each.word for each in why])
+    by_test = np.array([each in BY_TEST for each in why])
+    decided = by_test & np.isin(word, (REPRODUCED, DRIFTED))
+    worlds = marks(evidence, published=~rows["frozen"], alpha=level, planned=planned)
+    changed = {name: world.verdict != word for name, world in worlds.items()}
+    stands = (~np.any([changed[name] for name in STANDING], axis=0)).astype(object)
+    stands[~decided] = None
+    tips = dict.fromkeys(("tip_laboratory", "tip_ratio"), np.full(len(rows), nan))
+    if not rows["frozen"].any():
+        tips = tipping(evidence, level, planned)
+    size = max(planned, int(np.isfinite(test.p_drift).sum()))
+    ended = rows["n_ok"] + rows["n_diverged"]
+    tested = test.verdict != UNTESTED
+    numbers = {"se": test.se, "df": test.df, "ci_low": test.low, "ci_high": test.high}
+    numbers |= {name: getattr(test, name) for name in ("p_equivalence", "p_drift", "p_holm")}
+    return rows.assign(
+        difference=test.difference,
+        case=test.case,
+        **{name: np.where(tested, each, nan) for name, each in numbers.items()},
+        **{name: np.where(by_test, each, nan) for name, each in tips.items()},
+        family_size=size,
+        level=level,
+        seeds_to_decide=[
+            seeds_to_decide(element(evidence, at), family=size, alpha=level) or nan
+            if each in OPEN
+            else nan
+            for at, each in enumerate(why)
+        ],
+        why=why,
+        verdict=word,
+        direction=[each.direction for each in why],
+        interim=(word != NOT_RUN) & (ended > 0) & (ended < rows["n_runs"]),
+        stands=stands,
+        changes_under=[
+            " ".join(name for name in changed if changed[name][at]) if one else ""
+            for at, one in enumerate(decided)
+        ],
+    )
+
+
+def tipping(evidence: Evidence, level: float = ALPHA, planned: int = 0) -> dict[str, Floats]:
+    """Return both tipping points of each number of a printed table, by the names of a verdict."""
+    at = functools.partial(tipping_points, evidence, alpha=level, planned=planned)
+    ours, theirs = (np.asarray(each) for each in (evidence.variance, evidence.reference_variance))
+    assumed = np.where(np.isfinite(ours) & np.isfinite(theirs), np.sqrt(theirs / ours), 1.0)
+    return {
+        "tip_laboratory": at(LABORATORY),
+        "tip_ratio": assumed * at(SPREAD),
+    }
+
+
+def evidence_of(rows: pd.DataFrame, *, plain: bool = False) -> Evidence:
+    """Return rows of ``frame_of`` as evidence; ``plain``: with each cell's own spread, unshared."""
+    columns = {str(name): rows[name].to_numpy() for name in rows}
+    spread = "own" if plain else "spread"
+    df = "own_df" if plain else "df"
+    from_pairs = columns["reference_mean"] + columns["paired_mean"]
+    return Evidence(
+        ours=np.where(columns["paired_n"] > 0, from_pairs, columns["ours_mean"]),
+        ours_n=np.where(columns["ours_n"] > 0, columns["ours_n"], nan),
+        reference=columns["reference_mean"],
+        variance=columns[f"ours_{spread}"] ** 2,
+        df=columns[f"ours_{df}"],
+        reference_n=columns["reference_n"],
+        reference_variance=columns[f"reference_{spread}"] ** 2,
+        reference_df=columns[f"reference_{df}"],
+        paired_n=columns["paired_n"],
+        paired_variance=columns[f"paired_{spread}"] ** 2,
+        paired_df=columns[f"paired_{df}"],
+        identical=columns["identical"],
+        margin=columns["margin"],
+        slack=np.nan_to_num(columns["rounding"]),
+    )
+
+
+def reasons(rows: pd.DataFrame, test: TestResult, level: float) -> NDArray[np.object_]:
+    """Return the ``Reason`` of each verdict: what applies before any test, then the test.
+
+    A verdict follows from divergence where one side diverges and the other does not, or both always
+    do.
+    """
+    columns = {str(name): rows[name].to_numpy() for name in rows}
+    now = list(zip(columns["n_diverged"], columns["n_diverged"] + columns["n_ok"], strict=True))
+    then_runs = columns["then_diverged"] + columns["then_n"]
+    then = list(zip(columns["then_diverged"], then_runs, strict=True))
+    ours_lost = np.array([diverges(*each, level) for each in now])
+    theirs_lost = np.array([diverges(*each, level) for each in then])
+    always = (columns["n_ok"] == 0) & (columns["then_n"] == 0)
+    cured = theirs_lost & ~ours_lost & (columns["n_diverged"] + columns["n_ok"] > 0)
+    surely = [
+        one and p_more_divergence(*pair) <= level
+        for one, *pair in zip(cured, then, now, strict=True)
+    ]
+    none = columns["ours_n"] == 0
+    margin = columns["margin"]
+    cases = {
+        Reason.NOT_MATCHED: columns["note"] != "",
+        Reason.BOTH_DIVERGE: ours_lost & theirs_lost & always,
+        Reason.OURS_DIVERGE: ours_lost & ~theirs_lost,
+        Reason.THEIRS_DIVERGED: np.array(surely),
+        Reason.PERHAPS_DIVERGED: cured & (columns["then_n"] == 0),
+        Reason.TOO_FEW: none & (columns["n_diverged"] > 0) & (columns["n_ok"] == 0),
+        Reason.NO_METRIC: none & (columns["n_ok"] > 0),
+        Reason.NOT_FINISHED: none,
+        Reason.NO_MARGIN: np.isnan(margin),
+        Reason.INSIDE: test.verdict == REPRODUCED,
+        Reason.ABOVE: (test.verdict == DRIFTED) & (test.difference > 0),
+        Reason.BELOW: test.verdict == DRIFTED,
+        Reason.ONE_RUN: (test.verdict == UNTESTED) & (columns["ours_n"] == 1),
+        Reason.NO_SPREAD: test.verdict == UNTESTED,
+        Reason.BEYOND_ALONE: (test.low > margin) | (test.high < -margin),
+        Reason.TOO_WIDE: (test.low < -margin) & (test.high > margin),
+    }
+    first = np.select(list(cases.values()), list(range(len(cases))), len(cases))
+    named = np.array([*cases, Reason.ON_THE_EDGE])
+    return np.asarray(named[first])
+
+
+def _sentence(row: Any) -> str:
+    """Return the reason of a verdict in words, of a row of ``frame_of`` with ``_family``'s part."""
+    ended = row.n_diverged + row.n_ok
+    now = _share(row.n_diverged, ended)
+    before = f", {_share(row.then_diverged, row.then_diverged + row.then_n)} of the frozen ones"
+    tests = "1 test" if row.family_size == 1 else f"{row.family_size} tests"
+    words = {"now": now, "before": before if row.frozen else "", "tests": tests}
+    said = row.why.sentence.format_map(row._asdict() | words)
+    if row.why in OPEN:
+        said += f"; {_outlook(row)}"
+    parts = [said]
+    if row.why in BY_TEST and row.paired_n > 0:
+        kind = f"paired by {row.paired_n:.0f} seeds"
+        if row.identical:
+            kind = f"identical under {row.paired_n:.0f} common seeds"
+        elif row.case != 0:
+            kind = "the same difference under every seed, so judged as two groups"
+        parts.append(kind)
+    if row.why in REMARKED:
+        parts += _remarks(row)
+    if row.why in (Reason.BELOW, Reason.ABOVE) and row.frozen and "; " in row.remark:
+        parts.append("any of these may be the cause")
+    reason = "; ".join(parts)
+    return f"interim, {ended} of {row.n_runs} seeds so far: {reason}" if row.interim else reason
+
+
+def _outlook(row: Any) -> str:
+    """Return how many seeds would decide an open verdict."""
+    if isfinite(row.seeds_to_decide):
+        return f"{row.seeds_to_decide:.0f} seeds would decide if difference and spread stay"
+    several = row.paired_n > 0 or row.reference_n >= 2
+    if not several and abs(row.difference) < row.margin:
+        return "no number of our seeds would decide: the reference is one uncertain value"
+    return "no number of our seeds would decide if difference and spread stay"
+
+
+def _remarks(row: Any) -> list[str]:
+    """Return what differs between the sides, and which runs are left out."""
+    parts = [row.remark] if row.remark else []
+    if row.n_diverged:
+        ended = row.n_diverged + row.n_ok
+        parts.append(f"{_share(row.n_diverged, ended)} diverged and are left out")
+    if row.then_diverged:
+        then = _share(row.then_diverged, row.then_diverged + row.then_n)
+        parts.append(f"of the frozen runs {then} diverged and are left out")
+    if (without := row.n_ok - row.ours_n) > 0:
+        parts.append(f"{without} of the finished runs without a finite score are left out")
+    return parts
+
+
+def _share(gone: int, runs: int) -> str:
+    if gone == runs:
+        return "the only run" if runs == 1 else f"all {runs} runs"
+    return f"{gone} of {runs} runs"
+
+
+FILES = {PAPERS: "verdicts.csv", OTHER: "verdicts_other.csv"}
+JUDGED = "verdicts.json"  # of what the files were judged
+
+
+def write_verdicts(study: Study, table: RunTable, folder: Path) -> dict[str, pd.DataFrame]:
+    """Write the verdicts at both readings of the epoch into a study's folder; return both.
+
+    They have the ten digits of their files, so that all that is made of them agrees.
+    """
+    (folder / JUDGED).unlink(missing_ok=True)
+    found = judge_study(study, table, FILES)
+    for selection, verdicts in found.items():
+        text = verdicts[FILED].to_csv(index=False, float_format="%.10g", lineterminator="\n")
+        write_text(folder / FILES[selection], text)
+        unfiled = verdicts.drop(columns=FILED)
+        found[selection] = read_verdicts(folder / FILES[selection]).join(unfiled)
+    write_json(folder / JUDGED, {"judged_of": _state(study, folder)})
+    return found
+
+
+def verdicts_of(study: Study, table: RunTable, folder: Path, selection: str) -> pd.DataFrame:
+    """Return the verdicts on a study: what is in its folder, or judged anew where that is outdated.
+
+    It is outdated unless the same rules judged the same runs, references and study.
+    """
+    path = folder / JUDGED
+    if selection in FILES and path.is_file():
+        judged_of = json.loads(path.read_text(encoding="utf-8"))["judged_of"]
+        if judged_of == _state(study, folder):
+            return read_verdicts(folder / FILES[selection])
+    return judge_study(study, table, [selection])[selection]
+
+
+def _state(study: Study, folder: Path) -> str:
+    """Return a digest of all that decides verdicts: runs, references, the study, and the rules."""
+    files = [folder / RUNS_TABLE, folder / SCORES_TABLE, Path(study.references.frozen or "")]
+    for part in (PACKAGE.parent, *paper_folders().values()):
+        for kind in ("*.py", "*.yaml", "*.csv"):
+            files += sorted(part.rglob(kind))
+    digest = hashlib.sha256(repr(study).encode())
+    for path in files:
+        digest.update(path.read_bytes() if path.is_file() else b"")
+    return digest.hexdigest()[:16]
