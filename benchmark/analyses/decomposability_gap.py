@@ -10,7 +10,7 @@ import pandas as pd
 from benchmark.analyses import ANALYSES
 from benchmark.analyses.analysis import Analysis, Context, Recording, doubled, judged, rising
 from benchmark.core.seeding import derive
-from benchmark.papers.paper import load_papers
+from benchmark.papers.loading import load_papers
 from benchmark.papers.quantities import CALIBRATED, GAP, PLAIN
 from benchmark.report import drawing
 from benchmark.report.drawing import DOUBLE, FAINT, Series, line, new_figure, styled

@@ -26,7 +26,7 @@ def validate(
     Example: python -m benchmark validate embedded
     """
     from benchmark.papers.fidelity import study_ledger
-    from benchmark.papers.paper import check_papers
+    from benchmark.papers.loading import load_papers
     from benchmark.study import Study, study_names
     from benchmark.study.grid import expand
     from benchmark.study.model import schema_files
@@ -37,7 +37,7 @@ def validate(
             echo(f"wrote {path}")
     printed: set[str] = set()
     names = studies or study_names()
-    checks: list[Callable[[], Any]] = [check_papers, *(partial(load, name) for name in names)]
+    checks: list[Callable[[], Any]] = [load_papers, *(partial(load, name) for name in names)]
     for check in checks:
         try:
             checked = check()

@@ -31,7 +31,6 @@ from numpy.typing import NDArray
 from benchmark.core.records import Cell
 from benchmark.metrics.metric import display_name
 from benchmark.metrics.search import SPLIT_SUFFIX
-from benchmark.papers.claims import COST_METRICS, PRINTED, Arm, Claim, printed_numbers
 from benchmark.papers.matching import Candidates, Stated, match
 from benchmark.papers.paper import cite, paper_of
 from benchmark.papers.quantities import (
@@ -41,6 +40,7 @@ from benchmark.papers.quantities import (
     costs_of,
     relative_gaps,
 )
+from benchmark.papers.schema import COST_METRICS, PRINTED, Arm, Claim, printed_numbers
 from benchmark.papers.vocabulary import load_vocabulary, margin_of
 from benchmark.runs.run_table import RunTable
 from benchmark.stats.intervals import diverges
@@ -83,9 +83,13 @@ class Part:
     def tested(self, alpha: float, shared: Spread) -> "Part":
         """Return the part with the test at level ``alpha``; its spread may be shared."""
         test = range_test(self.values, self.low, self.high, alpha, shared)
-        ends: dict[str, Any] = {"estimate": test.mean}
-        ends |= {"ci_low": test.ci_low, "ci_high": test.ci_high}
-        ends |= {"low": self.low, "high": self.high}
+        ends: dict[str, Any] = {
+            "estimate": test.mean,
+            "ci_low": test.ci_low,
+            "ci_high": test.ci_high,
+            "low": self.low,
+            "high": self.high,
+        }
         for name, end in ends.items():
             shown = np.exp(end) if self.unit == RATIO else end
             ends[name] = float(shown) if np.isfinite(end) else np.nan
@@ -177,8 +181,7 @@ class Measurements:
                 return Measured(note=f"{cite(source, table)} prints no {metric} of {arm.loss} here")
             return Measured(printed=rows[0].points)
         here = [each for each in self._cells if each.cell.dataset == condition.dataset]
-        tries = ((*arm.required, *arm.preferred), arm.required)
-        for requirements in tries[: 1 + bool(arm.preferred)]:
+        for requirements in ((*arm.required, *arm.preferred), arm.required):
             stated = Stated(
                 condition.dataset,
                 arm.loss,

@@ -30,11 +30,11 @@ import numpy as np
 import pandas as pd
 
 from benchmark.papers.claim_tests import Measurements, Part, parts_of
-from benchmark.papers.claims import Claim
 from benchmark.papers.judging import rule_of
 from benchmark.papers.matching import Candidates, candidates
 from benchmark.papers.paper import claims_of
 from benchmark.papers.quantities import GapDecrease
+from benchmark.papers.schema import Claim
 from benchmark.papers.verdicts import (
     CLAIM_VERDICTS,
     CONTRADICTED,

@@ -17,9 +17,9 @@ import pandas as pd
 from benchmark.datasets import dataset_metrics
 from benchmark.metrics.metric import k_of, metric_of
 from benchmark.papers.matching import Candidate, candidates, fits, match, stated_by
-from benchmark.papers.numbers import PublishedNumber
 from benchmark.papers.paper import countable_numbers
 from benchmark.papers.quantities import GAP, gap_decreases
+from benchmark.papers.schema import PublishedNumber
 from benchmark.papers.vocabulary import load_vocabulary
 from benchmark.runs.folders import status_in
 from benchmark.study import Study
@@ -53,7 +53,7 @@ def _state(
     """Return state, study, run, reason and what the run assumes."""
     reasons = []
     for study, grid in grids:
-        if not {number.source, f"{number.source}/{number.table}"} & set(study.references.published):
+        if not number.places & set(study.references.published):
             continue
         candidate, words = _candidate(number, grid)
         if candidate is None:

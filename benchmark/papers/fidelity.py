@@ -10,14 +10,16 @@ from typing import Any, Literal, NamedTuple
 
 import yaml
 
-from benchmark.core.documents import parse_yaml
 from benchmark.core.errors import ReferenceDataError
 from benchmark.core.options import defaults_of
 from benchmark.losses.catalogue import load_catalogue
-from benchmark.papers.paper import Effect, Fact, load_papers, read_facts
+from benchmark.papers.loading import load_papers
+from benchmark.papers.paper import shared_facts
+from benchmark.papers.schema import Effect, Fact, as_yaml
 from benchmark.study import Study
-from benchmark.study.data_files import FIDELITY, PACKAGE
-from benchmark.study.recipes import overlay, read_recipe
+from benchmark.study.data_files import FIDELITY
+from benchmark.study.model import RecipeFile
+from benchmark.study.recipes import overlay
 
 # What a fact may be about besides the values of a recipe, maybe of one option or loss.
 OTHER_ITEMS = (
@@ -62,7 +64,8 @@ class Row(NamedTuple):
         """
         if not (self.paper and self.code) or self.equal != "yes":
             return ""
-        stated, done = (parse_yaml(each)[0] for each in (self.paper, self.code))
+        stated = as_yaml(self.paper).value
+        done = as_yaml(self.code).value
         if stated == done or (isinstance(stated, str) and " " in stated):
             return ""
         place = self.item.removesuffix(".name")  # a sampler or schedule by its section
@@ -102,7 +105,7 @@ def ledger(
         value, stated = values.get(item), fact.code or fact.paper
         equal: Literal["yes", "no", "not stated"] = "not stated"
         if stated:
-            same = fact.effect == "none" if item in others else parse_yaml(stated)[0] == value
+            same = fact.effect == "none" if item in others else as_yaml(stated).value == value
             equal = "yes" if same else "no"
         ours = "" if item in others else yaml.safe_dump(value, default_flow_style=True)
         ours = ours.removesuffix("...\n").strip()
@@ -119,11 +122,11 @@ def _of_other_loss(item: str, named: str) -> bool:
 def study_ledger(study: Study) -> list[Row]:
     """Return the ledgers of the recipes of a study; raise ReferenceDataError."""
     papers = load_papers().values()
-    facts = [*read_facts(PACKAGE, []), *(fact for paper in papers for fact in paper.facts)]
+    facts = [*shared_facts(), *(fact for paper in papers for fact in paper.facts)]
     rows = []
-    for name in dict.fromkeys(block.recipe_name for block in study.blocks if block.recipe_name):
-        repository = read_recipe(name, study.path).repository
-        rows += ledger(name, _recipe_values(study, name), facts, repository)
+    for name, file in {block.recipe_name: block.file for block in study.blocks}.items():
+        if file is not None:
+            rows += ledger(name, _recipe_values(study, name, file), facts, file.repository)
     found = {(row.recipe, row.item): row for row in rows}
     for recipe, item in _in_tf32(study):
         own = Row(recipe, item, "", "", "", "", "tf32", "not stated", "unknown", TF32)
@@ -181,13 +184,13 @@ def against_text(
     return tuple(row.against for row in found.values() if row.against)
 
 
-def _recipe_values(study: Study, recipe: str) -> dict[str, Any]:
+def _recipe_values(study: Study, recipe: str, file: RecipeFile) -> dict[str, Any]:
     """Return all values of a recipe by key, with those of the losses that it trains in a study.
 
     What a study itself varies, such as the temperatures of a sweep, is not the recipe's.
     """
-    file = read_recipe(recipe, study.path)
-    complete, losses = overlay(file, {}), load_catalogue()
+    complete = overlay(file, {})
+    losses = load_catalogue()
     values: dict[str, Any] = {}
     for block in study.blocks:
         if block.recipe_name != recipe:

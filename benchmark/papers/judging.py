@@ -26,9 +26,9 @@ from benchmark.core.files import write_json, write_text
 from benchmark.core.records import Cell
 from benchmark.papers.frozen import FrozenRuns, load_frozen
 from benchmark.papers.matching import Candidates, Match, candidates, match, stated_by
-from benchmark.papers.numbers import GAIN, PublishedNumber
 from benchmark.papers.paper import asked_numbers, paper_of
 from benchmark.papers.quantities import PLAIN
+from benchmark.papers.schema import GAIN, PublishedNumber
 from benchmark.papers.verdicts import (
     BY_TEST,
     FILED,

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.papers.numbers import PublishedNumber
 from benchmark.papers.paper import asked_numbers
-from benchmark.papers.reading import Closed, read_own
+from benchmark.papers.schema import PublishedNumber
+from benchmark.papers.vocabulary import Closed, read_own
 from benchmark.study.data_files import PACKAGE, REPEATED
 
 Pair = tuple[PublishedNumber, PublishedNumber]

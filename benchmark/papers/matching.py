@@ -27,8 +27,8 @@ from benchmark.core.options import defaults_of
 from benchmark.core.records import Cell, RunSpec, settings_of
 from benchmark.datasets import DATASETS
 from benchmark.papers.fidelity import against_text, assumed, study_ledger
-from benchmark.papers.numbers import BATCH_SIZE, PublishedNumber
 from benchmark.papers.paper import asked_numbers, vocabulary_of
+from benchmark.papers.schema import BATCH_SIZE, PublishedNumber
 from benchmark.papers.vocabulary import (
     EMBEDDING_DIM,
     OPTIONS,

@@ -16,7 +16,6 @@ import pandas as pd
 
 from benchmark.core.records import CELL_COLUMNS, Cell
 from benchmark.papers.matching import Candidate, candidates, match, stated_by
-from benchmark.papers.numbers import BATCH_SIZE, Panel, PublishedNumber, TestSet
 from benchmark.papers.paper import (
     all_figures,
     arranged_tables,
@@ -25,6 +24,7 @@ from benchmark.papers.paper import (
     vocabulary_of,
 )
 from benchmark.papers.quantities import COUNTS, GAP, TIMES, GapDecrease, costs_of
+from benchmark.papers.schema import BATCH_SIZE, Panel, PublishedNumber, TestSet
 from benchmark.papers.verdicts import NOT_RUN, VERDICT
 from benchmark.papers.vocabulary import Condition, Vocabulary, load_vocabulary
 from benchmark.runs.run_table import RunTable

@@ -5,17 +5,31 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from pydantic import ConfigDict
+
+from benchmark.core.documents import read_document
+from benchmark.core.files import adapter
 from benchmark.metrics.metric import display_name, metric_of
-from benchmark.papers.reading import Closed, read_own
 
 FOLDER = Path(__file__).parent
 # Columns of conditions that are no settings of a run.
 OPTIONS, SPLIT = "options", "split"
 EMBEDDING_DIM = "embedding_dim"
+
+
+class Closed:
+    """A record whose file may hold no other keys."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+
+def read_own(path: Path, kind: Any) -> Any:
+    """Return a YAML file of this repository, which its tests check, as a ``kind``."""
+    return adapter(kind).validate_python(read_document(path).data)
 
 
 @dataclass(frozen=True)
@@ -91,18 +105,34 @@ class Quantity(Closed):
     free: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Vocabulary(Closed):
-    """All words; ``vocabulary.yaml`` describes the fields."""
+@dataclass(frozen=True, kw_only=True)
+class Words(Closed):
+    """Words that a paper may add to the shared ones; ``vocabulary.yaml`` describes the fields."""
 
-    methods: Mapping[str, Method]
+    methods: Mapping[str, Method] = field(default_factory=dict)
+    conditions: Mapping[str, Condition] = field(default_factory=dict)
+    names: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vocabulary(Words):
+    """All words."""
+
     datasets: Mapping[str, str]
     backbones: Mapping[str, str]
     widths: Mapping[str, int]
-    conditions: Mapping[str, Condition]
     readings: tuple[str, ...]
     quantities: Mapping[str, Quantity]
-    names: Mapping[str, Mapping[str, str]]
+
+    def with_words(self, paper: Words) -> Vocabulary:
+        """Return the vocabulary with the words of a paper, which go first."""
+        own = {key: {**self.names.get(key, {}), **names} for key, names in paper.names.items()}
+        return replace(
+            self,
+            methods={**self.methods, **paper.methods},
+            conditions={**self.conditions, **paper.conditions},
+            names={**self.names, **own},
+        )
 
     def requirements(self, stated: Mapping[str, Any]) -> tuple[Requirement, ...]:
         """Return what {condition: word} asks of runs; an unknown key is a hyperparameter."""

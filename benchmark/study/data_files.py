@@ -5,17 +5,23 @@ follow from, so that a changed claim judges no published number again.
 """
 
 import csv
+import functools
+import io
 import os
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from benchmark.core.registry import data_folders
 from benchmark.study.model import ROOT
 
 PACKAGE = Path(__file__).parents[1] / "papers"
 PAPER = "paper.yaml"  # makes a folder a paper's
+RESULTS = "results.csv"  # the published numbers of a paper
 REPRODUCIBLE = ("own", "retrained")  # the others were not trained by the paper that prints them
+CUT = "\0"  # what a row with too few, or too many, fields has instead
+UNREADABLE = (OSError, UnicodeDecodeError, csv.Error)
 TRIALS, FINAL = "trials", "final"  # folders of a field: the frozen runs of other losses
 
 
@@ -24,33 +30,50 @@ def paper_folders() -> dict[str, Path]:
     return data_folders(PACKAGE, PAPER)
 
 
-def published_names() -> tuple[str, ...]:
-    """Return what a study can ask for: "paper" for all its tables, or "paper/table" for one."""
-    return tuple(sorted(set().union(*_names_by_paper().values())))
+def is_countable(table: str, provenance: str) -> bool:
+    """Return whether studies are to cover a number: of a printed table, and reproducible."""
+    return table.startswith("table") and provenance in REPRODUCIBLE
+
+
+def read_rows(path: Path) -> tuple[list[str], list[dict[str, Any]]]:
+    """Return the header of a CSV file, and its rows, each with its ``line``.
+
+    Raise one of ``UNREADABLE``.
+    """
+    return _rows(path, path.stat().st_mtime_ns)
+
+
+@functools.cache
+def _rows(path: Path, _changed: int) -> tuple[list[str], list[dict[str, Any]]]:
+    text = path.read_text(encoding="utf-8")
+    reader = csv.DictReader(io.StringIO(text, newline=""), restval=CUT, restkey=CUT)
+    rows = [{**row, "line": reader.line_num} for row in reader]
+    return list(reader.fieldnames or ()), rows
+
+
+def published_names() -> dict[str, str]:
+    """Return what a study can ask for, "paper" or "paper/table", each with the paper's key."""
+    names: dict[str, str] = {}
+    for key, folder in paper_folders().items():
+        try:
+            _, rows = read_rows(folder / RESULTS)
+        except UNREADABLE:
+            continue  # said where the paper is loaded
+        for row in rows:
+            table = row.get("table", "")
+            if is_countable(table, row.get("provenance", "")):
+                source = key + row.get("version", "")
+                names |= {source: key, f"{source}/{table}": key}
+    return names
 
 
 def named_papers(published: Iterable[str]) -> set[str]:
     """Return the keys of the papers that the names in ``published`` belong to."""
-    asked = set(published)
-    return {key for key, names in _names_by_paper().items() if names & asked}
+    names = published_names()
+    return {names[name] for name in published if name in names}
 
 
-def _names_by_paper() -> dict[str, set[str]]:
-    names: dict[str, set[str]] = {}
-    for key, folder in paper_folders().items():
-        if not (folder / "results.csv").is_file():
-            continue  # said where the paper is loaded
-        with open(folder / "results.csv", newline="", encoding="utf-8", errors="replace") as stream:
-            rows = list(csv.DictReader(stream))
-        for row in rows:
-            table = row.get("table") or ""
-            if table.startswith("table") and row.get("provenance") in REPRODUCIBLE:
-                source = key + (row.get("version") or "")
-                names.setdefault(key, set()).update({source, f"{source}/{table}"})
-    return names
-
-
-NUMBERS = (PAPER, "results.csv", "implied.yaml", "outside.yaml")  # a published number, completed
+NUMBERS = (PAPER, RESULTS, "implied.yaml", "outside.yaml")  # a published number, completed
 WORDS, SWEEPS, REPEATED = "vocabulary.yaml", "sweeps.yaml", "repeated.yaml"
 FIDELITY, PRETRAINING = "fidelity.csv", "pretraining.csv"
 TABLES, FIGURES, CLAIMS, FOOTNOTES = "tables.yaml", "figures.yaml", "claims.yaml", "footnotes.yaml"
@@ -72,7 +95,7 @@ STEPS: Mapping[str, Reads] = {
         named=(TABLES, FOOTNOTES, REMARKS),
         every=(*NUMBERS, FIGURES, CLAIMS, FIDELITY),
     ),
-    "analysis": Reads((), named=("results.csv",)),
+    "analysis": Reads((), named=(RESULTS,)),
 }
 
 

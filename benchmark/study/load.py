@@ -343,6 +343,7 @@ class Checker:
             overrides=overrides,
             resources=replace(self.file.resources, **own) if own else None,
             recipe_name=recipe_name,
+            file=file,
             sources=file.sources,
             loss_precision=file.loss_precision,
             noise_square=square,

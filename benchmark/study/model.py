@@ -292,6 +292,8 @@ class Block:
     overrides: dict[str, Any] = field(default_factory=dict)
     resources: Resources | None = None
     recipe_name: str = ""
+    # as it was read; ``sources`` and ``loss_precision`` are its parts
+    file: RecipeFile | None = field(default=None, repr=False)
     # place in the recipe -> where its value comes from
     sources: dict[str, str] = field(default_factory=dict)
     loss_precision: dict[str, Precision] = field(default_factory=dict)

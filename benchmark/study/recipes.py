@@ -79,7 +79,7 @@ def _extended(name: str, folders: Sequence[Path], above: tuple[str, ...] = ()) -
     path = next((path for path in paths if path.is_file()), None)
     if path is None:
         raise ConfigError("recipe", [nearest_file("recipe", name, folders)])
-    document = read_document(path)
+    document = _document(path, path.stat().st_mtime_ns)
     base = document.data.get("extends")
     if not isinstance(base, str):
         return [document]
@@ -90,6 +90,12 @@ def _extended(name: str, folders: Sequence[Path], above: tuple[str, ...] = ()) -
     except ConfigError as error:
         found = [Problem(f"{error.source}: {each}", "extends") for each in error.problems]
         raise ConfigError(str(path), map(document.locate, found)) from error
+
+
+@functools.cache
+def _document(path: Path, _changed: int) -> Document:
+    """Return a recipe's file, which several recipes may extend, as it was last changed."""
+    return read_document(path)
 
 
 def _laid_over(below: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:

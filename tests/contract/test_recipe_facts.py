@@ -18,9 +18,10 @@ from tiny_runs import curve, tiny_spec, write_spec_in
 from benchmark.core.recipe import Recipe
 from benchmark.core.records import DatasetChoice
 from benchmark.papers.fidelity import study_ledger
-from benchmark.papers.paper import read_facts
+from benchmark.papers.loading import load_papers
+from benchmark.papers.paper import shared_facts
 from benchmark.study import load_study
-from benchmark.study.data_files import PACKAGE, paper_folders
+from benchmark.study.data_files import PACKAGE
 from benchmark.training.run import train
 
 RECIPES = Path(__file__).parents[2] / "workflow" / "config" / "recipes"
@@ -28,14 +29,11 @@ OPEN = ("sampler.params",)  # its keys are the sampler's
 
 
 def own_facts():
-    problems: list[str] = []
-    found = [fact for folder in paper_folders().values() for fact in read_facts(folder, problems)]
-    assert not problems
-    return found
+    return [fact for paper in load_papers().values() for fact in paper.facts]
 
 
 def without_row(recipe, items):
-    facts = [fact for fact in (*read_facts(PACKAGE, []), *own_facts()) if fact.is_of(recipe)]
+    facts = [fact for fact in (*shared_facts(), *own_facts()) if fact.is_of(recipe)]
     return [item for item in items if not any(fact.is_about(item) for fact in facts)]
 
 

@@ -8,7 +8,7 @@ from benchmark.papers.explain import drifted_messages, rule
 from benchmark.papers.frozen import FrozenRuns
 from benchmark.papers.judging import judged, sides_of_frozen, sides_of_numbers
 from benchmark.papers.matching import Candidates
-from benchmark.papers.numbers import PublishedNumber
+from benchmark.papers.schema import PublishedNumber
 from benchmark.runs.run_table import RunTable
 from benchmark.stats.samples import Samples
 

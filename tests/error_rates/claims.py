@@ -17,7 +17,7 @@ from error_rates.rule import Rate, share, table_of
 from benchmark.core.seeding import derive
 from benchmark.papers.claim_tests import Condition, Measured, parts_of
 from benchmark.papers.claim_verdicts import AGAINST, decide
-from benchmark.papers.claims import Arm, Claim, Scope
+from benchmark.papers.schema import Arm, Claim, Scope
 from benchmark.papers.verdicts import CONTRADICTED, SUPPORTED
 
 SCENARIOS = yaml.safe_load(Path(__file__).with_name("claims.yaml").read_text())

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.core.errors import ReferenceDataError
-from benchmark.papers.paper import Paper, load_papers, read_paper
-from benchmark.papers.problems import paper_problems
+from benchmark.papers.loading import PaperError, PaperFolder, load_papers
+from benchmark.papers.schema import Paper
 from benchmark.study.model import ROOT
 
 FILES = {
@@ -59,22 +58,21 @@ def write_paper(parent: Path, key: str = "toy2030", **files: str | None) -> Path
 
 
 def load_paper(folder: Path) -> Paper:
-    """Return the paper in ``folder``; raise ReferenceDataError with every problem of its files."""
-    problems: list[str] = []
-    paper = read_paper(folder, problems)
-    if paper is not None:
-        problems += paper_problems(paper, {**load_papers(), paper.key: paper})
-    if problems or paper is None:
-        raise ReferenceDataError("\n".join(problems))
-    return paper
+    """Return the paper in ``folder``; raise PaperError with every problem of its files."""
+    opened = PaperFolder(folder)
+    if opened.paper is not None:
+        opened.check({**load_papers(), folder.name: opened.paper})
+    if opened.problems:
+        raise PaperError(opened.problems)
+    return opened.paper
 
 
-def problems(tmp_path: Path, **files: str | None) -> str:
+def problems(tmp_path: Path, **files: str | None) -> PaperError:
     """Return what is said of the paper with these files."""
     folder = write_paper(tmp_path, **files)
-    with pytest.raises(ReferenceDataError) as caught:
+    with pytest.raises(PaperError) as caught:
         load_paper(folder)
-    return str(caught.value)
+    return caught.value
 
 
 def changed(name: str, old: str, new: str) -> str:

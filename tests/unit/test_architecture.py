@@ -69,6 +69,7 @@ ADDED = {
     "claims, figures and options of the papers that were missing": 6_000,
     "problems have a code": 60,
     "verdicts have declared columns, and are read where they were judged": 1_700,
+    "problems of papers have a code, a key and a line": 600,
 }
 LAYOUT = {
     tokenize.COMMENT,

@@ -13,9 +13,9 @@ import pandas as pd
 
 from benchmark.core.words import count, listed, words_of
 from benchmark.papers.explain import rule
-from benchmark.papers.numbers import BATCH_SIZE, Figure, Panel, TestSet
 from benchmark.papers.paper import all_figures, cite, cite_statement
 from benchmark.papers.printed import OURS, PUBLISHED, FigureMarks, Mark
+from benchmark.papers.schema import BATCH_SIZE, Figure, Panel, TestSet
 from benchmark.papers.verdicts import CLAIM_VERDICTS, FILED
 from benchmark.papers.vocabulary import load_vocabulary
 from benchmark.report.artefacts import Part

@@ -10,10 +10,10 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from benchmark.core.words import DASH, count, finite, interval, mean_sd, signed, words_of
-from benchmark.papers.numbers import PublishedNumber
-from benchmark.papers.paper import Footnote, Paper, arranged_tables, cite, footnotes
+from benchmark.papers.paper import Footnote, arranged_tables, cite, footnotes
 from benchmark.papers.printed import NO_SCORE, OTHER_DATA, QUOTED, TIME
 from benchmark.papers.quantities import BACKBONE_TIME, COUNTS, GAP, TIMES
+from benchmark.papers.schema import Paper, PublishedNumber
 from benchmark.papers.verdicts import EPOCHS
 from benchmark.report.artefacts import Part
 from benchmark.report.inputs import Inputs, records

@@ -21,9 +21,9 @@ import benchmark.study
 from benchmark.__main__ import app
 from benchmark.core.errors import RunError
 from benchmark.papers.claim_verdicts import COLUMNS, PART_COLUMNS, judge_claims, summary_text
-from benchmark.papers.claims import Arm, Claim, Scope
 from benchmark.papers.matching import candidates
 from benchmark.papers.paper import claims_of
+from benchmark.papers.schema import Arm, Claim, Scope
 from benchmark.papers.vocabulary import load_vocabulary
 
 AP_LOSSES = ("fast_ap", "softbin_ap", "blackbox_ap", "smooth_ap")

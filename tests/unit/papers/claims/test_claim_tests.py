@@ -14,9 +14,9 @@ from scipy import stats
 
 from benchmark.papers.claim_tests import KINDS, RATIO, Part
 from benchmark.papers.claim_verdicts import decide, judge_claims
-from benchmark.papers.claims import Arm, Claim, Scope, printed_numbers
-from benchmark.papers.paper import load_papers
+from benchmark.papers.loading import load_papers
 from benchmark.papers.quantities import GapDecrease
+from benchmark.papers.schema import Arm, Claim, Scope, printed_numbers
 from benchmark.papers.vocabulary import load_vocabulary
 from benchmark.stats.reproduction import RangeTest, range_test
 from benchmark.stats.samples import Spread

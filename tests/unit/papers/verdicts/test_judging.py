@@ -14,7 +14,8 @@ from benchmark.papers import judging
 from benchmark.papers.explain import drifted_messages, explain, fails, summary_text
 from benchmark.papers.frozen import freeze, load_frozen
 from benchmark.papers.judging import judge_study, rule_of, sides_of_frozen, sides_of_numbers
-from benchmark.papers.paper import asked_numbers, load_papers
+from benchmark.papers.loading import load_papers
+from benchmark.papers.paper import asked_numbers
 from benchmark.papers.verdicts import VERDICT, by_source, typed
 from benchmark.papers.vocabulary import margin_of
 from benchmark.stats.planning import pocock

@@ -7,10 +7,11 @@ from made_up_inputs import drawn, paper_inputs, printed_inputs, roadmap_study, v
 from made_up_records import made_up_recipe
 from made_up_results import made_up_block, made_up_runs, made_up_study, run_table
 
+from benchmark.papers.loading import load_papers
 from benchmark.papers.matching import candidates
-from benchmark.papers.numbers import Panel, TestSet
-from benchmark.papers.paper import all_figures, cite, load_papers
+from benchmark.papers.paper import all_figures, cite
 from benchmark.papers.printed import Line, printed_of, published
+from benchmark.papers.schema import Panel, TestSet
 from benchmark.papers.verdicts import typed
 from benchmark.papers.vocabulary import load_vocabulary
 from benchmark.report.drawing import Drawing, to_svg

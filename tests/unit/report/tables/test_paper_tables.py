@@ -10,7 +10,7 @@ from made_up_records import made_up_recipe
 from made_up_results import made_up_block, made_up_runs, made_up_study, run_table
 
 from benchmark.papers.judging import judge_study
-from benchmark.papers.paper import load_papers
+from benchmark.papers.loading import load_papers
 from benchmark.papers.printed import printed_of
 from benchmark.papers.quantities import GapDecrease
 from benchmark.papers.verdicts import typed

@@ -1,0 +1,500 @@
+"""Load papers: their files as rows, and what is wrong with them, all at once.
+
+A paper of the user's is checked when it is loaded; those of this repository by its tests.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from benchmark.core.documents import Document, read_document
+from benchmark.core.errors import ConfigError, Problem, ReferenceDataError, unknown_name
+from benchmark.core.files import adapter
+from benchmark.core.options import defaults_of, options_of, worded
+from benchmark.core.registry import names_of_parts
+from benchmark.losses.catalogue import load_catalogue
+from benchmark.metrics.metric import check_metric
+from benchmark.papers.schema import (
+    BATCH_SIZE,
+    CLAIM_KEYS,
+    COLUMNS,
+    COST_METRICS,
+    KEYS,
+    MOST_POINTS,
+    PRINTED,
+    Arm,
+    Claim,
+    Fact,
+    Figure,
+    Panel,
+    Paper,
+    PublishedNumber,
+    printed_numbers,
+)
+from benchmark.papers.vocabulary import Method, Vocabulary, load_vocabulary, margin_of
+from benchmark.study.data_files import (
+    CUT,
+    FIDELITY,
+    PACKAGE,
+    PAPER,
+    RESULTS,
+    UNREADABLE,
+    paper_folders,
+    read_rows,
+)
+
+LARGEST_BATCH = 10**6
+NEEDED = {  # keys of a panel by kind of figure
+    "sweep": ("x",),
+    "gain": ("loss_against",),
+    "convergence": (),
+    "effect": ("parameter", "first", "second"),
+}
+DIFFERENT = {"baseline": "loss", "loss_against": "loss", "second": "first"}  # keys of a panel
+# The parts of a ``Paper`` that are CSV files, and the name of the file of each part.
+ROWS = {"numbers": PublishedNumber, "facts": Fact}
+LISTS = ("implied", "outside", "footnotes", "remarks")  # each under its own name in its file
+FILES = {part: f"{part}.yaml" for part in (*LISTS, "tables", "claims", "figures")}
+FILES |= {"about": PAPER, "numbers": RESULTS, "facts": FIDELITY}
+_TWICE = [name for name in COLUMNS if name not in ("value", "std", "n_runs", "unit")]
+Problems = Iterator[Problem]
+
+
+def load_papers() -> Mapping[str, Paper]:
+    """Return all papers by key; raise PaperError with every problem of the user's own."""
+    return _load(tuple(paper_folders().values()))
+
+
+@functools.cache
+def _load(folders: tuple[Path, ...]) -> Mapping[str, Paper]:
+    opened = [PaperFolder(path) for path in folders]
+    papers = {each.path.name: each.paper for each in opened if each.paper is not None}
+    for each in opened:
+        if each.path.parent != PACKAGE:
+            each.check(papers)
+    problems = [problem for each in opened for problem in each.problems]
+    if problems:
+        raise PaperError(problems)
+    return papers
+
+
+class PaperError(ReferenceDataError):
+    """What is wrong with the files of papers."""
+
+    def __init__(self, problems: Iterable[tuple[Path, Problem]]):
+        super().__init__("\n".join(f"{path}: {problem}" for path, problem in problems))
+        self.problems = [problem for _, problem in problems]
+
+
+class PaperFolder:
+    """The folder of a paper: its problems, and the paper where its files have the right form.
+
+    values     what the files say, by part of a ``Paper``, without what cannot be read
+    documents  the YAML files among them, which know the lines of keys
+    """
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.problems: list[tuple[Path, Problem]] = []
+        self.values: dict[str, Any] = {}
+        self.documents: dict[str, Document] = {}
+        for part, name in FILES.items():
+            if part in ROWS and (part == "numbers" or (path / name).exists()):
+                self._read_rows(part)
+            elif (path / name).exists():
+                self._read_document(part)
+        self.paper = self._paper()
+
+    def check(self, papers: Mapping[str, Paper]) -> None:
+        """Add the problems of the paper among others; ``papers`` are all by key."""
+        if self.paper is not None:
+            for problem in paper_problems(self.paper, papers):
+                self._add(problem)
+
+    def _add(self, problem: Problem) -> None:
+        """Add a problem whose key begins with a part."""
+        part, _, below = problem.key.partition(".")
+        found = problem if part in LISTS else replace(problem, key=below)
+        if part in self.documents:
+            found = self.documents[part].locate(found)
+        elif below:
+            row, _, column = below.partition(".")
+            found = replace(found, key=column, line=self.values[part][int(row)]["line"])
+        self._say(part, found)
+
+    def _say(self, part: str, problem: Problem) -> None:
+        self.problems.append((self.path / FILES[part], problem))
+
+    def _read_document(self, part: str) -> None:
+        try:
+            document = read_document(self.path / FILES[part])
+        except ConfigError as error:
+            for problem in error.problems:
+                self._say(part, problem)
+            return
+        self.documents[part] = document
+        self.values[part] = document.data
+        if part in LISTS:
+            self.values[part] = document.data.get(part)
+            for name in document.data:
+                for problem in unknown(name, "key", [name], [part]):
+                    self._say(part, document.locate(problem))
+
+    def _read_rows(self, part: str) -> None:
+        """Read a CSV file, whose columns are the fields of its rows without a default."""
+        try:
+            header, rows = read_rows(self.path / FILES[part])
+        except UNREADABLE as error:
+            self._say(part, Problem(f"cannot be read as CSV ({error})", code="invalid_file"))
+            return
+        kind = ROWS[part]
+        required = [name for name in options_of(kind) if name not in defaults_of(kind)]
+        versions = part == "numbers" and self.values.get("about", {}).get("versions")
+        known = [*required, "version"] if versions else required
+        for name in dict.fromkeys([*required, *header]):
+            found = [*unknown(name, "column", [name], known)]
+            if name not in header:
+                found.append(Problem("this column is missing", name, code="missing"))
+            elif header.count(name) > 1:
+                found.append(Problem("this column comes twice; keep one", name, code="repeated"))
+            for problem in found:
+                self._say(part, replace(problem, line=1))
+        self.values[part] = []
+        for row in rows:
+            if CUT in (*row, *row.values()):
+                words = f"not {len(header)} fields; quote fields that contain commas"
+                self._say(part, Problem(words, "", row["line"], "wrong_number_of_fields"))
+            else:
+                self.values[part].append(row)
+
+    def _paper(self) -> Paper | None:
+        place = {"key": self.path.name, "folder": self.path, "vocabulary": load_vocabulary()}
+        try:
+            paper: Paper = adapter(Paper).validate_python({**place, **self.values})
+        except ValidationError as error:
+            for problem in worded(Paper, self.values, error):
+                part = problem.key.partition(".")[0]
+                absent = problem.code == "missing" and part in ROWS  # said of the header
+                if part in self.values and not absent:
+                    self._add(problem)
+        return None if self.problems else completed(paper)
+
+
+def completed(paper: Paper) -> Paper:
+    """Return a paper whose rows carry what follows from its folder and the vocabulary."""
+    words = paper.vocabulary.with_words(paper.about)
+    source = paper.source
+    figures = {}
+    for name, figure in paper.figures.items():
+        figures[name] = replace(figure, name=f"{source}_{name}", source=source)
+    return replace(
+        paper,
+        vocabulary=words,
+        numbers=tuple(_completed(each, paper, words) for each in paper.numbers),
+        claims={name: each.resolved(name, source, words) for name, each in paper.claims.items()},
+        figures=figures,
+    )
+
+
+def _completed(number: PublishedNumber, paper: Paper, words: Vocabulary) -> PublishedNumber:
+    method = words.methods.get(number.method, Method(number.method))
+    number = replace(
+        number,
+        source=paper.key + number.version,
+        loss=method.loss,
+        dataset=words.datasets.get(number.dataset, number.dataset),
+    )
+    means = dict(method.means)
+    for entry in paper.implied:
+        if number.fits(entry.rows):
+            means |= {key: str(word) for key, word in entry.means.items()}
+    reasons = (entry.reason for entry in paper.outside if number.fits(entry.rows))
+    return replace(number, means=means, outside=" ".join(next(reasons, "").split()))
+
+
+# What types cannot check: names, and what several files or papers say together. The key of a
+# problem is its part, for a CSV file the number of the row, and the place there.
+
+
+def unknown(key: str, kind: str, names: Iterable[Any], known: Iterable[str]) -> Problems:
+    """Yield each of ``names`` that is not ``known``, with the nearest one that is."""
+    known = list(known)
+    for name in names:
+        if name not in known:
+            yield Problem(unknown_name(kind, name, known), key, code="unknown_name")
+
+
+def paper_problems(paper: Paper, papers: Mapping[str, Paper]) -> Problems:
+    """Yield what is wrong with a paper whose files are each of the right form.
+
+    ``papers`` are all by key: names are shared, and footnotes name the tables of others.
+    """
+    words = paper.vocabulary
+    leads = [lead for lead in paper.selection[1:] if lead]
+    splits = {f"{each.dataset}_{each.protocol}" for each in paper.numbers if each.protocol}
+    yield from _shared_names(paper, [each for each in papers.values() if each.key != paper.key])
+    yield from unknown("about.epoch.lead", "split", leads, splits)
+    yield from _number_problems(paper)
+    yield from _choice_problems(paper)
+    yield from _meaning_problems(paper)
+    yield from _table_problems(paper)
+    yield from _footnote_problems(paper, papers)
+    for name, claim in paper.claims.items():
+        for problem in claim_problems(claim, words, paper.numbers):
+            yield problem.below(f"claims.{name}")
+    tables = {each.table for each in paper.numbers}
+    for name, figure in paper.figures.items():
+        for problem in figure_problems(figure, words, tables):
+            yield problem.below(f"figures.{name}")
+
+
+def _shared_names(paper: Paper, others: Iterable[Paper]) -> Problems:
+    """Yield names of sources, claims and files that others have, too."""
+    owners = {}
+    for kind in ("table", "figure"):
+        for name in names_of_parts(kind):
+            owners[kind, name] = "this suite"
+    for other in others:
+        for source in paper.names.keys() & other.names.keys():
+            words = f"'{source}' is a version of {other.key}, too; rename the folder"
+            yield Problem(words, "about", code="repeated")
+        for name in paper.claims.keys() & other.claims.keys():
+            words = f"is the name of a claim of {other.key}, too"
+            yield Problem(words, f"claims.{name}", code="repeated")
+        owners |= dict.fromkeys(other.made, other.key)
+    for (kind, name), key in paper.made.items():
+        owner = owners.get((kind, name))
+        if owner:
+            words = f"is written to {name}, as a {kind} of {owner} is; rename one of the folders"
+            yield Problem(words, key, code="repeated")
+
+
+def _number_problems(paper: Paper) -> Problems:
+    first: dict[tuple[Any, ...], int] = {}
+    for at, each in enumerate(paper.numbers):
+        fact = (*(each.field(name) for name in _TWICE), *sorted(each.conditions.items()))
+        if first.setdefault(fact, each.line) != each.line:
+            repeats = f"repeats line {first[fact]} in every fact; keep one of the two"
+            yield Problem(repeats, f"numbers.{at}", code="repeated")
+        for problem in _row_problems(each, paper):
+            yield problem.below(f"numbers.{at}")
+
+
+def _row_problems(number: PublishedNumber, paper: Paper) -> Problems:
+    words = paper.vocabulary
+    scores = {"value": number.points, "std": number.sd_points or 0.0} if number.is_score else {}
+    for column, points in scores.items():
+        if not 0 <= points <= MOST_POINTS:
+            advised = "lies outside 0 to 100 points; check its unit (percent or fraction)"
+            yield Problem(advised, column, code="out_of_range")
+    yield from unknown("version", "version", [number.version], paper.about.versions or [""])
+    if number.countable and not number.outside:  # no study could ever cover it
+        advice = "or say in outside.yaml why no study covers the row"
+        kind = "loss" if number.method in words.methods else "method"
+        known = {*load_catalogue(), *(words.methods if kind == "method" else ())}
+        for problem in unknown("method", kind, [number.loss], known):
+            named = f"name its loss under 'methods' of {PAPER}, {advice}"
+            yield replace(problem, message=f"{problem.message}; {named}")
+        unmeasured = check_metric(number.metric)
+        if unmeasured and number.metric not in words.quantities:
+            quantities = f"{unmeasured}, {', '.join(words.quantities)}; use one, {advice}"
+            yield Problem(quantities, "metric", code="unknown_name")
+    if number.reproducible:
+        yield from _condition_problems("conditions", number.loss, number.conditions, words)
+
+
+def _condition_problems(
+    key: str, loss: str, conditions: Iterable[str], words: Vocabulary
+) -> Problems:
+    losses = load_catalogue()
+    if loss in losses:
+        known = {*words.conditions, *options_of(losses[loss].config)}
+        yield from unknown(key, "condition", conditions, known)
+
+
+def _choice_problems(paper: Paper) -> Problems:
+    for part in ("implied", "outside", "remarks"):
+        for at, entry in enumerate(getattr(paper, part)):
+            key = f"{part}.{at}.rows"
+            yield from _chosen_problems(key, entry.rows, paper.numbers, RESULTS, COLUMNS)
+
+
+def _meaning_problems(paper: Paper) -> Problems:
+    options = {key for each in load_catalogue().values() for key in options_of(each.config)}
+    known = {*paper.vocabulary.conditions, *options, BATCH_SIZE}
+    for at, entry in enumerate(paper.implied):
+        key = f"implied.{at}.means"
+        size = entry.means.get(BATCH_SIZE, 1)
+        yield from unknown(key, "condition", entry.means, known)
+        if type(size) is not int or not 1 <= size <= LARGEST_BATCH:
+            words = f"is {size!r}; give a whole number of images"
+            yield Problem(words, f"{key}.{BATCH_SIZE}", code="int_type")
+
+
+def _chosen_problems(
+    key: str,
+    rows: Mapping[str, Any],
+    numbers: Iterable[PublishedNumber],
+    table: str,
+    known: Iterable[str],
+) -> Problems:
+    """Yield columns of ``rows`` that are not ``known``, or that no number of ``table`` fits."""
+    found = list(unknown(key, "column", rows, known))
+    if not found and not any(each.fits(rows) for each in numbers):
+        found.append(Problem(f"chooses no row of {table}; check its values", key, code="no_row"))
+    yield from found
+
+
+def _table_problems(paper: Paper) -> Problems:
+    printed = {each.table for each in paper.numbers if each.source == paper.source}
+    for name, table in paper.tables.items():
+        key = f"tables.{name}"
+        yield from unknown(key, "table", [name], printed)
+        numbers = paper.table(name)
+        if not numbers:
+            continue
+        known = _arrangeable(numbers)
+        columns = (*table.sections, *table.rows, *table.columns)
+        yield from unknown(key, "column", (*columns, *table.read_as), known)
+        if set(columns) <= known:
+            cells = Counter(tuple(table.read(each, name) for name in columns) for each in numbers)
+            for cell, count in cells.items():
+                if count > 1:
+                    place = ", ".join(filter(None, cell))
+                    words = (
+                        f"{count} numbers share the cell {place}; arrange them by a further column"
+                    )
+                    yield Problem(words, key, code="repeated")
+
+
+def _by_table(numbers: Iterable[PublishedNumber]) -> dict[str, list[PublishedNumber]]:
+    found = defaultdict(list)
+    for each in numbers:
+        found[f"{each.source}/{each.table}"].append(each)
+    return found
+
+
+def _arrangeable(numbers: Iterable[PublishedNumber]) -> set[str]:
+    return {*COLUMNS, *(key for each in numbers for key in each.conditions)}
+
+
+def _footnote_problems(paper: Paper, papers: Mapping[str, Paper]) -> Problems:
+    tables = _by_table(row for other in papers.values() for row in other.numbers)
+    for number, rule in enumerate(paper.footnotes):
+        key = f"footnotes.{number}"
+        yield from unknown(f"{key}.at", "table", [rule.at], paper.tables)
+        yield from unknown(f"{key}.also", "published table", [rule.also], tables)
+        at = paper.table(rule.at) if rule.at in paper.tables else []
+        also = tables.get(rule.also, [])
+        yield from _side_problems(f"{key}.where", rule.where, at, rule.at)
+        yield from _side_problems(f"{key}.also_where", rule.also_where, also, rule.also)
+
+
+def _side_problems(
+    key: str, where: Mapping[str, str], numbers: list[PublishedNumber], table: str
+) -> Problems:
+    if numbers:
+        yield from _chosen_problems(key, where, numbers, table, _arrangeable(numbers))
+
+
+def claim_problems(claim: Claim, words: Vocabulary, numbers: Iterable[PublishedNumber]) -> Problems:
+    """Yield keys that do not belong to the kind, and unknown losses, metrics and levels."""
+    needed, allowed = KEYS[claim.kind]
+    for key in CLAIM_KEYS:
+        given = getattr(claim, key) not in (None, (), 0.0)
+        if key in needed and not given:
+            missing = f"is missing; the kind '{claim.kind}' needs it"
+            yield Problem(missing, key, code="missing")
+        elif given and key not in needed + allowed:
+            kinds = [kind for kind, keys in KEYS.items() if key in sum(keys, ())]
+            only = f"is only for the kinds {', '.join(kinds)}"
+            yield Problem(only, key, code="of_another_kind")
+    for arm in claim.arms:
+        if PRINTED in arm.where:
+            yield from _rival_problems(claim, arm, numbers)
+        else:
+            yield from unknown("", "loss", [arm.loss], load_catalogue())
+            yield from _condition_problems("", arm.loss, [*arm.where, *arm.prefer], words)
+    for metric in claim.metrics:
+        yield from _metric_problems(claim, metric)
+    if not set(claim.metrics) <= set(COST_METRICS) and (claim.margin or 0) > MOST_POINTS:
+        most = f"is of scores; write at most {MOST_POINTS} points"
+        yield Problem(most, "margin", code="less_than_equal")
+    # by their text, as their arms are found
+    named = [str(each) for each in (claim.best, *claim.near) if each is not None]
+    yield from unknown("", "level", named, claim.level_arms)
+
+
+def _metric_problems(claim: Claim, metric: str) -> Problems:
+    cost = metric in COST_METRICS
+    problem = check_metric(metric)
+    if claim.kind in ("cost_ratio", "costs"):
+        yield from unknown("metrics", "cost", [metric], COST_METRICS)
+    elif problem and not cost:
+        yield Problem(problem, "metrics", code="unknown_name")
+    elif (
+        claim.margin is None
+        and margin_of(metric) is None
+        and (not cost or claim.kind == "monotone")
+    ):
+        words = f"'{metric}' has no margin; state one with the key 'margin'"
+        yield Problem(words, "metrics", code="missing")
+
+
+def _rival_problems(claim: Claim, arm: Arm, numbers: Iterable[PublishedNumber]) -> Problems:
+    table = str(arm.where[PRINTED])
+    if claim.kind not in ("beats", "differs_by") or arm not in claim.second:
+        words = "a printed number can only be the second of the kinds 'beats' and 'differs_by'"
+        yield Problem(words, code="of_another_kind")
+    tables = _by_table(numbers)
+    yield from unknown("", "printed table", [table], tables)
+    if table not in tables:
+        return
+    places = [(data, scope.protocol) for scope in claim.published for data in scope.datasets]
+    for (dataset, protocol), metric in itertools.product(places, claim.metrics):
+        found = printed_numbers(arm, dataset, protocol, metric, tables[table])
+        if len(found) != 1:
+            place = " ".join(filter(None, (dataset, protocol, metric)))
+            words = (
+                f"{table} prints {len(found)} numbers of {arm.loss} for {place}; an arm needs one "
+                "(embedding_dim separates several)"
+            )
+            yield Problem(words, code="not_one_number")
+
+
+def figure_problems(figure: Figure, words: Vocabulary, tables: Iterable[str]) -> Problems:
+    """Yield missing keys of panels, and unknown losses, metrics, conditions and tables."""
+    for number, panel in enumerate(figure.panels):
+        for problem in _panel_problems(panel, NEEDED[figure.kind], words, tables):
+            yield problem.below(f"panels.{number}")
+
+
+def _panel_problems(
+    panel: Panel, needed: Iterable[str], words: Vocabulary, tables: Iterable[str]
+) -> Problems:
+    for key in needed:
+        if not getattr(panel, key):
+            yield Problem("is missing; a figure of this kind needs it", key, code="missing")
+    named = filter(None, (panel.loss, panel.baseline, panel.loss_against))
+    yield from unknown("", "loss", named, load_catalogue())
+    for key, other in DIFFERENT.items():
+        value = getattr(panel, key)
+        if value and value == getattr(panel, other):
+            same = f"is '{value}', as '{other}' is; name another, or leave it out"
+            yield Problem(same, key, code="repeated")
+    problem = check_metric(panel.metric)
+    if problem:
+        yield Problem(problem, "metric", code="unknown_name")
+    axis = (*panel.x.split(" - "), panel.parameter)
+    names = [name for name in axis if name not in ("", BATCH_SIZE)]
+    yield from _condition_problems("x", panel.loss, names, words)
+    if panel.published:
+        yield from unknown("published.table", "table", [panel.published.table], tables)
