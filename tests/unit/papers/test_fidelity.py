@@ -17,7 +17,6 @@ from benchmark.papers.matching import candidates
 from benchmark.papers.paper import shared_facts
 from benchmark.papers.schema import Fact
 from benchmark.study import load_study
-from benchmark.study.recipes import read_recipe
 
 PAPER_STUDIES = ("fast_ap", "listwise", "roadmap", "smooth_ap")
 CROPS = "train_augmentation train_crop"
@@ -142,10 +141,7 @@ def test_what_a_ledger_says_of_code_names_repository_file_and_line():
 @pytest.mark.parametrize("name", PAPER_STUDIES)
 def test_a_recipe_names_one_repository_and_only_its_lines_are_evidence(name):
     study = load_study(name)
-    named = {
-        block.recipe_name: read_recipe(block.recipe_name, study.path).repository
-        for block in study.blocks
-    }
+    named = {block.recipe_name: block.file.repository for block in study.blocks}
     assert all(re.fullmatch(r"[\w-]+/[\w-]+", each) for each in named.values())
     places = [(row.recipe, place) for row in study_ledger(study) for place in row.code_at.split()]
     assert len(places) > 50
@@ -154,11 +150,8 @@ def test_a_recipe_names_one_repository_and_only_its_lines_are_evidence(name):
 
 def test_each_line_of_code_belongs_to_the_repository_of_a_recipe_that_its_row_names():
     studies = [load_study(name) for name in (*PAPER_STUDIES, "released")]
-    named = {
-        block.recipe_name: read_recipe(block.recipe_name, study.path).repository
-        for study in studies
-        for block in study.blocks
-    }
+    blocks = [block for study in studies for block in study.blocks]
+    named = {block.recipe_name: block.file.repository for block in blocks}
     for paper in load_papers().values():
         for fact in paper.facts:
             known = {repository for name, repository in named.items() if fact.is_of(name)}
