@@ -94,7 +94,8 @@ def gap_decreases(folder: Path) -> list[GapDecrease]:
         facts = json.loads(summary.read_bytes())
         if facts["schema"] != 1 or facts["quick"] or facts.get("study", folder.name) != folder.name:
             continue
-        ((dataset, setting),) = {tuple(run["run_id"].split("/")[:2]) for run in facts["runs"]}
+        # all of one dataset and setting, which begin the identity of a run (RunSpec.run_id)
+        dataset, setting, _ = facts["runs"][0]["run_id"].split("/", 2)
         means = guess_csv(summary.parent / "figure.csv")
         means = means[(means["kind"] == "gap") & (means["trained_at"] == means["measured_at"])]
         gaps = means.pivot(index=["trained_at", "seed"], columns="loss", values="gap")
