@@ -34,7 +34,6 @@ from benchmark.papers.schema import (
     Claim,
     Fact,
     Figure,
-    Panel,
     Paper,
     PublishedNumber,
     printed_numbers,
@@ -251,9 +250,8 @@ def paper_problems(paper: Paper, papers: Mapping[str, Paper]) -> Problems:
         for problem in claim_problems(claim, words, paper.numbers):
             yield problem.below(f"claims.{name}")
     tables = {each.table for each in paper.numbers}
-    for name, figure in paper.figures.items():
-        for problem in figure_problems(figure, words, tables):
-            yield problem.below(f"figures.{name}")
+    for figure in paper.figures.values():
+        yield from figure_problems(figure, words, tables)
 
 
 def _shared_names(paper: Paper, others: Iterable[Paper]) -> Problems:
@@ -279,36 +277,33 @@ def _shared_names(paper: Paper, others: Iterable[Paper]) -> Problems:
 
 def _number_problems(paper: Paper) -> Problems:
     first: dict[tuple[Any, ...], int] = {}
+    words = paper.vocabulary
+    versions = paper.about.versions or [""]
     for at, each in enumerate(paper.numbers):
+        key = f"numbers.{at}"
         fact = (*(each.field(name) for name in _TWICE), *sorted(each.conditions.items()))
         if first.setdefault(fact, each.line) != each.line:
             repeats = f"repeats line {first[fact]} in every fact; keep one of the two"
-            yield Problem(repeats, f"numbers.{at}", code="repeated")
-        for problem in _row_problems(each, paper):
-            yield problem.below(f"numbers.{at}")
-
-
-def _row_problems(number: PublishedNumber, paper: Paper) -> Problems:
-    words = paper.vocabulary
-    scores = {"value": number.points, "std": number.sd_points or 0.0} if number.is_score else {}
-    for column, points in scores.items():
-        if not 0 <= points <= MOST_POINTS:
-            advised = "lies outside 0 to 100 points; check its unit (percent or fraction)"
-            yield Problem(advised, column, code="out_of_range")
-    yield from unknown("version", "version", [number.version], paper.about.versions or [""])
-    if number.countable and not number.outside:  # no study could ever cover it
-        advice = "or say in outside.yaml why no study covers the row"
-        kind = "loss" if number.method in words.methods else "method"
-        known = {*load_catalogue(), *(words.methods if kind == "method" else ())}
-        for problem in unknown("method", kind, [number.loss], known):
-            named = f"name its loss under 'methods' of {PAPER}, {advice}"
-            yield replace(problem, message=f"{problem.message}; {named}")
-        unmeasured = check_metric(number.metric)
-        if unmeasured and number.metric not in words.quantities:
-            quantities = f"{unmeasured}, {', '.join(words.quantities)}; use one, {advice}"
-            yield Problem(quantities, "metric", code="unknown_name")
-    if number.reproducible:
-        yield from _condition_problems("conditions", number.loss, number.conditions, words)
+            yield Problem(repeats, key, code="repeated")
+        scores = {"value": each.points, "std": each.sd_points or 0.0} if each.is_score else {}
+        for column, points in scores.items():
+            if not 0 <= points <= MOST_POINTS:
+                advised = "lies outside 0 to 100 points; check its unit (percent or fraction)"
+                yield Problem(advised, f"{key}.{column}", code="out_of_range")
+        yield from unknown(f"{key}.version", "version", [each.version], versions)
+        if each.countable and not each.outside:  # no study could ever cover it
+            advice = "or say in outside.yaml why no study covers the row"
+            kind = "loss" if each.method in words.methods else "method"
+            known = {*load_catalogue(), *(words.methods if kind == "method" else ())}
+            for problem in unknown(f"{key}.method", kind, [each.loss], known):
+                named = f"name its loss under 'methods' of {PAPER}, {advice}"
+                yield replace(problem, message=f"{problem.message}; {named}")
+            unmeasured = check_metric(each.metric)
+            if unmeasured and each.metric not in words.quantities:
+                quantities = f"{unmeasured}, {', '.join(words.quantities)}; use one, {advice}"
+                yield Problem(quantities, f"{key}.metric", code="unknown_name")
+        if each.reproducible:
+            yield from _condition_problems(f"{key}.conditions", each.loss, each.conditions, words)
 
 
 def _condition_problems(
@@ -473,28 +468,23 @@ def _rival_problems(claim: Claim, arm: Arm, numbers: Iterable[PublishedNumber]) 
 def figure_problems(figure: Figure, words: Vocabulary, tables: Iterable[str]) -> Problems:
     """Yield missing keys of panels, and unknown losses, metrics, conditions and tables."""
     for number, panel in enumerate(figure.panels):
-        for problem in _panel_problems(panel, NEEDED[figure.kind], words, tables):
-            yield problem.below(f"panels.{number}")
-
-
-def _panel_problems(
-    panel: Panel, needed: Iterable[str], words: Vocabulary, tables: Iterable[str]
-) -> Problems:
-    for key in needed:
-        if not getattr(panel, key):
-            yield Problem("is missing; a figure of this kind needs it", key, code="missing")
-    named = filter(None, (panel.loss, panel.baseline, panel.loss_against))
-    yield from unknown("", "loss", named, load_catalogue())
-    for key, other in DIFFERENT.items():
-        value = getattr(panel, key)
-        if value and value == getattr(panel, other):
-            same = f"is '{value}', as '{other}' is; name another, or leave it out"
-            yield Problem(same, key, code="repeated")
-    problem = check_metric(panel.metric)
-    if problem:
-        yield Problem(problem, "metric", code="unknown_name")
-    axis = (*panel.x.split(" - "), panel.parameter)
-    names = [name for name in axis if name not in ("", BATCH_SIZE)]
-    yield from _condition_problems("x", panel.loss, names, words)
-    if panel.published:
-        yield from unknown("published.table", "table", [panel.published.table], tables)
+        place = f"figures.{figure.name.removeprefix(f'{figure.source}_')}.panels.{number}"
+        for key in NEEDED[figure.kind]:
+            if not getattr(panel, key):
+                missing = f"is missing; a figure of kind '{figure.kind}' needs it"
+                yield Problem(missing, f"{place}.{key}", code="missing")
+        named = filter(None, (panel.loss, panel.baseline, panel.loss_against))
+        yield from unknown(place, "loss", named, load_catalogue())
+        for key, other in DIFFERENT.items():
+            value = getattr(panel, key)
+            if value and value == getattr(panel, other):
+                same = f"is '{value}', as '{other}' is; name another, or leave it out"
+                yield Problem(same, f"{place}.{key}", code="repeated")
+        problem = check_metric(panel.metric)
+        if problem:
+            yield Problem(problem, f"{place}.metric", code="unknown_name")
+        axis = (*panel.x.split(" - "), panel.parameter)
+        names = [name for name in axis if name not in ("", BATCH_SIZE)]
+        yield from _condition_problems(f"{place}.x", panel.loss, names, words)
+        if panel.published:
+            yield from unknown(f"{place}.published.table", "table", [panel.published.table], tables)
