@@ -47,15 +47,11 @@ def option(
     """
     limits = {_LIMITS.get(name, name): value for name, value in limits.items()}
     extra: dict[str, Any] = {"search": dict(search)} if search else {}
-    metadata = {**limits, "description": help, "added": added, **extra}
-    extra |= {"default": default} if isinstance(default, (list, dict)) else {}
-    return field_of(default, {**metadata, "json_schema_extra": extra})
-
-
-def field_of(default: Any, metadata: Mapping[str, Any]) -> Any:
-    """Return a dataclass field; pydantic reads limits, description and schema from its metadata."""
+    # pydantic reads limits, description and schema from the metadata
+    metadata = {**limits, "description": help, "added": added, **extra, "json_schema_extra": extra}
     if not isinstance(default, (list, dict)):
         return dataclasses.field(default=default, metadata=metadata)
+    extra["default"] = default
     return dataclasses.field(default_factory=lambda: type(default)(default), metadata=metadata)
 
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import math
 
 import pytest
 import torch
-from losses_formulas import SOFT_AMONG_POSITIVES
 
 from benchmark.core.errors import BenchmarkError, ConfigError, RunError
 from benchmark.core.options import schema_of
 from benchmark.losses import LOSSES, create_loss
 from benchmark.losses.base import Loss, RankingLoss, ScoreLoss
+from benchmark.losses.conformance.formulas import reference
+from benchmark.losses.conformance.suite import lattice, mixed
 
+torch.set_num_threads(1)
 DIM, CLASSES = 8, 6
 ENTRIES = {entry.name: entry for entry in LOSSES if entry.facts["kind"] not in ("none", "triplets")}
 EVERY = sorted(ENTRIES)
@@ -21,6 +25,60 @@ REFERENCED = [name for name in EVERY if ENTRIES[name].facts["accepts_references"
 STOCHASTIC = [name for name in EVERY if ENTRIES[name].facts["stochastic"]]
 # means over queries; other losses of the kind add terms to one
 MEANS = [name for name in EVERY if issubclass(ENTRIES[name].target, RankingLoss)]
+# Their ranks are soft among positives too, or the worst of a tie: a perfect ranking costs a little.
+SOFT_AMONG_POSITIVES = (
+    "approx_ndcg",
+    "recall_at_k",
+    "smooth_ndcg",
+    "smooth_recall",
+    "sup_ndcg",
+    "sup_recall",
+)
+WIDE = {"tau": 0.1, "rho": 3.0, "delta": 0.2}
+# Losses of scores with options; the formulas of benchmark.losses.conformance have them all.
+OPTIONS = [
+    ("smooth_ap", {}),
+    ("smooth_ap", {"tau": 0.1}),
+    ("smooth_ap", {"tau": 0.1, "include_query": False}),
+    ("sup_ap", {}),
+    ("sup_ap", {"start": 0.0}),
+    ("sup_ap", {"rho": 7.0, "include_query": False}),
+    ("sup_ap", WIDE),
+    ("sup_ap", {**WIDE, "offset": 1.44}),
+    ("fast_ap", {}),
+    ("fast_ap", {"bins": 3}),
+    ("softbin_ap", {}),
+    ("softbin_ap", {"bins": 5, "include_query": False}),
+    ("softbin_ap", {"query_weights": "class"}),
+    ("softbin_ap", {"ties": "aware"}),
+    ("softbin_ap", {"query_weights": "class", "ties": "aware", "include_query": False}),
+    ("softbin_ap", {"bins": 25, "lowest": 0.0}),
+    ("softbin_ap", {"query_weights": "class", "ties": "aware", "bins": 7, "lowest": -0.25}),
+    ("roadmap", {}),
+    ("roadmap", {**WIDE, "weights": [1.0, 0.3]}),
+    ("roadmap", {"weights": [0.0, 1.0], "beta": -0.1, "reduction": "nonzero"}),
+    ("recall_at_k", {"tau": 0.1}),
+    ("recall_at_k", {"ks": [1, 3], "temperatures": [0.5, 2.0], "include_query": False}),
+    ("smooth_recall", {"temperature": 2.0, "ks": [2, 5]}),
+    ("sup_recall", {**WIDE, "offset": 1.44}),
+    ("smooth_ndcg", {"tau": 0.1}),
+    ("smooth_ndcg", {"include_query": False}),
+    ("sup_ndcg", WIDE),
+    ("approx_ndcg", {"alpha": 20.0}),
+    *(("pnp", {"variant": name, "b": 3.0}) for name in ("D_s", "D_q", "I_u", "I_b", "O")),
+]
+# Its gradient is no derivative.
+BLACKBOX = [
+    ("blackbox_ap", {"margin": 0.0, "lambda_val": 0.5}),
+    ("blackbox_ap", {"margin": 0.0, "lambda_val": 50.0, "include_query": False}),
+    ("blackbox_ap", {"margin": 0.25, "fixed_margin": True}),
+]
+UNEQUAL = mixed("classes of 7, 5, 4, 2 and 1", [7, 5, 4, 2, 1], 8, 3)
+HALVES = dataclasses.replace(
+    UNEQUAL.subset(range(9)),
+    references=UNEQUAL.embeddings[9:],
+    reference_labels=UNEQUAL.labels[9:],
+)
 
 
 def has_option(name, option):
@@ -245,18 +303,104 @@ def test_scaling_the_loss_scales_the_gradient(name):
     assert torch.allclose(scaled.grad, 1024 * gradient, rtol=1e-4, atol=1e-4)
 
 
+# in an image with positives, and in one without
+@pytest.mark.parametrize("row", [3, 17])
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize("name", EVERY)
-def test_nan_embeddings_never_give_a_finite_loss(name):
-    embeddings, labels = batch()
-    embeddings[3, 2] = float("nan")
+def test_embeddings_that_are_not_finite_never_give_a_finite_loss(name, bad, row):
+    embeddings, labels = batch((2, 3, 5, 7, 1, 4))
+    embeddings[row, 2] = bad
     assert not make(name)(embeddings, labels, generator=rng()).isfinite()
 
 
+@pytest.mark.parametrize("count", [1, 2, 24])
 @pytest.mark.parametrize("name", [n for n in EVERY if needs_positives(ENTRIES[n].target)])
-def test_batch_without_a_positive_is_a_clear_error(name):
-    embeddings, _ = batch()
-    with pytest.raises(RunError, match="no query of this batch has a positive"):
-        make(name)(embeddings, torch.arange(len(embeddings)), generator=rng())
+def test_batch_without_a_positive_is_a_clear_error(name, count):
+    embeddings, labels = batch()[0][:count], torch.arange(count)
+    ways = [(make(name), ())]
+    if name in REFERENCED:
+        ways += [(make(name), (embeddings, labels + count))]
+        ways += [(make(name).with_memory, (embeddings, ~labels))]
+    for loss, others in ways:
+        with pytest.raises(RunError, match="no query of this batch has a positive"):
+            loss(embeddings, labels, *others, generator=rng())
+    if name in REFERENCED:  # what the batch lacks, a reference may have
+        for loss in (make(name), make(name).with_memory):
+            assert loss(embeddings, labels, embeddings, labels, generator=rng()).isfinite()
+
+
+@pytest.mark.parametrize("count", [2, 25])
+@pytest.mark.parametrize(
+    "name", [n for n in MEANS if n not in (*SOFT_AMONG_POSITIVES, *STOCHASTIC)]
+)
+def test_a_single_class_is_ranked_perfectly(name, count):
+    embeddings, labels = batch((count,), dtype=torch.float64)
+    value, gradient = value_and_gradient(make(name), embeddings, labels)
+    assert value.item() == pytest.approx(0.0, abs=1e-12)
+    assert gradient.abs().max() < 1e-10
+
+
+def answer_to(loss, case):
+    """The value and the gradient with respect to embeddings before they are normalised."""
+    free = case.embeddings.clone().requires_grad_()
+    unit = functools.partial(torch.nn.functional.normalize, dim=1)
+    others = () if case.references is None else (unit(case.references), case.reference_labels)
+    function = loss.with_memory if case.memory else loss
+    value = function(unit(free), case.labels, *others)
+    value.backward()
+    return value.item(), free.grad
+
+
+@pytest.mark.parametrize(
+    "case",
+    [UNEQUAL, HALVES, dataclasses.replace(HALVES, memory=True)],
+    ids=["batch", "references", "memory"],
+)
+@pytest.mark.parametrize(("name", "options"), [*OPTIONS, *BLACKBOX], ids=str)
+def test_value_and_gradient_are_those_of_the_formula(name, options, case):
+    expected = reference(name, options).answer(case)
+    value, gradient = answer_to(create_loss(name, **options), case)
+    # two orders of summation in float64
+    assert value == pytest.approx(expected.value, rel=1e-9)
+    assert expected.gradient.norm() > 1e-4
+    assert torch.allclose(gradient, expected.gradient, rtol=1e-8, atol=1e-11)
+
+
+@pytest.mark.parametrize(("name", "options"), [*OPTIONS, *BLACKBOX], ids=str)
+def test_value_is_that_of_the_formula_where_scores_are_tied(name, options):
+    loss, formula = create_loss(name, **options), reference(name, options)
+    for seed in range(8):
+        case = lattice("ties", [4, 3, 1, 2], seed, 6)
+        expected = formula.answer(case, gradient=False).value
+        assert loss(case.embeddings, case.labels).item() == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize(("name", "options"), OPTIONS, ids=str)
+def test_gradients_agree_with_finite_differences(name, options):
+    loss = create_loss(name, **options)
+    # lengths other than 1 also check the part of the gradient along the rows
+    rows = 0.97 * HALVES.embeddings
+    references, pool_labels = 0.97 * HALVES.references, HALVES.reference_labels
+    assert torch.autograd.gradcheck(
+        lambda e, r: loss(e, HALVES.labels, r, pool_labels),
+        (rows.requires_grad_(), references.requires_grad_()),
+    )
+    scores = torch.rand(3, 11, generator=rng(), dtype=torch.float64) * 1.8 - 0.9
+    targets = torch.zeros(3, 11, dtype=torch.bool)
+    targets[0, [1, 4]] = targets[1, [0, 5, 9]] = True
+    assert torch.autograd.gradcheck(
+        lambda s: loss.query_losses(s, targets)[:2], scores.requires_grad_(), atol=1e-6
+    )
+
+
+def test_queries_without_positive_get_no_gradient_from_their_own_row():
+    scores = torch.rand(3, 5, dtype=torch.float64, generator=rng()).requires_grad_()
+    targets = torch.zeros(3, 5, dtype=torch.bool)
+    targets[0, 2] = True
+    values = make("smooth_ap", tau=0.1).query_losses(scores, targets)
+    values.nansum().backward()
+    assert values.isnan().tolist() == [False, True, True]
+    assert scores.grad[0].abs().sum() > 0 and scores.grad[1:].abs().sum() == 0
 
 
 @pytest.mark.parametrize("name", EVERY)

@@ -193,6 +193,7 @@ STANDARD_ERRORS = 6.0
 class Case:
     """A batch: embeddings (B, D) of length 1 and labels (B,), and references (M, D) if any.
 
+    With ``memory`` the batch queries itself and the references, which are of earlier batches.
     Embeddings are float64 numbers that float32 holds exactly. ``exact``: so are their scores, and
     ties are meant; otherwise no two scores of a query are near each other.
     """
@@ -203,6 +204,7 @@ class Case:
     references: Tensor | None = None
     reference_labels: Tensor | None = None
     exact: bool = False
+    memory: bool = False
 
     def subset(self, keep: Iterable[int] | Tensor) -> Case:
         """Return the batch with only these rows."""
@@ -262,12 +264,15 @@ class Reference:
         pool_labels = case.labels
         if case.references is not None and case.reference_labels is not None:
             pool, pool_labels = normalize(case.references, dim=1), case.reference_labels
+            if case.memory:
+                pool = torch.cat([queries, pool])
+                pool_labels = torch.cat([case.labels, pool_labels])
         scores = queries @ pool.T
         normal = torch.randn(scores.shape, generator=torch.Generator().manual_seed(seed))
         scores = scores + noise * normal.double()
         positives = case.labels.unsqueeze(1) == pool_labels
         ranked = torch.ones_like(positives)
-        if case.references is None:
+        if case.references is None or case.memory:
             ranked.fill_diagonal_(False)
         formula = _roadmap if self.name == "roadmap" else partial(_mean, PER_QUERY[self.name])
         value = formula(self.config, scores, positives, ranked)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 
@@ -127,3 +128,12 @@ def test_evaluation_without_gradient_gives_the_same_value():
 def test_the_loss_of_untrained_networks_says_what_to_set_when_it_is_trained_with():
     with pytest.raises(RunError, match=r"is not a loss to train with; set training\.epochs to 0"):
         create_loss(UNTRAINED)(unit_rows(24), LABELS)
+
+
+def test_contrastive_pushes_negatives_apart_where_there_is_no_positive_pair():
+    rows = torch.tensor([[1.0, 0.0], [0.96, 0.28], [-1.0, 0.0]], requires_grad=True)
+    value = create_loss("contrastive")(rows, torch.arange(3))
+    value.backward()
+    # of the three pairs one is closer than the margin of 0.5
+    assert value.item() == pytest.approx(0.5 - math.hypot(0.04, 0.28), rel=1e-6)
+    assert rows.grad[:2].norm(dim=1).min() > 0.1

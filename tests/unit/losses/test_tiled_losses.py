@@ -118,3 +118,14 @@ def test_large_batches_are_tiled_by_themselves():
     assert tiles[-1][1] == 59551
     assert all(stop - start <= 272 for start, stop in tiles)
     assert row_tiles(5, 7, 2) == [(0, 2), (2, 4), (4, 5)]
+
+
+@pytest.mark.parametrize(("name", "options"), CASES, ids=str)
+def test_small_blocks_of_queries_do_not_change_the_result(name, options, monkeypatch):
+    call = plain(*batch([20, 10, 6, 4], 1, 6))
+    whole = answers(name, options, None, call)
+    # small blocks, and negatives left out instead of overwritten
+    for elements, many in ((100, 64), (2**19, 1), (100, 5)):
+        monkeypatch.setattr("benchmark.losses.kernels.relation.CPU_ELEMENTS", elements)
+        monkeypatch.setattr("benchmark.losses.kernels.relation.LEFT_OUT_FROM", many)
+        assert_equal(answers(name, options, None, call), whole)
