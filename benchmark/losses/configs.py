@@ -54,7 +54,7 @@ class LossFacts:
         """Say whether the loss with these hyperparameters can rank a memory."""
         known = {}
         if self.config is LibraryConfig:
-            known = CLASSES["losses"][params["class"]]
+            known = CLASSES["losses"].get(str(params.get("class")), {})
         return self.accepts_references and known.get("references", True)
 
 

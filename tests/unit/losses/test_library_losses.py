@@ -10,6 +10,7 @@ import torch
 
 from benchmark.core.errors import ConfigError, RunError
 from benchmark.losses import LOSSES, create_loss
+from benchmark.losses.catalogue import load_catalogue
 from benchmark.losses.configs import NAMED
 from benchmark.losses.library import CLASSES, REFUSED
 
@@ -65,6 +66,17 @@ def test_a_miner_that_draws_depends_on_the_generator_alone():
     loss = make("MarginLoss", miner={"class": "DistanceWeightedMiner"})
     values = [loss(rows, labels, generator=torch.Generator().manual_seed(s)) for s in (1, 1, 2)]
     assert values[0] == values[1] != values[2]
+
+
+def test_a_class_is_checked_and_asked_about_references_before_there_is_a_loss():
+    facts = load_catalogue()["pml"]
+    assert [each.key for each in facts.problems({"class": "NPairsLoss"})] == []
+    wrong = {"class": "CircleLoss", "params": {"gamma": "big"}}
+    assert [each.key for each in facts.problems(wrong)] == ["params.gamma"]
+    assert [each.key for each in facts.problems({"class": 1})] == ["class"]
+    asked = [facts.takes_references({"class": name}) for name in ("CircleLoss", "NPairsLoss")]
+    assert asked == [True, False]
+    assert load_catalogue()["smooth_ap"].takes_references({})
 
 
 def test_all_wrong_options_are_told_at_once():
