@@ -124,6 +124,7 @@ def judge(
     import json
 
     from benchmark.papers.vocabulary import margin_of
+    from benchmark.report.judged_number import as_text
     from benchmark.stats import judgement
 
     # Numbers are texts, so that all mistakes are said at once and the printed digits are counted.
@@ -141,7 +142,7 @@ def judge(
         unexpected=words or [],
     )
     found = judgement.judge(asked)
-    echo(json.dumps(found, indent=2) if as_json else judgement.as_text(found))
+    echo(json.dumps(found, indent=2) if as_json else as_text(found))
 
 
 @app.command()

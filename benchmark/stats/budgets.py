@@ -44,7 +44,8 @@ def analyse_budgets(
     trials: RunTable, final: RunTable, metric: str, alpha: float = 0.05
 ) -> dict[str, pd.DataFrame]:
     """Return the tables of the list above by name, from the tables of trials and final runs."""
-    scores, finals = trial_scores(trials, metric), _labelled(_scores(final, metric), *FINALS)
+    scores = trial_scores(trials, metric)
+    finals = _labelled(_scores(final, metric), *FINALS)
     tables: dict[str, list[pd.DataFrame]] = {
         f"budget_{name}": [] for name in ("ranks", "curves", "gaps", "options", "order")
     }
@@ -77,7 +78,9 @@ def _place_tables(
     trials     {loss: (T + 1, F)}: scores on held-out classes, the published setting first
     finals     {trials: (L, S)}: scores on the test classes by seed, NaN without one
     """
-    parts, redrawn, losses = [], {}, [*trials]
+    parts = []
+    redrawn = {}
+    losses = [*trials]
     for loss, folds in trials.items():
         redrawn[loss] = resampled(
             folds[1:], DRAWS, np.random.default_rng(derive(0, "budgets", "trials", *where, loss))
@@ -106,7 +109,8 @@ def _place_tables(
             row = order | {"rules": rules, "trials": budget, "source": source}
             parts.append(("order", pd.DataFrame([row], columns=ORDER)))
         by_rank = (-level).argsort(kind="stable")
-        rank, sure = by_rank.argsort() + 1, ordered(scores[by_rank], alpha)
+        rank = by_rank.argsort() + 1
+        sure = ordered(scores[by_rank], alpha)
         ranks = pd.DataFrame({
             "rules": rules, "trials": budget, "loss": losses, "n": n,
             "mean": mean, "ci_low": low, "ci_high": high, "rank": rank,
@@ -136,7 +140,8 @@ def _labelled(runs: pd.DataFrame, what: str, pattern: str) -> pd.DataFrame:
 
 def _scores(table: RunTable, metric: str) -> pd.DataFrame:
     """Return the score of every run; NaN of one without (diverged)."""
-    scores, run = table.test_scores("last", [metric]), [*CELL_COLUMNS, "seed"]
+    scores = table.test_scores("last", [metric])
+    run = [*CELL_COLUMNS, "seed"]
     values = scores.loc[scores["split"].isin(SPLITS), [*run, "value"]]
     return table.attempts().merge(values, how="left", on=run)
 
@@ -227,7 +232,8 @@ def expected_best(scores: Floats) -> Floats:
     2019), whose own draws with replacement are biased (Tang et al., ACL 2020).
     """
     trials = scores.shape[-1]
-    rank, drawn = np.arange(trials), np.arange(1, trials + 1)[:, None]
+    rank = np.arange(trials)
+    drawn = np.arange(1, trials + 1)[:, None]
     weights = special.comb(rank, drawn - 1) / special.comb(trials, drawn)
     best: Floats = np.sort(scores, axis=-1) @ weights.T
     return best
@@ -259,7 +265,8 @@ def explained_share(values: pd.Series, scores: Floats, bins: int = 3) -> dict[st
         values if distinct <= bins else pd.qcut(values.rank(method="first"), bins, labels=False)
     )
     parts = [scores[groups.to_numpy() == group] for group in groups.unique()]
-    n, k = len(scores), len(parts)
+    n = len(scores)
+    k = len(parts)
     h = float(stats.kruskal(*parts).statistic)
     share = max(0.0, (h - k + 1) / (n - k)) if n > k else 0.0
     rho = float(stats.spearmanr(values, scores).statistic)

@@ -31,7 +31,8 @@ def compare_text(first: str, second: str, results: Path, study: str = "*") -> st
     sides = [runs_called(name, results, problems) for name in (first, second)]
     if problems:
         raise ConfigError("compare", problems)
-    facts, scores = [_facts(side) for side in sides], [_scores(side) for side in sides]
+    facts = [_facts(side) for side in sides]
+    scores = [_scores(side) for side in sides]
     tests = _tests_in(results, study, *(next(iter(side.values()))[0].cell for side in sides))
     rows: list[tuple[str, ...]] = [("", "A", "B", "B - A")]
     for name in {**facts[0], **facts[1]}:
@@ -139,7 +140,9 @@ def _test(first: Mapping[int, float], second: Mapping[int, float], tests: list[A
         return "no common seed"
     ours, theirs = (np.array([[side[seed] for seed in seeds]]) for side in (first, second))
     row = paired_tests(theirs, ours).iloc[0]
-    difference, n, p = row["difference"], len(seeds), f"plain t-test p = {row['p']:.3g}"
+    difference = row["difference"]
+    n = len(seeds)
+    p = f"plain t-test p = {row['p']:.3g}"
     if not np.isfinite(row["p"]):
         return f"{difference:+.2f} ({row['note'] or 'no test'})"
     half = row["ci_high"] - difference

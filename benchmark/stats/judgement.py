@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
@@ -36,18 +36,10 @@ NUMBER = re.compile(r"(?a)[+-]?(\d{1,20}\.?\d{0,20}|\.\d{1,20})([eE][+-]?\d{1,2}
 PLANNED = (3, 5, 10)  # runs whose power is shown
 WIDEST = 1000.0  # points: no spread is larger
 REFERENCE_RUNS = (2, 3, 5, 10, 20)
-GIVEN, OWN, PUBLISHED, NONE = "given", "own runs", "published spread", "none"
-_MEANING = {
-    REPRODUCED: "the difference is smaller than the margin",
-    DRIFTED: "the difference is larger than the margin",
-    UNDECIDED: "the difference may be smaller or larger than the margin",
-    UNTESTED: "nothing is known of the spread between runs: give --spread or several --ours",
-}
-_ORIGIN = {
-    GIVEN: "as given, and taken as known",
-    OWN: "from the runs given",
-    PUBLISHED: "as published, also for ours",
-}
+GIVEN = "given"
+OWN = "own runs"
+PUBLISHED = "published spread"
+NONE = "none"
 _ADVICE = {  # by what stands in a number
     "±": "write the number alone; its spread has an option of its own",
     "+-": "write the number alone; its spread has an option of its own",
@@ -175,15 +167,24 @@ def half_of_last_digit(text: str) -> float:
 
 def _evidence(case: Question) -> tuple[Evidence, float, str]:
     """Return the figures of a question, the spread of one run of ours and where it comes from."""
-    stated, behind = case.published_spread, case.published_n or 1
+    stated = case.published_spread
+    behind = case.published_n or 1
     published_df = behind - 1.0 if behind > 1 else np.inf
-    spread, df, origin = np.nan, np.nan, NONE
+    spread = np.nan
+    df = np.nan
+    origin = NONE
     if case.spread is not None:
-        spread, df, origin = case.spread, np.inf, GIVEN
+        spread = case.spread
+        df = np.inf
+        origin = GIVEN
     elif len(set(case.ours)) > 1:
-        spread, df, origin = float(np.std(case.ours, ddof=1)), case.n - 1.0, OWN
+        spread = float(np.std(case.ours, ddof=1))
+        df = case.n - 1.0
+        origin = OWN
     elif stated is not None:
-        spread, df, origin = stated, published_df, PUBLISHED
+        spread = stated
+        df = published_df
+        origin = PUBLISHED
     evidence = Evidence(
         ours=np.array([np.mean(case.ours)]),
         ours_n=case.n,
@@ -221,10 +222,13 @@ def judge(case: Question) -> dict[str, Any]:
         return float(value) if np.isfinite(value) else None
 
     evidence, spread, origin = _evidence(case)
-    mean, behind = float(np.mean(case.ours)), case.published_n or 1
+    mean = float(np.mean(case.ours))
+    behind = case.published_n or 1
     test = element(compare(evidence, planned=case.family), 0)
-    verdict, asks = str(test.verdict), applies(evidence.reference_n)
-    tested, decided = verdict != UNTESTED, verdict in (REPRODUCED, DRIFTED)
+    verdict = str(test.verdict)
+    asks = applies(evidence.reference_n)
+    tested = verdict != UNTESTED
+    decided = verdict in (REPRODUCED, DRIFTED)
     worlds = marks(evidence, planned=case.family) if tested else {}
     sensitivity = {
         name: {
@@ -294,92 +298,8 @@ def _largest_spread(evidence: Evidence, family: int, verdict: str) -> float:
             return float(result.p_equivalence[0]) - ALPHA
         return float(result.p_drift[0]) - ALPHA / family
 
-    low, high = 1e-6, WIDEST
+    low = 1e-6
+    high = WIDEST
     if excess(low) > 0:
         return 0.0
     return float(optimize.brentq(excess, low, high)) if excess(high) > 0 else np.inf
-
-
-def as_text(found: Mapping[str, Any]) -> str:
-    """Return the whole answer of ``judge`` in words."""
-    ours, published, test = found["ours"], found["published"], found["test"]
-    verdict, family, spread = found["verdict"], found["family"], found["spread"]
-    word = "inconclusive" if verdict == UNTESTED else verdict
-    if verdict == DRIFTED:
-        word += " high" if found["difference"] > 0 else " low"
-    behind = _runs(published["runs"]) if published["runs"] else "one run, as no number is stated"
-    meaning = _MEANING[verdict]
-    if verdict == UNTESTED and len(ours["values"]) > 1:
-        meaning = (
-            "the values of --ours are equal, which is no spread: give --spread, or more digits"
-        )
-    lines = [
-        f"{word}: {meaning}",
-        "",
-        f"  ours          {ours['mean']:.4g} ({_runs(ours['runs'])})",
-        f"  published     {published['value']:g} ({behind})",
-        f"  difference    {found['difference']:+.2f} points, margin {found['margin']:g}",
-    ]
-    if test is not None:
-        theirs = ", on both sides"
-        if published["spread"] is not None:
-            theirs = f"; {published['spread']:g} as published on their side"
-        df = f"t with {test['df']:.3g} degrees of freedom" if test["df"] else "normal"
-        level = f"level {ALPHA:g}"
-        if family > 1:
-            level += f"; the strictest level of {family} tests is {ALPHA / family:.2g}"
-        lines += [
-            f"  90% interval  [{test['low']:+.2f}, {test['high']:+.2f}], with half a unit of the "
-            "last printed digit",
-            f"  spread        {spread['of_one_run']:.3g} points for one run, "
-            f"{_ORIGIN[spread['from']]}{theirs}",
-            f"  error         {test['se']:.3g} points, {df}",
-            f"  tests         of equivalence: p = {test['p_equivalence']:.2g}; of a drift: p = "
-            f"{test['p_drift']:.2g}; {level}",
-            "",
-        ]
-        answers = {True: "It stands", False: "It does not stand", None: "Nothing is decided yet"}
-        lines.append(
-            "Standing: does the verdict hold for the method, whoever trains it? "
-            f"{answers[found['stands']]}; marks with * decide"
-        )
-    for name, mark in found["sensitivity"].items():
-        state, after = "-      ", "makes no sense for a mean of several runs"
-        if mark["applies"]:
-            state, after = "same   " if mark["stands"] else "CHANGES", mark["verdict"]
-        star = "*" if name in STANDING else " "
-        lines.append(f"  {star} {state}  {mark['assumption']}: {after}")
-    if found["stands"] is not None:
-        tips = found["tips"]
-        lines.append(
-            f"  it holds up to laboratories {tips[LABORATORY]:.2g} points apart, and up to a "
-            f"published spread {tips[SPREAD]:.2g} times the assumed one"
-        )
-    lines += ["", "What would decide it"]
-    stay = "of ours, if difference and spread stay as they are"
-    if decision := found["would_decide"]:
-        if decision["runs"]:
-            lines.append(f"  {_runs(decision['runs'])} {stay}")
-        elif decision["runs_with"]:
-            lines += [
-                "  no number of our runs alone: the published value is too uncertain",
-                f"  a published mean of {decision['reference_runs']} runs with "
-                f"{_runs(decision['runs_with'])} {stay}",
-            ]
-        else:
-            lines.append("  no number of runs: the difference is too close to the margin")
-    runs = f"  with {_runs(ours['runs'])} of ours and known spread"
-    word = REPRODUCED if found["largest_spread"][DRIFTED] == 0 else DRIFTED
-    if (limit := found["largest_spread"][word]) == 0:
-        lines.append(f"{runs}: no spread decides, the difference is the margin to within rounding")
-    else:
-        limit = math.inf if limit is None else limit
-        lines.append(f"{runs}: {word} up to a spread of {limit:.2g} points, else inconclusive")
-    if sees := found["smallest_drift_called"]:
-        calls = ", ".join(f"{_runs(int(n))} {drift:.2g}" for n, drift in sees.items())
-        lines.append(f"  the smallest drift called in 80% of cases, in points, with {calls}")
-    return "\n".join(lines)
-
-
-def _runs(count: int) -> str:
-    return "1 run" if count == 1 else f"{count} runs"

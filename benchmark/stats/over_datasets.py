@@ -17,8 +17,10 @@ from scipy import stats
 from benchmark.runs.run_table import RunTable
 from benchmark.stats.intervals import Floats, diverges, drawn_weights, holm, percentile_interval
 
-FEWEST_DATASETS, FEWEST_LOSSES = 3, 3
-PERMUTATIONS, DRAWS = 9_999, 1_000
+FEWEST_DATASETS = 3
+FEWEST_LOSSES = 3
+PERMUTATIONS = 9_999
+DRAWS = 1_000
 LEVELS = 200  # scores at most at which a profile is given
 PLACE = ["setting", "batch_size", "metric"]
 RANK_COLUMNS = [*PLACE, "loss", "rank", "datasets", "losses", "p_friedman", "critical"]

@@ -41,7 +41,8 @@ def paired_tests(
         testable = (n > 1) & (variance > 0) & ((sd > 0) | (difference != 0))
         se = np.where(testable, np.sqrt(variance / n), np.nan)
         df = np.where(testable, df, np.nan)
-        t, plain = difference / se, np.where(sd > 0, difference / (sd / np.sqrt(n)), np.nan)
+        t = difference / se
+        plain = np.where(sd > 0, difference / (sd / np.sqrt(n)), np.nan)
         own = np.where(n - 1.0 > 1, n - 1.0, np.nan)
         unbiased = np.exp(special.gammaln(own / 2) - special.gammaln((own - 1) / 2))
         d_z = np.where(sd > 0, difference / sd * (unbiased / np.sqrt(own / 2)), np.nan)
@@ -81,7 +82,8 @@ def _note(count: int, one: int, other: int, mean: float, spread: float) -> str:
 
 def shared_variances(differences: Floats) -> tuple[Floats, Floats]:
     """Return variance (T,) and df of one difference by seed (T, S), moderated over the rows."""
-    sd, n = mean_sd(differences)[1], np.isfinite(differences).sum(axis=1)
+    sd = mean_sd(differences)[1]
+    n = np.isfinite(differences).sum(axis=1)
     return moderate(sd**2, n - 1.0)[:2]
 
 
@@ -140,7 +142,8 @@ def compare(
     if not pairs:
         return pd.DataFrame()
     kinds, steps, first, second = (list(column) for column in zip(*pairs, strict=True))
-    values, places = table.to_numpy(float), table.groupby(level=PLACE).ngroup().to_numpy()
+    values = table.to_numpy(float)
+    places = table.groupby(level=PLACE).ngroup().to_numpy()
     size = (len(values), len(values))
     variance, df, blocked = (np.full(size, np.nan) for _ in range(3))
     for rows in groups:

@@ -124,7 +124,8 @@ def chance_to_stand(design: Design, drift: float) -> float:
     """Return the probability that a drift from a published number is called under all marks."""
     if design.seeds < 2:
         return 0.0
-    variance, limits = design.spread**2 * _quantiles(design.df), []
+    variance = design.spread**2 * _quantiles(design.df)
+    limits = []
     numbers = Evidence(0.0, design.seeds, 0.0, variance, design.df, design.reference_runs or 1)
     asked = applies(numbers.reference_n)
     for there in (replace(numbers, **world_of(numbers, mark)) for mark in MARKS if asked[mark]):
@@ -199,7 +200,8 @@ def pocock(looks: tuple[int, ...], alpha: float = ALPHA) -> float:
         inside = joint.cdf(np.full(len(n), bound), rng=np.random.default_rng(0))
         return float(1 - inside - alpha)
 
-    least, most = stats.norm.isf(alpha) * 0.99, stats.norm.isf(alpha / len(looks)) * 1.01
+    least = stats.norm.isf(alpha) * 0.99
+    most = stats.norm.isf(alpha / len(looks)) * 1.01
     level = stats.norm.sf(optimize.brentq(excess, least, most, xtol=1e-6))
     return float(np.floor(level * 1e4) / 1e4)
 

@@ -20,7 +20,8 @@ from benchmark.core.results import read_query_scores
 from benchmark.runs.run_table import RunTable
 from benchmark.stats.intervals import Floats, drawn_weights, percentile_interval
 
-REPETITIONS, AT_ONCE = 2000, 250
+REPETITIONS = 2000
+AT_ONCE = 250
 CELL = ["dataset", "setting", "batch_size", "loss"]
 QUERY_COLUMNS = ["query_low", "query_high", "queries", "classes"]
 
@@ -98,7 +99,8 @@ def with_query_intervals(
     """
 
     def interval(row: Mapping[Any, Any]) -> tuple[float, ...]:
-        sides, unknown = [], (np.nan,) * 4
+        sides = []
+        unknown = (np.nan,) * 4
         for loss in (row[side] for side in ("loss", "against") if side in row):
             cell = [loss if name == "loss" else row[name] for name in CELL]
             sides.append((draws or {}).get((*cell, row["split"], row["metric"]), {}))

@@ -35,9 +35,11 @@ COST_COLUMNS = [
     "loss_ms_maximum", "loss_share", "peak_gpu_mb", "peak_rss_mb",
 ]  # fmt: skip
 # Seeds of their own for each source of noise, which then form a square of runs.
-SOURCES, INTERACTION = ("initial weights", "batch order", "augmentation"), "interaction"
+SOURCES = ("initial weights", "batch order", "augmentation")
+INTERACTION = "interaction"
 SEEDS = ("recipe.seeds.weights", "recipe.seeds.order", "recipe.seeds.augmentation")
-SMALLEST, REPETITIONS = 3, 2000
+SMALLEST = 3
+REPETITIONS = 2000
 NOISE_COLUMNS = [*GROUP, "loss", "source", "sd", "share", "low", "high", "runs", "mean"]
 _MEASURED = ("train_seconds", "images_per_second", "loss_ms", "peak_gpu_mb", "peak_rss_mb")
 
@@ -49,10 +51,12 @@ def analyse(
 
     A loss without a finished run has no row here; the table of runs names it.
     """
-    alpha, ablation = comparison.alpha, comparison.ablation
+    alpha = comparison.alpha
+    ablation = comparison.ablation
     headline = table.test_scores("last", metrics)
     headline = headline[~headline["run_id"].isin(square_runs(table)["run_id"])]  # no sample
-    rates, summary = divergence_rates(table, 1 - alpha), summarise(table, metrics, alpha)
+    rates = divergence_rates(table, 1 - alpha)
+    summary = summarise(table, metrics, alpha)
     last = summary["selection"] == "last"
     tests = _tests(table, headline, comparison, rates)
     steps = tests["kind"] == "ablation"
@@ -111,7 +115,8 @@ def summarise(table: RunTable, metrics: Sequence[str], alpha: float = 0.05) -> p
     absent = status.isin(("missing", "failed", "stale"))
     counts = runs[CELL].assign(n_diverged=status == "diverged", n_absent=absent)
     counts = counts.groupby(CELL, as_index=False).sum()
-    tables, square = [], square_runs(table)["run_id"]
+    tables = []
+    square = square_runs(table)["run_id"]
     for selection in ("last", "best"):
         scores = table.test_scores(selection, metrics)
         shared = scores.loc[scores["run_id"].isin(square), "setting"].unique()
@@ -209,7 +214,8 @@ def costs(table: RunTable) -> pd.DataFrame:
     """
     runs = table.costs()
     cells = runs[runs["images_per_second"] > 0].groupby(LOSS_CELL)
-    least, most = cells["loss_ms"].min(), cells["loss_ms"].max()
+    least = cells["loss_ms"].min()
+    most = cells["loss_ms"].max()
     # a batch of triplets has more images than its size says
     images = cells["images_backward"].sum(min_count=1) / cells["updates"].sum(min_count=1)
     found = {"n": cells.size(), "loss_ms_minimum": least, "loss_ms_maximum": most}
@@ -228,7 +234,8 @@ def divergence_rates(table: RunTable, confidence: float = 0.95) -> pd.DataFrame:
     runs = table.attempts()
     rows = []
     for cell, part in runs[runs["status"].isin(["ok", "diverged"])].groupby(LOSS_CELL)["status"]:
-        gone, ended = int((part == "diverged").sum()), len(part)
+        gone = int((part == "diverged").sum())
+        ended = len(part)
         low, high = binomtest(gone, ended).proportion_ci(confidence)
         rows.append((*cell, gone, ended, gone / ended, low, high, diverges(gone, ended)))
     return pd.DataFrame(rows, columns=DIVERGENCE_COLUMNS)
@@ -243,11 +250,13 @@ def square_runs(table: RunTable) -> pd.DataFrame:
 def noise_shares(table: RunTable, metrics: Sequence[str], alpha: float = 0.05) -> pd.DataFrame:
     """Return the shares of the sources for each whole square of a study (``NOISE_COLUMNS``)."""
     scores = table.test_scores("last", metrics).merge(square_runs(table), on="run_id")
-    group, parts = [*GROUP, "loss"], [pd.DataFrame()]
+    group = [*GROUP, "loss"]
+    parts = [pd.DataFrame()]
     cell: Any
     for cell, part in scores.groupby(group):
         square = part.pivot(index=SEEDS[0], columns=SEEDS[1], values="value")
-        size, runs = len(square), square.to_numpy(float)
+        size = len(square)
+        runs = square.to_numpy(float)
         axes = [[*axis] == [*range(size)] for axis in square.axes]
         if size >= SMALLEST and all(axes) and np.isfinite(runs).all():
             found = shares(runs, 1 - alpha).assign(runs=len(part), mean=float(runs.mean()))

@@ -9,11 +9,11 @@ import pytest
 from scipy import stats
 
 from benchmark.core.errors import ConfigError
+from benchmark.report.judged_number import as_text
 from benchmark.stats.judgement import (
     GIVEN,
     OWN,
     PUBLISHED,
-    as_text,
     half_of_last_digit,
     judge,
     question,
