@@ -9,7 +9,7 @@ import sys
 import pandas as pd
 import pytest
 
-from benchmark.core.files import guess_csv, replacing, write_text
+from benchmark.core.files import guess_csv, replacing, write_csv, write_text
 
 WRITER = """
 import sys
@@ -60,3 +60,11 @@ def test_numbers_are_guessed_and_empty_fields_are_missing(tmp_path):
     assert read["n"].tolist() == [1, 2] and read["ok"].tolist() == [True, False]
     assert read["p"].isna().tolist() == read["split"].isna().tolist() == [True, False]
     assert pd.isna(read["lost"][0])
+
+
+def test_a_written_frame_keeps_its_types_and_has_the_digits_of_its_file(tmp_path):
+    frame = pd.DataFrame({"share": [1 / 3, None], "n": [1, 2], "ok": [True, False], "x": ["1", ""]})
+    kept = write_csv(tmp_path / "table.csv", frame)
+    assert kept["share"].dropna().tolist() == [0.3333333333]
+    assert kept.dtypes.equals(frame.dtypes)
+    assert kept["x"].tolist() == ["1", ""]
