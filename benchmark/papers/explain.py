@@ -15,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from benchmark.core.errors import ConfigError
 from benchmark.metrics.metric import display_name
-from benchmark.papers.judging import Sides, evidence_of, frame_of, reasons
+from benchmark.papers.judging import Sides, evidence_of, frame_of, reasons, tests_of
 from benchmark.papers.laboratories import known_of_laboratories
 from benchmark.papers.verdicts import BY_TEST, EPOCHS, FROZEN, VERDICTS, by_source
 from benchmark.runs.run_table import RunTable
@@ -29,7 +29,6 @@ from benchmark.stats.reproduction import (
     applies,
     compare,
     element,
-    marks,
 )
 
 QUESTIONS = (
@@ -186,15 +185,10 @@ def explain(verdicts: pd.DataFrame, at: int, sides: Iterable[Sides], table: RunT
     family = [each for each in sides if (each.facts["source"], each.facts["table"]) == place]
     side = family[position]
     numbers = frame_of(family)
-    evidence = evidence_of(numbers)
-    planned = int(numbers["planned"].sum())
-    tests = compare(evidence, row.level, planned)
+    _, tests, worlds = tests_of(numbers, row.level)
     test = element(tests, position)
-    worlds = {}
-    if reasons(numbers, tests, row.level)[position] in BY_TEST:
-        frozen = numbers["frozen"].to_numpy()
-        found = marks(evidence, published=~frozen, alpha=row.level, planned=planned)
-        worlds = {name: element(world, position) for name, world in found.items()}
+    if reasons(numbers, tests, row.level)[position] not in BY_TEST:
+        worlds = {}
     runs = table.runs
     if side.cell is not None:
         ids = [side.cell.run_id(seed) for seed in set(runs["seed"])]
@@ -217,8 +211,8 @@ def explain(verdicts: pd.DataFrame, at: int, sides: Iterable[Sides], table: RunT
         note=side.facts["note"],
         identical=numbers["identical"][position],
         test=test,
-        plain=element(compare(evidence_of(numbers, plain=True), row.level, planned), position),
-        worlds=worlds,
+        plain=element(compare(evidence_of(numbers, plain=True), row.level), position),
+        worlds={name: element(world, position) for name, world in worlds.items()},
         epoch=EPOCHS[row.selection],
         place=" ".join(dict.fromkeys(place)),
         metric=display_name(row.metric),

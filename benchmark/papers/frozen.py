@@ -7,7 +7,6 @@ value.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
 from math import nan
 from pathlib import Path
@@ -16,7 +15,7 @@ import pandas as pd
 
 from benchmark.core.errors import ReferenceDataError
 from benchmark.core.files import write_text
-from benchmark.core.records import CELL_COLUMNS, Cell, Setting
+from benchmark.core.records import CELL_COLUMNS, Cell
 from benchmark.runs.run_table import RunTable
 from benchmark.stats.samples import VERSIONS, Sample, Score, with_spreads
 
@@ -28,26 +27,19 @@ FrozenRuns = Mapping[Score, Sample]
 
 def load_frozen(path: Path) -> FrozenRuns:
     """Return the frozen scores at ``path``."""
-    groups: dict[Score, list[Mapping[str, str]]] = {}
-    diverged: dict[Cell, set[str]] = {}
-    with open(path, newline="", encoding="utf-8") as stream:
-        for row in csv.DictReader(stream):
-            setting, size = Setting.from_label(row["setting"]), int(row["batch_size"])
-            cell = Cell(row["dataset"], setting, row["loss"], row["base_loss"], size)
-            groups.setdefault((cell, row["split"], row["metric"]), []).append(row)
-            if row["status"] == "diverged":
-                diverged.setdefault(cell, set()).add(row["seed"])
-    samples = {
-        key: Sample(
-            {int(row["seed"]): 100 * float(row["value"]) for row in rows if row["value"]},
-            {
-                name: tuple(sorted({row[name] for row in rows if row.get(name)}))
-                for name in VERSIONS
-            },
-            len(diverged.get(key[0], ())),
+    rows = pd.read_csv(path, dtype="str", keep_default_na=False)
+    rows = rows.reindex(columns=FROZEN_COLUMNS, fill_value="")
+    lost = rows[rows["status"] == "diverged"].groupby(list(CELL_COLUMNS))["seed"].nunique()
+    samples = {}
+    for key, part in rows.groupby([*CELL_COLUMNS, "split", "metric"]):
+        *columns, split, metric = map(str, key)
+        seeds = part[part["value"] != ""].set_index("seed")["value"]
+        samples[Cell.of(columns), split, metric] = Sample(
+            {int(str(seed)): 100 * float(value) for seed, value in seeds.items()},
+            {name: tuple(sorted({*part[name]} - {""})) for name in VERSIONS},
+            int(lost.get(tuple(columns), 0)),
         )
-        for key, rows in sorted(groups.items())
-    }
+    samples = dict(sorted(samples.items()))
     scored = {key[0] for key, each in samples.items() if each.n}
     found = {key: each for key, each in samples.items() if each.n or key[0] not in scored}
     return with_spreads(found)

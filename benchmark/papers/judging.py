@@ -114,32 +114,40 @@ class Sides:
     def columns(self) -> dict[str, Any]:
         """The numbers of both sides, by the names of the columns of ``frame_of``."""
         then = self.then or NO_RUNS
+        ok = self.statuses.get("ok", 0)
+        lost = self.statuses.get("diverged", 0)
+        theirs = _share(then.diverged, then.diverged + then.n)
         gaps = list(self.paired.values())
         counted = (f"{count} {status}" for status, count in sorted(self.statuses.items()))
-        return {
+        spreads = {
+            "ours": self.ours.spread,
+            "reference": self.reference_spread,
+            "paired": self.paired_spread,
+        }
+        found = {
             **self.facts,
             "ours_mean": self.ours.mean,
             "ours_sd": self.ours.sd,
             "ours_n": self.ours.n,
-            **_spread_columns("ours", self.ours.spread),
-            "n_ok": self.statuses.get("ok", 0),
-            "n_diverged": self.statuses.get("diverged", 0),
+            "n_ok": ok,
+            "n_diverged": lost,
+            "n_ended": ok + lost,
             "n_runs": sum(self.statuses.values()),
             "statuses": ", ".join(counted),
+            "now": _share(lost, ok + lost),
+            "before": theirs,
+            "beside": f", {theirs} of the frozen ones" if self.then else "",
             "frozen": self.then is not None,
             "then_n": then.n,
             "then_diverged": then.diverged,
-            **_spread_columns("reference", self.reference_spread),
             "paired_n": len(gaps) or nan,
             "paired_mean": float(np.mean(gaps)) if gaps else nan,
             "identical": bool(gaps) and max(map(abs, gaps)) < EQUAL,
-            **_spread_columns("paired", self.paired_spread),
         }
-
-
-def _spread_columns(side: str, spread: Spread) -> dict[str, float]:
-    names = {"spread": spread.sd, "df": spread.df, "own": spread.own, "own_df": spread.own_df}
-    return {f"{side}_{name}": value for name, value in names.items()}
+        for side, of_one in spreads.items():
+            found[f"{side}_spread"] = of_one.sd
+            found |= {f"{side}_{name}": getattr(of_one, name) for name in ("df", "own", "own_df")}
+        return found
 
 
 def frame_of(sides: Iterable[Sides]) -> pd.DataFrame:
@@ -344,14 +352,12 @@ def judged(sides: Iterable[Sides], level: float = ALPHA) -> pd.DataFrame:
 
 def _family(rows: pd.DataFrame, level: float) -> pd.DataFrame:
     """Return the numbers of one family with the tests, the verdict and how far it stands."""
-    planned = int(rows["planned"].sum())
-    evidence = evidence_of(rows)
-    test = compare(evidence, level, planned)
+    evidence, test, worlds = tests_of(rows, level)
     why = reasons(rows, test, level)
     word = np.array([each.word for each in why])
     by_test = np.array([each in BY_TEST for each in why])
     decided = by_test & np.isin(word, (REPRODUCED, DRIFTED))
-    worlds = marks(evidence, published=~rows["frozen"], alpha=level, planned=planned)
+    planned = int(rows["planned"].sum())
     changed = {name: world.verdict != word for name, world in worlds.items()}
     stands = (~np.any([changed[name] for name in STANDING], axis=0)).astype(object)
     stands[~decided] = None
@@ -359,7 +365,6 @@ def _family(rows: pd.DataFrame, level: float) -> pd.DataFrame:
     if not rows["frozen"].any():
         tips = tipping(evidence, level, planned)
     size = max(planned, int(np.isfinite(test.p_drift).sum()))
-    ended = rows["n_ok"] + rows["n_diverged"]
     tested = test.verdict != UNTESTED
     numbers = {"se": test.se, "df": test.df, "ci_low": test.low, "ci_high": test.high}
     numbers |= {name: getattr(test, name) for name in ("p_equivalence", "p_drift", "p_holm")}
@@ -379,13 +384,23 @@ def _family(rows: pd.DataFrame, level: float) -> pd.DataFrame:
         why=why,
         verdict=word,
         direction=[each.direction for each in why],
-        interim=(word != NOT_RUN) & (ended > 0) & (ended < rows["n_runs"]),
+        interim=(word != NOT_RUN) & (rows.n_ended > 0) & (rows.n_ended < rows.n_runs),
         stands=stands,
         changes_under=[
             " ".join(name for name in changed if changed[name][at]) if one else ""
             for at, one in enumerate(decided)
         ],
     )
+
+
+def tests_of(
+    rows: pd.DataFrame, level: float
+) -> tuple[Evidence, TestResult, dict[str, TestResult]]:
+    """Return the evidence on a family, its tests, and those in the world of each mark."""
+    planned = int(rows["planned"].sum())
+    evidence = evidence_of(rows)
+    worlds = marks(evidence, published=~rows["frozen"], alpha=level, planned=planned)
+    return evidence, compare(evidence, level, planned), worlds
 
 
 def tipping(evidence: Evidence, level: float = ALPHA, planned: int = 0) -> dict[str, Floats]:
@@ -401,25 +416,24 @@ def tipping(evidence: Evidence, level: float = ALPHA, planned: int = 0) -> dict[
 
 def evidence_of(rows: pd.DataFrame, *, plain: bool = False) -> Evidence:
     """Return rows of ``frame_of`` as evidence; ``plain``: with each cell's own spread, unshared."""
-    columns = {str(name): rows[name].to_numpy() for name in rows}
     spread = "own" if plain else "spread"
     df = "own_df" if plain else "df"
-    from_pairs = columns["reference_mean"] + columns["paired_mean"]
+    from_pairs = rows.reference_mean + rows.paired_mean
     return Evidence(
-        ours=np.where(columns["paired_n"] > 0, from_pairs, columns["ours_mean"]),
-        ours_n=np.where(columns["ours_n"] > 0, columns["ours_n"], nan),
-        reference=columns["reference_mean"],
-        variance=columns[f"ours_{spread}"] ** 2,
-        df=columns[f"ours_{df}"],
-        reference_n=columns["reference_n"],
-        reference_variance=columns[f"reference_{spread}"] ** 2,
-        reference_df=columns[f"reference_{df}"],
-        paired_n=columns["paired_n"],
-        paired_variance=columns[f"paired_{spread}"] ** 2,
-        paired_df=columns[f"paired_{df}"],
-        identical=columns["identical"],
-        margin=columns["margin"],
-        slack=np.nan_to_num(columns["rounding"]),
+        ours=np.where(rows.paired_n > 0, from_pairs, rows.ours_mean),
+        ours_n=np.where(rows.ours_n > 0, rows.ours_n, nan),
+        reference=rows.reference_mean,
+        variance=rows[f"ours_{spread}"] ** 2,
+        df=rows[f"ours_{df}"],
+        reference_n=rows.reference_n,
+        reference_variance=rows[f"reference_{spread}"] ** 2,
+        reference_df=rows[f"reference_{df}"],
+        paired_n=rows.paired_n,
+        paired_variance=rows[f"paired_{spread}"] ** 2,
+        paired_df=rows[f"paired_{df}"],
+        identical=rows.identical,
+        margin=rows.margin,
+        slack=np.nan_to_num(rows.rounding),
     )
 
 
@@ -429,34 +443,33 @@ def reasons(rows: pd.DataFrame, test: TestResult, level: float) -> NDArray[np.ob
     A verdict follows from divergence where one side diverges and the other does not, or both always
     do.
     """
-    columns = {str(name): rows[name].to_numpy() for name in rows}
-    now = list(zip(columns["n_diverged"], columns["n_diverged"] + columns["n_ok"], strict=True))
-    then_runs = columns["then_diverged"] + columns["then_n"]
-    then = list(zip(columns["then_diverged"], then_runs, strict=True))
+    now = list(zip(rows.n_diverged, rows.n_ended, strict=True))
+    then_runs = rows.then_diverged + rows.then_n
+    then = list(zip(rows.then_diverged, then_runs, strict=True))
     ours_lost = np.array([diverges(*each, level) for each in now])
     theirs_lost = np.array([diverges(*each, level) for each in then])
-    always = (columns["n_ok"] == 0) & (columns["then_n"] == 0)
-    cured = theirs_lost & ~ours_lost & (columns["n_diverged"] + columns["n_ok"] > 0)
+    always = (rows.n_ok == 0) & (rows.then_n == 0)
+    cured = theirs_lost & ~ours_lost & (rows.n_ended > 0)
     surely = [
         one and p_more_divergence(*pair) <= level
         for one, *pair in zip(cured, then, now, strict=True)
     ]
-    none = columns["ours_n"] == 0
-    margin = columns["margin"]
+    none = rows.ours_n == 0
+    margin = rows.margin
     cases = {
-        Reason.NOT_MATCHED: columns["note"] != "",
+        Reason.NOT_MATCHED: rows.note != "",
         Reason.BOTH_DIVERGE: ours_lost & theirs_lost & always,
         Reason.OURS_DIVERGE: ours_lost & ~theirs_lost,
         Reason.THEIRS_DIVERGED: np.array(surely),
-        Reason.PERHAPS_DIVERGED: cured & (columns["then_n"] == 0),
-        Reason.TOO_FEW: none & (columns["n_diverged"] > 0) & (columns["n_ok"] == 0),
-        Reason.NO_METRIC: none & (columns["n_ok"] > 0),
+        Reason.PERHAPS_DIVERGED: cured & (rows.then_n == 0),
+        Reason.TOO_FEW: none & (rows.n_diverged > 0) & (rows.n_ok == 0),
+        Reason.NO_METRIC: none & (rows.n_ok > 0),
         Reason.NOT_FINISHED: none,
         Reason.NO_MARGIN: np.isnan(margin),
         Reason.INSIDE: test.verdict == REPRODUCED,
         Reason.ABOVE: (test.verdict == DRIFTED) & (test.difference > 0),
         Reason.BELOW: test.verdict == DRIFTED,
-        Reason.ONE_RUN: (test.verdict == UNTESTED) & (columns["ours_n"] == 1),
+        Reason.ONE_RUN: (test.verdict == UNTESTED) & (rows.ours_n == 1),
         Reason.NO_SPREAD: test.verdict == UNTESTED,
         Reason.BEYOND_ALONE: (test.low > margin) | (test.high < -margin),
         Reason.TOO_WIDE: (test.low < -margin) & (test.high > margin),
@@ -468,12 +481,8 @@ def reasons(rows: pd.DataFrame, test: TestResult, level: float) -> NDArray[np.ob
 
 def _sentence(row: Any) -> str:
     """Return the reason of a verdict in words, of a row of ``frame_of`` with ``_family``'s part."""
-    ended = row.n_diverged + row.n_ok
-    now = _share(row.n_diverged, ended)
-    before = f", {_share(row.then_diverged, row.then_diverged + row.then_n)} of the frozen ones"
     tests = "1 test" if row.family_size == 1 else f"{row.family_size} tests"
-    words = {"now": now, "before": before if row.frozen else "", "tests": tests}
-    said = row.why.sentence.format_map(row._asdict() | words)
+    said = row.why.sentence.format(tests=tests, **row._asdict())
     if row.why in OPEN:
         said += f"; {_outlook(row)}"
     parts = [said]
@@ -489,7 +498,9 @@ def _sentence(row: Any) -> str:
     if row.why in (Reason.BELOW, Reason.ABOVE) and row.frozen and "; " in row.remark:
         parts.append("any of these may be the cause")
     reason = "; ".join(parts)
-    return f"interim, {ended} of {row.n_runs} seeds so far: {reason}" if row.interim else reason
+    if row.interim:
+        return f"interim, {row.n_ended} of {row.n_runs} seeds so far: {reason}"
+    return reason
 
 
 def _outlook(row: Any) -> str:
@@ -506,11 +517,9 @@ def _remarks(row: Any) -> list[str]:
     """Return what differs between the sides, and which runs are left out."""
     parts = [row.remark] if row.remark else []
     if row.n_diverged:
-        ended = row.n_diverged + row.n_ok
-        parts.append(f"{_share(row.n_diverged, ended)} diverged and are left out")
+        parts.append(f"{row.now} diverged and are left out")
     if row.then_diverged:
-        then = _share(row.then_diverged, row.then_diverged + row.then_n)
-        parts.append(f"of the frozen runs {then} diverged and are left out")
+        parts.append(f"of the frozen runs {row.before} diverged and are left out")
     if (without := row.n_ok - row.ours_n) > 0:
         parts.append(f"{without} of the finished runs without a finite score are left out")
     return parts

@@ -56,7 +56,7 @@ RULES = (PAPERS, OTHER, *EPOCHS)
 
 _SPAN = "[{ci_low:.2f}, {ci_high:.2f}]"
 _HOLM = "Holm p = {p_holm:.2g} of {tests}"
-_DIVERGED = "{now} of ours diverged{before}"
+_DIVERGED = "{now} of ours diverged{beside}"
 
 
 class Reason(Enum):
