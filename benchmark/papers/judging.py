@@ -556,11 +556,12 @@ def verdicts_of(study: Study, table: RunTable, folder: Path, selection: str) -> 
 
     It is outdated unless the same rules judged the same runs, references and study.
     """
-    path = folder / JUDGED
-    if selection in FILES and path.is_file():
-        judged_of = json.loads(path.read_text(encoding="utf-8"))["judged_of"]
+    path = folder / FILES.get(selection, "")
+    state = folder / JUDGED
+    if path.is_file() and state.is_file():
+        judged_of = json.loads(state.read_text(encoding="utf-8"))["judged_of"]
         if judged_of == _state(study, folder):
-            return read_verdicts(folder / FILES[selection])
+            return read_verdicts(path)
     return judge_study(study, table, [selection])[selection]
 
 
