@@ -1,17 +1,14 @@
 """The verbs that run: a study to its report, single steps of it, one run, many short runs."""
 
-import ctypes
 import json
 import os
 import re
 import signal
+import subprocess
 import sys
 import time
-import traceback
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import redirect_stdout, suppress
-from multiprocessing import get_context
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from subprocess import DEVNULL, PIPE, Popen
 from tempfile import TemporaryDirectory
@@ -32,13 +29,11 @@ from benchmark.cli import (
 from benchmark.cli.report import build
 from benchmark.cli.study import collect
 from benchmark.core.environment import available_cores, choose_kernels, take_gpus
-from benchmark.core.errors import BenchmarkError, ConfigError, RunError
+from benchmark.core.errors import ConfigError, RunError
 from benchmark.core.interrupts import (
     EXIT_INTERRUPTED,
     Interrupted,
     handling_stop_signals,
-    held_back_from_workers,
-    ignore_interrupts,
 )
 from benchmark.core.records import LOG, RESULTS, SPEC
 
@@ -225,74 +220,53 @@ def fill(
     workers: int = Option(2, help="processes", min=1, max=MAX_PROCESSES),
     results: Results = RESULTS,
 ) -> None:
-    """Train missing runs, many in each process.
+    """Train missing runs without Snakemake, several at a time.
 
     For runs of seconds, whose jobs cost more than their training; 'run' then does the rest.
 
     Example: python -m benchmark fill reality_check --workers 2
     """
     from benchmark.runs.folders import states_of, write_specs
+    from benchmark.training.fork_server import ForkServer
 
-    _use_threads(1)
-    choose_kernels()  # for the workers
     states = states_of(load(study, results), results)
     write_specs([run for run, _ in states], results)
     specs = [results / run.spec.folder / SPEC for run, state in states if not state.result]
+    server = ForkServer()
     failed = 0
-    spawn = get_context("spawn")  # torch's threads do not survive a fork
-    stopping = handling_stop_signals(signal.default_int_handler)
-    with (
-        stopping,
-        ProcessPoolExecutor(workers, spawn, _leave_signals_to_the_parent, (os.getpid(),)) as pool,
-    ):
+    with handling_stop_signals(signal.default_int_handler), ThreadPoolExecutor(workers) as pool:
         try:
-            with held_back_from_workers():
-                errors = pool.map(_train_quietly, specs)  # starts the workers
-            for number, error in enumerate(errors, 1):
+            server.start()
+            for number, error in enumerate(pool.map(_train_apart, specs), 1):
                 failed += bool(error)
                 if error:
                     echo(f"failed: {specs[number - 1].parent}: {error}", err=True)
                 if number % 20 == 0 or number == len(specs):
                     lost = f", {failed} failed" if failed else ""
                     echo(f"{number - failed} of {len(specs)} runs finished{lost}")
-        except BrokenProcessPool:
-            words = "a process was killed (is the memory full?); finished runs are kept"
-            echo(f"{words}, the same command continues", err=True)
-            failed = 1
         except KeyboardInterrupt:
             pool.shutdown(cancel_futures=True)
             echo("stopped; finished runs are kept, the same command continues", err=True)
             failed = 1
+        finally:
+            server.stop()
     raise Exit(1 if failed else 0)
+
+
+def _train_apart(spec: Path) -> str:
+    """Train one run by a command, with its words in its log; return why it failed, or ""."""
+    from benchmark.runs.folders import end_of_log, failure_in
+
+    command = [sys.executable, "-P", "-m", "benchmark", "train", "--spec", str(spec)]
+    path = spec.with_name(LOG)
+    with path.open("ab") as log:
+        status = subprocess.run(command, stdout=log, stderr=log, check=False).returncode
+    if not status:
+        return ""
+    return failure_in(end_of_log(path)) or f"it ended with status {status}"
 
 
 def _use_threads(count: int) -> None:
     """Set the threads of products, which move the last bits, and by default those of the rest."""
     os.environ.update(dict.fromkeys(("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(count)))
     os.environ.setdefault("OMP_NUM_THREADS", str(count))
-
-
-def _leave_signals_to_the_parent(parent: int) -> None:
-    """Let a worker end its run, which takes seconds, unless the parent itself is killed."""
-    ignore_interrupts()
-    # by a signal: a thread that waits for it would be there when a run forks its loaders
-    with suppress(AttributeError, OSError):  # Linux alone has it
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it ended before this process asked
-        os.kill(os.getpid(), signal.SIGKILL)
-
-
-def _train_quietly(spec: Path) -> str:
-    """Train one run with its words in its own log; return why it failed, or ""."""
-    from benchmark.training.run import train as train_run
-
-    with open(spec.with_name(LOG), "a", encoding="utf-8") as log, redirect_stdout(log):
-        try:
-            train_run(spec)
-        except BenchmarkError as error:
-            print(f"error: {error}", file=log)
-            return str(error)
-        except Exception as error:  # the other runs go on
-            traceback.print_exc(file=log)
-            return f"{type(error).__name__}: {error}"
-    return ""

@@ -6,108 +6,58 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import nullcontext
-from types import SimpleNamespace
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
-from typer.testing import CliRunner
-from workplace import small_study
+from tiny_runs import wait_for
+from workplace import STUCK, small_study
 
-from benchmark.__main__ import app
-from benchmark.cli import running as train
-from benchmark.cli.running import _train_quietly
-from benchmark.core.errors import RunError
-from benchmark.training import run
+from benchmark.core.records import LOG, RESULT
 
 
-@pytest.mark.parametrize(
-    ("error", "told", "logged"),
-    [
-        (RunError("no room"), "no room", "error: no room"),
-        (ZeroDivisionError("of a plugin"), "ZeroDivisionError: of a plugin", "Traceback"),
-    ],
-)
-def test_any_error_of_a_run_is_its_own(error, told, logged, tmp_path, monkeypatch):
-    def broken(spec):
-        raise error
-
-    monkeypatch.setattr(run, "train", broken)
-    assert _train_quietly(tmp_path / "spec.json") == told
-    assert logged in (tmp_path / "train.log").read_text()
+def fill(folder: Path, study: dict[str, Any]) -> subprocess.Popen[str]:
+    """Start ``fill`` as a shell does: in a group of processes of its own."""
+    (folder / "own.yaml").write_text(yaml.safe_dump(study))
+    return subprocess.Popen(
+        [sys.executable, "-m", "benchmark", "fill", "own.yaml"],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
 
 
-def test_a_killed_process_is_one_message(tmp_path, monkeypatch):
-    def killed(*_):
-        raise BrokenProcessPool("a process was terminated abruptly")
-
-    pool = nullcontext(SimpleNamespace(map=killed))
-    monkeypatch.setattr(train, "ProcessPoolExecutor", lambda *_: pool)
-    study = tmp_path / "own.yaml"
-    study.write_text(yaml.safe_dump(small_study("own", ["sup_ap"])))
-    done = CliRunner().invoke(app, ["fill", str(study), "--results", str(tmp_path / "results")])
-    assert done.exit_code == 1, done.exception
-    assert "a process was killed" in done.output
+def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
+    """Return the status and what was printed."""
+    printed, _ = process.communicate(timeout=STUCK)
+    return process.returncode, printed
 
 
-def test_failed_runs_are_counted_as_such(tmp_path, monkeypatch):
-    pool = nullcontext(SimpleNamespace(map=lambda _, specs: ["no room" for _ in specs]))
-    monkeypatch.setattr(train, "ProcessPoolExecutor", lambda *_: pool)
-    study = tmp_path / "own.yaml"
-    study.write_text(yaml.safe_dump(small_study("own", ["sup_ap"])))
-    done = CliRunner().invoke(app, ["fill", str(study), "--results", str(tmp_path / "results")])
-    assert done.exit_code == 1, done.exception
-    assert done.output.splitlines()[-1].startswith("0 of ")
-    assert " runs finished, " in done.output and done.output.rstrip().endswith(" failed")
+def test_failed_runs_are_counted_and_the_others_go_on(tmp_path):
+    study = small_study("own", ["sup_ap"])
+    missing = {"name": "folder", "label": "lost", "params": {"root": "nowhere"}}
+    study["blocks"].append({**study["blocks"][0], "name": "lost", "datasets": [missing]})
+    status, printed = ended(fill(tmp_path, study))
+    assert status == 1 and "2 of 4 runs finished, 2 failed" in printed
+    (log, _) = (tmp_path / "results" / "runs" / "lost").rglob(LOG)
+    said = next(line for line in printed.splitlines() if str(log.parent.name) in line)
+    assert "nowhere" in said and "nowhere" in log.read_text()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-def test_a_signal_to_stop_ends_the_pool_in_good_order(number, tmp_path, monkeypatch):
-    ended = []
-
-    class Pool:
-        def map(self, *_):
-            yield ""
-            os.kill(os.getpid(), number)
-            time.sleep(60)
-
-        def shutdown(self, cancel_futures):
-            ended.append(cancel_futures)
-
-    monkeypatch.setattr(train, "ProcessPoolExecutor", lambda *_: nullcontext(Pool()))
-    study = tmp_path / "own.yaml"
-    study.write_text(yaml.safe_dump(small_study("own", ["sup_ap"])))
-    done = CliRunner().invoke(app, ["fill", str(study), "--results", str(tmp_path / "results")])
-    assert done.exit_code == 1 and ended == [True], done.exception
-    assert "finished runs are kept" in done.output
-
-
-WORKER = """
-import os, sys, time
-from multiprocessing import get_context
-from benchmark.cli.running import _leave_signals_to_the_parent
-
-def work():
-    _leave_signals_to_the_parent(os.getppid())
-    os.write(1, b"%d\\n" % os.getpid())
-    time.sleep(600)
-
-if __name__ == "__main__":
-    get_context("fork").Process(target=work).start()
-    time.sleep(600)
-"""
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="Linux alone tells a process of its parent")
-def test_the_processes_of_a_killed_fill_end():
-    command = [sys.executable, "-c", WORKER]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as parent:
-        worker = int(parent.stdout.readline())
-        parent.kill()
-        try:
-            parent.communicate(timeout=60)  # ends when no process holds the other end
-        except subprocess.TimeoutExpired:
-            os.kill(worker, signal.SIGKILL)
-            pytest.fail("the worker has outlived its parent")
+def test_a_signal_to_stop_ends_it_in_good_order_and_the_same_command_goes_on(number, tmp_path):
+    study = small_study("own", ["sup_ap"]) | {"seeds": [*range(6)]}
+    process = fill(tmp_path, study)
+    runs = tmp_path / "results" / "runs"
+    wait_for(lambda: any("epoch" in log.read_text() for log in runs.rglob(LOG)))
+    os.killpg(process.pid, number)
+    status, printed = ended(process)
+    assert status == 1 and "finished runs are kept, the same command continues" in printed
+    finished = {path: path.read_bytes() for path in runs.rglob(RESULT)}
+    assert len(finished) < 6 and "Traceback" not in printed
+    assert ended(fill(tmp_path, study))[0] == 0
+    assert len([*runs.rglob(RESULT)]) == 6
+    assert {path: path.read_bytes() for path in finished} == finished
