@@ -1,2 +1,4 @@
 # The workflow lies where Snakemake's catalogue looks for it; its rule 'all' is the default here, too.
-workflow.include("workflow/Snakefile", overwrite_default_target=True)
+from snakemake_logger_plugin_runs.inside import Inside
+
+Inside(workflow).include_with_target("workflow/Snakefile")

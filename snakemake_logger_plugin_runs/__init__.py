@@ -13,32 +13,26 @@ from __future__ import annotations
 
 import os
 import sys
-from logging import INFO, WARNING, LogRecord
+from logging import WARNING, LogRecord
 from pathlib import Path
 from typing import Any
 
-from snakemake.logging import ColorizingTextHandler, DefaultFilter, DefaultFormatter
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
 from snakemake_logger_plugin_runs.display import Lines, LiveLine
+from snakemake_logger_plugin_runs.inside import (
+    NOISE,
+    NOTHING_TO_DO,
+    REPEATED,
+    STOPPING,
+    own_words,
+)
 from snakemake_logger_plugin_runs.progress import Progress, Run, StudyFacts, reason_of
 
 __all__ = ["LogHandler", "StudyFacts"]
 
 TRAIN = "train"  # the rule whose jobs are runs
-# What Snakemake says of every workflow: this handler says it better, or nobody needs it.
-NOISE = (
-    "At least one job did not complete successfully",
-    "Exiting because a job execution failed",
-    "Assuming unrestricted shared filesystem usage",
-    "Building DAG of jobs",
-)
-NOTHING_TO_DO = "Nothing to be done"
-STOPPING = (
-    "Terminating processes on user request",
-    "Will exit after finishing currently running jobs",
-)
 
 
 class LogHandler(LogHandlerBase):
@@ -53,7 +47,7 @@ class LogHandler(LogHandlerBase):
     def __post_init__(self) -> None:
         asked = self.common_settings
         wanted = (asked.dryrun, asked.verbose, asked.quiet, asked.printshellcmds, asked.debug_dag)
-        self._plain = _own_words(asked) if any(wanted) else None
+        self._plain = own_words(asked) if any(wanted) else None
         live = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
         self._display = LiveLine() if live else Lines()
         self._progress = Progress()
@@ -114,8 +108,8 @@ class LogHandler(LogHandlerBase):
 
     def _message(self, record: LogRecord) -> None:
         message = record.getMessage()
-        repeated = getattr(record, "exception", "") in ("RuleException", "CalledProcessError")
-        if self._stopping or message.startswith(NOISE) or repeated:  # a failed job has its event
+        repeated = getattr(record, "exception", "") in REPEATED
+        if self._stopping or message.startswith(NOISE) or repeated:
             pass
         elif message.startswith(STOPPING):
             self._stopping = True
@@ -128,20 +122,3 @@ class LogHandler(LogHandlerBase):
             self._display.say(f"{message}\n{study.last_words(True)}" if study else message)
         elif record.levelno >= WARNING or not self._started:
             self._display.say(message)
-
-
-def _own_words(settings: Any) -> ColorizingTextHandler:
-    handler = ColorizingTextHandler(
-        nocolor=settings.nocolor,
-        stream=sys.stdout if settings.stdout else sys.stderr,
-        formatter=DefaultFormatter(settings.quiet, settings.show_failed_logs),
-        filter=DefaultFilter(
-            settings.quiet,
-            settings.debug_dag,
-            settings.verbose,
-            settings.dryrun,
-            settings.printshellcmds,
-        ),
-    )
-    handler.setLevel(INFO if not (settings.verbose or settings.debug_dag) else 0)
-    return handler

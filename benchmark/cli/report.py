@@ -58,9 +58,9 @@ def gallery(
 
 
 def _build(study: str, results: Path, *chosen: Any) -> None:
+    from benchmark.core.records import PAGE
     from benchmark.report.build import build
     from benchmark.report.gallery import Choice
-    from benchmark.study.workflow import PAGE
 
     loaded = load(study, results)
     built = build(loaded, results, Choice(*chosen))

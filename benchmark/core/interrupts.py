@@ -1,28 +1,26 @@
-"""A terminal sends Ctrl-C to every process, also to one that has just been started by another.
+"""Signals to stop: who answers them, and who leaves that to its parent.
 
-Python answers with a traceback until the process says what it does. So interrupts are held back
-while processes are started, and these ignore them: their parent ends them. A scheduler sends
-SIGTERM in the same way.
+A scheduler and a terminal send them to every process. A program that trains notes them
+(``StopRequest``), one that starts commands passes them on (``handling_stop_signals``), and a worker
+leaves them to its parent (``held_back``, ``obey_parent_alone``).
 """
 
 from __future__ import annotations
 
-import atexit
 import multiprocessing
-import multiprocessing.connection
 import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from multiprocessing import resource_tracker
 from typing import Any
 
 INTERRUPTS = (signal.SIGINT, signal.SIGHUP)
 # A scheduler's, a terminal's Ctrl-C, and that of a terminal which is closed.
 STOP_SIGNALS = (signal.SIGTERM, *INTERRUPTS)
 SECONDS_LATER = 0.05
+LOOK_EVERY = 5.0  # seconds between two looks of a worker at its parent
 
 
 @contextmanager
@@ -45,26 +43,41 @@ def handling_stop_signals(handler: Callable[[int, Any], None]) -> Iterator[dict[
 
 
 @contextmanager
-def held_back(signals: Sequence[signal.Signals] = INTERRUPTS) -> Iterator[None]:
-    """Hold interrupts back from processes started in the block until they ``ignore_interrupts``.
+def held_back() -> Iterator[None]:
+    """Hold signals to stop back from workers started in the block until they ``obey_parent_alone``.
 
-    This process hears them at the end of the block, or earlier where it has other threads.
+    Python would answer with a traceback while it starts. This process hears them at the end of the
+    block, or earlier where it has other threads.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     try:
         # inside: one that came just before is raised by this call, which has blocked them by then
-        signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+        signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-@contextmanager
-def held_back_from_workers() -> Iterator[None]:
-    """Do as ``held_back``, where the block starts processes of ``multiprocessing``."""
-    resource_tracker.ensure_running()  # the first of them would let interrupts through
-    with held_back():
-        yield
+def obey_parent_alone(*_: object) -> None:
+    """Ignore signals to stop in a worker of ``multiprocessing``, but for its parent's SIGTERM.
+
+    The parent needs what workers make until it has saved its state. SIGTERM stays held back, and a
+    thread looks who sent it. The worker ends, too, when its parent is gone.
+    """
+    for number in INTERRUPTS:
+        signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, INTERRUPTS)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    sender = 0
+    while sender != parent.pid and os.getppid() == parent.pid:
+        received = signal.sigtimedwait([signal.SIGTERM], LOOK_EVERY)
+        sender = received.si_pid if received else 0
+    os._exit(0)
 
 
 def keep_interrupts() -> None:
@@ -84,96 +97,6 @@ def keep_interrupts() -> None:
             again.start()
 
     sys.unraisablehook = hook
-
-
-def ignore_interrupts() -> None:
-    """Leave interrupts to the parent."""
-    for number in INTERRUPTS:
-        signal.signal(number, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, INTERRUPTS)
-
-
-def obey_parent_alone(*_: object) -> None:
-    """Ignore signals to stop in a worker of a loader, but for its parent's SIGTERM.
-
-    The parent needs batches until it has saved its state. It starts the worker while it holds
-    ``STOP_SIGNALS`` back; SIGTERM stays so, and a thread looks who sent it.
-    """
-    ignore_interrupts()
-    threading.Thread(target=_end_by_parent, daemon=True).start()
-
-
-def _end_by_parent() -> None:
-    while signal.sigwaitinfo([signal.SIGTERM]).si_pid != os.getppid():
-        pass
-    os._exit(0)
-
-
-def leave_interrupts_to_parent() -> None:
-    """Ignore interrupts in a worker of ``multiprocessing``, and end it when its parent is gone."""
-    ignore_interrupts()
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        multiprocessing.connection.wait([parent.sentinel])
-        os._exit(1)
-
-
-def handle_in_a_thread(number: int) -> None:
-    """Let the handler of a signal run in a thread of its own from now on.
-
-    Snakemake's takes two locks that are not reentrant: where the signal comes while the scheduler
-    itself holds one, as when its jobs have just ended by the same signal, it would wait for ever.
-    """
-    handle = signal.getsignal(number)
-    assert callable(handle)
-    signal.signal(number, lambda *received: threading.Thread(target=handle, args=received).start())
-
-
-class Interrupt:
-    """Ctrl-C or SIGHUP: the first ends the workflow in good order, others do not disturb that.
-
-    On this machine the runs under way receive the signal from the terminal themselves and save
-    their state; Snakemake takes it as SIGTERM: it starts nothing more and registers what its jobs
-    still finish. Jobs on a cluster are cancelled, which is what Snakemake does on SystemExit.
-    """
-
-    def __init__(self, last_words: Callable[[], str], *, local: Callable[[], bool]) -> None:
-        """Watch from now on; ``last_words`` are printed when the process ends after Ctrl-C.
-
-        ``local`` says whether jobs run on this machine; Snakemake knows it when it schedules them.
-        """
-        self.happened = 0  # the signal
-        self._last_words = last_words
-        self._local = local
-        self._numbers = [signal.SIGINT]
-        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # nohup
-            self._numbers.append(signal.SIGHUP)
-        for number in self._numbers:
-            signal.signal(number, self._note)
-        atexit.register(self._say)
-
-    def _note(self, received: int, _: object) -> None:
-        self.happened = received
-        for number in self._numbers:
-            signal.signal(number, signal.SIG_IGN)
-        # Snakemake handles SIGTERM once it schedules jobs
-        has_jobs = signal.getsignal(signal.SIGTERM) != signal.SIG_DFL
-        if not (has_jobs and self._local()):
-            raise SystemExit(128 + received)
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    def _say(self) -> None:
-        if not self.happened:
-            return
-        try:
-            words = self._last_words()
-        except Exception:  # an import was interrupted, and what it left cannot be used
-            words = "stopped; finished runs are kept, the same command continues"
-        print(words, file=sys.stderr)
 
 
 # EX_TEMPFAIL of sysexits.h: try again later

@@ -35,6 +35,10 @@ QUERIES = "queries.npz"
 SPEC_DIGEST = "spec_digest"  # the array of both that says whose they are
 LOG = "train.log"
 STATE = "state"
+# What 'build' makes below a study's folder: the report, and the names of what it could not make.
+PAGE = "report/index.html"
+FAILED = "report/failed.txt"
+IMPORTED = "imported.txt"  # into MLflow
 
 STATUSES = ("ok", "diverged", "missing", "failed", "stale")
 # Of a run, by which is decided what is trained: an outdated one has files that are to be put away.

@@ -20,7 +20,7 @@ from PIL import Image
 from torch.utils.data import DataLoader, Dataset
 
 from benchmark.core.errors import ConfigError, DataError, Problem
-from benchmark.core.interrupts import STOP_SIGNALS, held_back, obey_parent_alone
+from benchmark.core.interrupts import held_back, obey_parent_alone
 from benchmark.core.recipe import InputConfig, check_input
 from benchmark.core.seeding import derive
 from benchmark.datasets.base import ImageSet
@@ -221,7 +221,7 @@ class FileInput(Input):
             for number, batch in enumerate(batches, first)
             for at in range(0, len(batch), PIECE)
         ]
-        with held_back(STOP_SIGNALS):
+        with held_back():
             pieces = map(_decoded, iter(self._loader))
         if self._device.type == "cpu":
             yield from self._floats(batches, pieces)

@@ -16,6 +16,7 @@ import pandas as pd
 
 from benchmark.core.files import begin_folder, write_csv, write_text
 from benchmark.core.paths import public, without_paths
+from benchmark.core.records import FAILED, PAGE
 from benchmark.papers.claim_verdicts import judge_study_claims
 from benchmark.papers.judging import write_verdicts
 from benchmark.papers.printed import Printed, printed_of
@@ -39,7 +40,6 @@ from benchmark.stats.planning import at_level
 from benchmark.stats.queries import drawn_queries
 from benchmark.stats.study_tables import analyse
 from benchmark.study import Study
-from benchmark.study.workflow import FAILED, PAGE
 
 
 @dataclass(frozen=True)

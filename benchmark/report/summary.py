@@ -5,13 +5,12 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from benchmark.core.errors import BenchmarkError
-from benchmark.core.records import STATE
+from benchmark.core.records import FAILED, IMPORTED, PAGE, STATE
 from benchmark.papers.explain import summary_text
 from benchmark.papers.verdicts import read_verdicts
 from benchmark.runs.folders import count_by_status, end_of_log, states_of
 from benchmark.runs.plan import TROUBLES
 from benchmark.study import Study
-from benchmark.study.workflow import FAILED, IMPORTED, PAGE
 
 LINES = 30  # of the log of the import
 

@@ -127,7 +127,7 @@ def jobs(process: subprocess.CompletedProcess) -> dict[str, int]:
     return counts
 
 
-NEEDED = ("snakemake.cli", "benchmark.study.workflow", "benchmark.papers.printed")
+NEEDED = ("snakemake.cli", "benchmark.papers.printed")
 
 
 class DryRuns:

@@ -1,5 +1,4 @@
 # What all rules share: the study, its paths, its software, and the functions that rules and hooks call.
-import builtins
 import os
 import shlex
 import sys
@@ -8,15 +7,14 @@ from pathlib import Path
 from benchmark.core.environment import visible_gpus
 from benchmark.papers.fidelity import study_ledger
 from benchmark.runs.folders import settle, write_spec
-from benchmark.core.interrupts import Interrupt, handle_in_a_thread
 from benchmark.study.model import ROOT
-from benchmark.study.workflow import NEW_RESULT, NEW_SPEC, check_executor, load_flow, or_end
-from snakemake_logger_plugin_runs import StudyFacts
+from snakemake_logger_plugin_runs.inside import hand_to_profiles
+from study_flow import NEW_RESULT, NEW_SPEC, load_flow, or_end
 
 # Contents decide what is trained, whatever dates say and Snakemake remembers. No dry run, and no job, puts anything away.
-DRY_RUN = workflow.output_settings.dryrun
-LOOK = partial(settle, dry_run=DRY_RUN or not workflow.is_main_process)
-FLOW = or_end(lambda: load_flow(config, workflow.overwrite_configfiles, LOOK))
+DRY_RUN = INSIDE.is_dry_run
+LOOK = partial(settle, dry_run=DRY_RUN or not INSIDE.is_main)
+FLOW = or_end(lambda: load_flow(config, INSIDE.config_files, LOOK))
 RUNS = FLOW.runs
 RESULTS = FLOW.results
 OUT = FLOW.folder
@@ -25,18 +23,15 @@ RUN = f"{RESULTS}/runs/{{run}}"
 NEW_SPECS, NEW_RESULTS = ([NEW_SPEC], [NEW_RESULT]) if DRY_RUN else ([], [])
 DIGEST = FLOW.study.digest  # another one makes the steps behind the runs again
 
-builtins.needs = lambda wildcards: FLOW.run(wildcards.run).resources  # for the profile
-
+needs = lambda wildcards: FLOW.run(wildcards.run).resources  # of rules and profiles
+hand_to_profiles(needs=needs)
 # A limit on GPUs is that of one machine, which may have more of them than its profile says.
-if "gpu" in workflow.global_resources and len(visible_gpus()) > 1:
-    workflow.register_resource("gpu", len(visible_gpus()))
+INSIDE.offer_gpus(len(visible_gpus()))
 
 # Rules call 'python': the one that runs Snakemake, unless --sdm brings another; with -P, which skips your benchmark.py.
 os.environ.update(PATH=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
 ENVIRONMENT = f"../../envs/{'gpu' if FLOW.study.resources.gpus else 'cpu'}.yaml"
-STORED = workflow.storage_settings.default_storage_provider  # if no shared disk
-DEPLOYED = bool(workflow.deployment_settings.deployment_method)
-if DEPLOYED:
+if INSIDE.is_deployed:
     # Neither the environment nor the image holds the project itself.
     shell.prefix(f"set -euo pipefail; export PYTHONPATH={shlex.quote(str(ROOT))}; ")
 
@@ -44,7 +39,7 @@ if DEPLOYED:
     container: str(ROOT / "benchmark.sif")
 
 
-if workflow.is_main_process:
+if INSIDE.is_main:
     # What is wrong with papers, or not said of a recipe, is said before anything is trained.
     or_end(lambda: study_ledger(FLOW.study))
     FLOW.settle_all(logger.warning)

@@ -1,18 +1,21 @@
 # What happens before the first run and after the last.
 import signal
+from snakemake_logger_plugin_runs import StudyFacts
+from snakemake_logger_plugin_runs.inside import Interrupt, handle_in_a_thread
+from study_flow import check_executor
 from benchmark.report.summary import last_words, words_after_interrupt
 from benchmark.training.fork_server import ForkServer
 
 # Runs on this machine are forked from a process that has everything imported; it stops with the workflow.
 FORK_SERVER = ForkServer()
 
-SAID, ASKED = Path(f"{LOGS}/import_runs.log"), lambda: workflow.dag.targetfiles
-WORDS = partial(last_words, lambda: FLOW.reported, Path(RESULTS), SAID, ASKED)
+SAID = Path(f"{LOGS}/import_runs.log")
+WORDS = partial(last_words, lambda: FLOW.reported, Path(RESULTS), SAID, lambda: INSIDE.targets)
 
-if workflow.is_main_process:
+if INSIDE.is_main:
     # One Ctrl-C stops the workflow without a traceback, further ones do no harm; see snakemake_logger_plugin_runs.
     said = partial(words_after_interrupt, FLOW.study, Path(RESULTS))
-    INTERRUPT = Interrupt(said, local=lambda: workflow.local_exec)
+    INTERRUPT = Interrupt(said, lambda: INSIDE.is_local)
     logger.info(
         f"study {FLOW.study.name}: {FLOW.count} runs",
         extra={"study": StudyFacts(FLOW.count, next(iter(FLOW.study.metrics)), WORDS, FLOW.later)},
@@ -21,16 +24,13 @@ if workflow.is_main_process:
 
 # What decides the verdicts is written down before any run starts, and never again.
 onstart:
-    or_end(lambda: check_executor(workflow.executor_plugin.name), logger.error)
-    # Snakemake's limit of 100 jobs a second costs more than it saves, and no option switches it off: each finished job
-    # adds a timer that wakes the scheduler every second, so that after a thousand jobs it does little else.
-    workflow.scheduler.job_rate_limiter = None
+    or_end(lambda: check_executor(INSIDE.executor), logger.error)
+    INSIDE.start_jobs_at_once()
     handle_in_a_thread(signal.SIGTERM)
-    planned = {job.rule.name for job in workflow.dag.needrun_jobs()}
-    may_train = bool(planned & {"train", "select"})  # which chooses runs to train
-    if may_train and workflow.local_exec and not DEPLOYED:
+    may_train = bool(INSIDE.planned_rules & {"train", "select"})  # which chooses runs to train
+    if may_train and INSIDE.is_local and not INSIDE.is_deployed:
         FORK_SERVER.start()
-    if not STORED and (may_train or not Path(OUT, "registration.json").is_file()):
+    if not INSIDE.is_stored and (may_train or not Path(OUT, "registration.json").is_file()):
         FLOW.attempt("register-analysis")
 
 

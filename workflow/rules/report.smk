@@ -1,5 +1,6 @@
 # From finished runs to the report. What is read of the papers is an input too (benchmark.study.data_files).
-from benchmark.study.workflow import FILES, FOLDERS, PAGE
+from benchmark.core.records import PAGE
+from study_flow import FILES, FOLDERS
 
 
 rule collect:
@@ -21,8 +22,8 @@ rule collect:
 
 
 # What decides the verdicts is registered by 'onstart', before any run; without a shared disk, by a rule.
-REGISTERED = [f"{OUT}/registration.json"] if STORED else []
-if STORED:
+REGISTERED = [f"{OUT}/registration.json"] if INSIDE.is_stored else []
+if REGISTERED:
 
     rule register:
         output:

@@ -44,7 +44,7 @@ rule spec:
 # Retries belong into a profile: in a rule they would be multiplied on a cluster.
 rule train:
     input:
-        partial(FLOW.reason_to_train, workflow),
+        partial(FLOW.reason_to_train, INSIDE),
         spec=f"{RUN}/spec.json",
     output:
         [f"{RUN}/{name}" for name in (*RECORDS, "queries.npz", "neighbours.npz", *NEW_RESULTS)],

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import accumulate
+from multiprocessing import resource_tracker
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Literal
@@ -23,7 +24,7 @@ from torch.autograd.profiler import profile
 from torch.nn.functional import normalize
 
 from benchmark.core.errors import BenchmarkError, ConfigError, RunError, ended
-from benchmark.core.interrupts import held_back_from_workers, leave_interrupts_to_parent
+from benchmark.core.interrupts import held_back, obey_parent_alone
 from benchmark.core.options import build
 from benchmark.losses.base import Loss
 from benchmark.losses.conformance.formulas import (
@@ -625,8 +626,9 @@ def check_processes(candidate: Candidate) -> Finding:
     whole = in_order(mixed("two halves of 4 classes of 2", [4] * 4, 8, 13))
     order = torch.arange(len(whole.labels)).view(-1, PROCESSES).T
     whole, halves = whole.subset(order.reshape(-1)), [whole.subset(rows) for rows in order]
-    with held_back_from_workers():
-        pool = multiprocessing.get_context("spawn").Pool(PROCESSES, leave_interrupts_to_parent)
+    resource_tracker.ensure_running()  # its start in the block would let signals through
+    with held_back():
+        pool = multiprocessing.get_context("spawn").Pool(PROCESSES, obey_parent_alone)
     with pool, tempfile.TemporaryDirectory() as folder:
         named = f"file://{folder}/meeting", candidate.source, candidate.reference
         works = [(rank, half, *named) for rank, half in enumerate(halves)]

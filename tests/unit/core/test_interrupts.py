@@ -1,4 +1,4 @@
-"""Ctrl-C while processes start: they say nothing, and the one that starts them hears it after."""
+"""A Ctrl-C is not lost, and a worker leaves it to its parent from its first moment on."""
 
 from __future__ import annotations
 
@@ -7,55 +7,72 @@ import signal
 import subprocess
 import sys
 import threading
-from multiprocessing import get_context
+from multiprocessing import get_context, resource_tracker
 
 import pytest
+from workplace import STUCK
 
-from benchmark.core.interrupts import held_back, held_back_from_workers, ignore_interrupts
+from benchmark.core.interrupts import STOP_SIGNALS, held_back, obey_parent_alone
 
-CHILD = """
+
+def worker(answers):
+    obey_parent_alone()
+    answers.put(os.getpid())
+    signal.pause()
+
+
+def signal_from_another(pid):
+    """Send all signals to stop by a process that is not the parent of the one that gets them."""
+    for number in STOP_SIGNALS:
+        subprocess.run(["kill", f"-{int(number)}", str(pid)], check=True)
+
+
+@pytest.fixture(params=["fork", "spawn"])
+def idle_worker(request):
+    """Yield a worker that got signals while it started; a spawned one imports a while then."""
+    context = get_context(request.param)
+    answers = context.SimpleQueue()
+    process = context.Process(target=worker, args=(answers,), daemon=True)
+    resource_tracker.ensure_running()
+    with held_back():
+        process.start()
+    signal_from_another(process.pid)
+    assert answers.get() == process.pid
+    yield process
+    process.kill()
+    process.join()
+
+
+def test_a_worker_ends_by_its_parents_sigterm_alone(idle_worker):
+    signal_from_another(idle_worker.pid)
+    idle_worker.join(0.5)
+    assert idle_worker.is_alive()
+    idle_worker.terminate()
+    idle_worker.join(STUCK)
+    assert idle_worker.exitcode == 0
+
+
+ORPHAN = """
 import os, signal
-print(os.getpid(), flush=True)
-input()  # as long as its imports would take
-from benchmark.core.interrupts import ignore_interrupts
-ignore_interrupts()
-os.kill(os.getpid(), signal.SIGINT)
-print("alive")
+from multiprocessing import get_context
+from benchmark.core import interrupts
+
+def work():
+    interrupts.LOOK_EVERY = 0.1
+    interrupts.obey_parent_alone()
+    os.write(1, b"here")
+    signal.pause()
+
+get_context("fork").Process(target=work).start()
+signal.pause()
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
-def test_a_process_that_starts_does_not_hear_interrupts(number):
-    with held_back():
-        child = subprocess.Popen(
-            [sys.executable, "-c", CHILD],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-    os.kill(int(child.stdout.readline()), number)
-    out, err = child.communicate("\n", timeout=60)
-    assert (child.returncode, out, err) == (0, "alive\n", "")
-
-
-def heard(answers):
-    """Tell which interrupts a worker holds back and ignores, before and after it says so."""
-    held = signal.pthread_sigmask(signal.SIG_BLOCK, ())
-    ignore_interrupts()
-    left = signal.pthread_sigmask(signal.SIG_BLOCK, ())
-    ignored = [signal.getsignal(number) == signal.SIG_IGN for number in (1, 2)]
-    answers.put((sorted(held), sorted(left), ignored))
-
-
-def test_a_worker_starts_with_interrupts_held_back():
-    context = get_context("spawn")
-    answers = context.Queue()
-    with held_back_from_workers():
-        worker = context.Process(target=heard, args=(answers,))
-        worker.start()
-    assert answers.get(timeout=60) == ([signal.SIGHUP, signal.SIGINT], [], [True, True])
-    worker.join(60)
+def test_a_worker_whose_parent_was_killed_ends():
+    with subprocess.Popen([sys.executable, "-c", ORPHAN], stdout=subprocess.PIPE) as parent:
+        assert parent.stdout.read(4) == b"here"
+        parent.kill()
+        parent.communicate(timeout=STUCK)  # ends when no process holds the other end
 
 
 def test_who_starts_processes_hears_the_interrupt_afterwards():
@@ -100,42 +117,3 @@ def test_an_interrupt_in_a_callback_is_heard_later_and_says_nothing(keep, told, 
         check=False,
     )
     assert done.stdout == told and done.stderr.startswith(said) and bool(done.stderr) == bool(said)
-
-
-WORKFLOW = """
-import os, signal, sys
-from benchmark.core.interrupts import Interrupt
-
-number = int(sys.argv[1])
-if sys.argv[2:] == ["ignored"]:
-    signal.signal(number, signal.SIG_IGN)
-Interrupt(lambda: {}["words"] if sys.argv[2:] == ["none"] else "last words", local=lambda: True)
-os.kill(os.getpid(), number)
-"""
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
-def test_it_ends_with_its_last_words(number):
-    done = subprocess.run(
-        [sys.executable, "-c", WORKFLOW, str(int(number))], capture_output=True, text=True
-    )
-    assert done.returncode == 128 + number and done.stderr == "last words\n"
-
-
-def test_one_that_is_to_outlive_its_terminal_does():
-    done = subprocess.run(
-        [sys.executable, "-c", WORKFLOW, str(int(signal.SIGHUP)), "ignored"],
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0 and done.stderr == ""
-
-
-def test_words_that_cannot_be_made_any_more_are_no_traceback():
-    done = subprocess.run(
-        [sys.executable, "-c", WORKFLOW, str(int(signal.SIGINT)), "none"],
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 128 + signal.SIGINT
-    assert done.stderr == "stopped; finished runs are kept, the same command continues\n"

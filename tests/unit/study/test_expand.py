@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import yaml
-from workplace import small_study
+from workplace import ROOT, small_study
 
 from benchmark.core.errors import ConfigError
 from benchmark.core.recipe import OptimizerConfig, SamplerConfig
@@ -126,7 +126,8 @@ def test_loading_and_expanding_never_import_torch(study_data, write_study):
     code = (
         "import sys; from benchmark.study import load_study; from benchmark.study.grid import "
         "expand; "
-        "import benchmark.runs.run_table, benchmark.study.workflow, benchmark.runs.plan; "
+        f"sys.path.append({str(ROOT / 'workflow')!r}); "
+        "import benchmark.runs.run_table, benchmark.runs.plan, study_flow; "
         f"expand(load_study({str(write_study(study_data))!r})); "
         "assert 'torch' not in sys.modules"
     )

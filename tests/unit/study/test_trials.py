@@ -6,6 +6,7 @@ from dataclasses import make_dataclass, replace
 
 import pytest
 import yaml
+from study_flow import load_flow
 
 from benchmark.core.errors import ConfigError
 from benchmark.core.options import option
@@ -13,7 +14,6 @@ from benchmark.study import load, load_study
 from benchmark.study.grid import expand
 from benchmark.study.model import name_on
 from benchmark.study.trials import Choice, read_choices, sobol, value_at, write_selected
-from benchmark.study.workflow import load_flow
 
 
 @pytest.fixture

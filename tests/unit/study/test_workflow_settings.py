@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 import yaml
+from study_flow import load_flow
 from workplace import small_study
 
 from benchmark.cli.running import snakemake_words
 from benchmark.core.errors import ConfigError
-from benchmark.study.workflow import load_flow
 
 
 @pytest.mark.parametrize("value", [1.1, 7, 20241121, True, {"a": "b"}])

@@ -7,20 +7,13 @@ import os
 import signal
 import subprocess
 from dataclasses import replace
-from multiprocessing import get_context
 
 import pytest
 from archives import save
 from tiny_runs import curve, held, tiny_spec, write_spec_in
 from workplace import STUCK
 
-from benchmark.core.interrupts import (
-    EXIT_INTERRUPTED,
-    STOP_SIGNALS,
-    Interrupted,
-    held_back,
-    obey_parent_alone,
-)
+from benchmark.core.interrupts import EXIT_INTERRUPTED, STOP_SIGNALS, Interrupted
 from benchmark.core.records import METRICS, RESULT, DatasetChoice
 from benchmark.input.tensors import FileInput
 from benchmark.training import features, loop
@@ -188,32 +181,3 @@ def test_a_group_of_processes_that_gets_sigterm_ends_with_status_75(spec, whole,
     assert (tmp_path / CHECKPOINT).exists()
     train(tmp_path / "spec.json")
     assert_same(tmp_path, whole)
-
-
-def worker(answers):
-    obey_parent_alone()
-    answers.put(os.getpid())
-    signal.pause()
-
-
-@pytest.fixture
-def idle_worker():
-    context = get_context("fork")
-    answers = context.SimpleQueue()
-    process = context.Process(target=worker, args=(answers,), daemon=True)
-    with held_back(STOP_SIGNALS):
-        process.start()
-    answers.get()
-    yield process
-    process.kill()
-    process.join()
-
-
-def test_a_worker_ends_by_its_parents_sigterm_alone(idle_worker):
-    for number in STOP_SIGNALS:
-        subprocess.run(["kill", f"-{int(number)}", str(idle_worker.pid)], check=True)
-    idle_worker.join(0.5)
-    assert idle_worker.is_alive()
-    idle_worker.terminate()
-    idle_worker.join(STUCK)
-    assert idle_worker.exitcode == 0

@@ -1,4 +1,4 @@
-"""What the Snakefile needs: the study that its configuration names, its runs, and their paths."""
+"""What the rules ask for: the study that their configuration names, its runs, and their paths."""
 
 import hashlib
 import os
@@ -10,12 +10,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from benchmark.core.documents import read_document
 from benchmark.core.environment import STUDY
 from benchmark.core.errors import BenchmarkError, ConfigError, RunError, print_error
-from benchmark.core.records import RESULT, RESULTS, Standing
+from benchmark.core.records import FAILED, IMPORTED, RESULT, RESULTS, Standing
 from benchmark.study import Study, load_study
 from benchmark.study.data_files import data_files, named_papers
 from benchmark.study.grid import Run, expand
@@ -23,23 +23,19 @@ from benchmark.study.load import config_folders
 from benchmark.study.model import name_on
 from benchmark.study.trials import FILE as SELECTION
 from benchmark.study.trials import is_current, selected_path
-
-T = TypeVar("T")
+from snakemake_logger_plugin_runs.inside import Inside
 
 PATIENCE = 60.0  # seconds for Slurm's answer
 
 DEFAULT_STUDY = "embedded"
 SETTINGS = ("study", "results", "dataset")
 TABLES = ("runs.csv", "scores.csv")
-# What 'build' makes below a study's folder, beside its page, tables and figures. The second names
-# what it could not make.
-PAGE, FAILED = "report/index.html", "report/failed.txt"
+# What 'build' makes below a study's folder, beside its page, tables and figures.
 FILES = (
     *("verdicts.csv", "verdicts_other.csv", "claims.csv", "claims_parts.csv"),
     FAILED,
 )
 FOLDERS = ("stats", "gallery")
-IMPORTED = "imported.txt"
 # What a dry run plans in place of old files, which keep their names, and nobody makes.
 NEW_SPEC = "new_spec.json"
 NEW_RESULT = "new_result.json"
@@ -51,20 +47,16 @@ class Flow:
     """A study ready to be run: its runs by id, and the folder of the results.
 
     ``runs`` of a study with rules are its trials. Everything behind them is made of the final runs,
-    whose study file ``selected`` is there once the checkpoint ``select`` has written it.
-    ``settle`` says how a run stands below the results.
+    whose study file ``selected`` is there once the checkpoint ``select`` has written it; a study
+    without rules has none. ``settle`` says how a run stands below the results.
     """
 
     study: Study
     runs: dict[str, Run]
     results: str
     settle: Callable[[Run, Path], Standing]
+    selected: Path | None
     _standings: dict[str, Standing] = field(default_factory=dict)
-
-    @property
-    def selected(self) -> Path | None:
-        """The study file of the final runs; None for a study without rules."""
-        return selected_path(self.study, Path(self.results)) if self.study.trials else None
 
     @property
     def is_chosen(self) -> bool:
@@ -147,21 +139,20 @@ class Flow:
         if outdated:
             warn(f"{outdated} runs are outdated, and will be trained again")
 
-    def reason_to_train(self, workflow: Any, wildcards: Any) -> list[str]:
-        """Return what training asks for, beside its specification, in Snakemake's ``workflow``.
+    def reason_to_train(self, inside: Inside, wildcards: Any) -> list[str]:
+        """Return what training asks for, beside its specification.
 
         A finished run asks for a file that nobody makes: Snakemake then takes the result as it is,
         and has no job that could delete it. An outdated one asks for a new specification. A job
         that a cluster starts again when its run has finished ends before its outputs are deleted.
         """
-        if workflow.is_main_process:
+        if inside.is_main:
             names = {"finished": [NOTHING], "outdated": [NEW_SPEC], "to do": []}
             asked = names[self.standing(wildcards.run)]
             return [f"{self.results}/runs/{wildcards.run}/{name}" for name in asked]
-        if workflow.remote_exec:
-            jobs = [each.wildcards_dict["run"] for each in workflow.dag_settings.target_jobs]
-            if all(self.standing(run) == "finished" for run in jobs):
-                sys.exit()
+        runs = inside.runs_of_job()
+        if runs and all(self.standing(run) == "finished" for run in runs):
+            sys.exit()
         return []
 
     def files(self, name: str) -> list[str]:
@@ -279,7 +270,8 @@ def load_flow(
     results = Path(config.get("results", RESULTS))
     study = load_study(asked, results)
     os.environ[STUDY] = study.name
-    return Flow(study, expand(study), results.as_posix(), settle)
+    selected = selected_path(study, results) if study.trials else None
+    return Flow(study, expand(study), results.as_posix(), settle, selected)
 
 
 def _misread(config: Mapping[str, Any]) -> list[str]:
@@ -319,7 +311,7 @@ def check_executor(name: str) -> None:
     raise RunError(f"Slurm does not answer (sinfo: {said.splitlines()[-1]}): wait for it, {local}")
 
 
-def or_end(load: Callable[[], T], say: Callable[[str], object] | None = None) -> T:
+def or_end(load: Callable[[], Any], say: Callable[[str], object] | None = None) -> Any:
     """Return ``load()``; end the program with the message alone when something is wrong.
 
     ``say`` is a log that still has lines to print, which come first.
