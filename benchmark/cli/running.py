@@ -2,15 +2,14 @@
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
-from subprocess import DEVNULL, PIPE, Popen
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
@@ -35,7 +34,7 @@ from benchmark.core.interrupts import (
     Interrupted,
     handling_stop_signals,
 )
-from benchmark.core.records import LOG, RESULTS, SPEC
+from benchmark.core.records import LOG, PROVENANCE, RESULTS, SPEC
 
 
 def _cores(text: str) -> str:
@@ -83,6 +82,7 @@ def run(
 
 def _foretell(study: Any, cores: str, results: Path) -> None:
     """Print how long a study takes here, before anything of it is finished: one epoch tells."""
+    from benchmark.core.results import Provenance
     from benchmark.core.words import rough_duration
     from benchmark.runs.folders import states_of
 
@@ -92,17 +92,17 @@ def _foretell(study: Any, cores: str, results: Path) -> None:
     if begun or first.resources.gpus or len(states) * training.epochs < 100:
         return  # beside a hundred epochs one more is little
     echo(f"{len(states)} runs; one epoch tells how long they take ...", err=True)
+    recipe = replace(first.spec.recipe, training=replace(training, epochs=1))
     with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        first.spec.write(path := Path(folder, SPEC))
-        command = [sys.executable, "-P", "-m", "benchmark", "train", "--spec", str(path)]
-        with Popen(command, stdout=PIPE, stderr=DEVNULL, text=True) as process:
-            lines = map(re.compile(r"about (\d+) s left").search, process.stdout or ())
-            found = next(filter(None, lines), None)
-            process.terminate()
-    if found:
-        at_once = (available_cores() if cores == "all" else int(cores)) / training.threads
-        seconds = len(states) * int(found[1]) / max(1, at_once)
-        echo(f"about {rough_duration(seconds)} on this machine", err=True)
+        spec = Path(folder, SPEC)
+        replace(first.spec, recipe=recipe).write(spec)
+        if _train_apart(spec):
+            return
+        timing = Provenance.read(spec.with_name(PROVENANCE)).timing
+    at_once = (available_cores() if cores == "all" else int(cores)) / training.threads
+    epoch = timing.train_seconds + timing.eval_seconds
+    seconds = len(states) * training.epochs * epoch / max(1, at_once)
+    echo(f"about {rough_duration(seconds)} on this machine", err=True)
 
 
 def snakemake_words(study: Path, cores: str, results: Path) -> list[str]:

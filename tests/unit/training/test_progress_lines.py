@@ -1,12 +1,18 @@
-"""The line that a finished epoch leaves in the log, and a run without one."""
+"""The line that a finished epoch leaves in the log, and how long a study takes by one epoch."""
 
 from __future__ import annotations
 
 import dataclasses
+import re
+from pathlib import Path
 
 import pytest
+import yaml
+from workplace import small_study
 
+from benchmark.cli.running import _foretell
 from benchmark.core.results import EpochRecord
+from benchmark.study import load_study
 from benchmark.training.progress import Progress
 
 RECORD = EpochRecord(
@@ -44,3 +50,17 @@ def test_headline_scores_are_shown_and_map_where_there_are_no_others(
     line = capsys.readouterr().out
     assert all(part in line for part in shown)
     assert not any(part in line for part in left_out)
+
+
+@pytest.mark.parametrize(("epochs", "told"), [(50, r"2 runs; .*\nabout \d+ s on this "), (49, "$")])
+def test_one_epoch_tells_how_long_a_study_takes_that_is_long_enough(
+    epochs, told, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    study = small_study("own", ["smooth_ap"])
+    override = {"training": {"epochs": epochs}}
+    study["blocks"][0] |= {"option": "long", "override": override}
+    Path("own.yaml").write_text(yaml.safe_dump(study))
+    _foretell(load_study("own.yaml"), "2", Path("results"))
+    assert re.match(told, capsys.readouterr().err)
+    assert not Path("results").exists()
