@@ -148,7 +148,7 @@ class _Reader:
             below = f"{key}.{name.value}".strip(".")
             if name.value in first:
                 words = f"key given twice, first in line {first[name.value]}; keep one"
-                self.found.twice.append(Problem(words, below, line))
+                self.found.twice.append(Problem(words, below, line, "given_twice"))
             first[name.value] = line
             if name.tag != f"{_TAG}merge":
                 self.found.lines[below] = line
@@ -189,10 +189,11 @@ def read_document(path: Path) -> Document:
     except UnicodeDecodeError as error:
         raise ConfigError(str(path), [f"is not UTF-8 text: {error}"]) from error
     except YamlError as error:
-        raise ConfigError(str(path), [f"is not valid YAML: {error}"]) from error
+        problem = Problem(f"is not valid YAML: {error}", code="invalid_yaml")
+        raise ConfigError(str(path), [problem]) from error
     if not isinstance(data, dict):
         words = "must be a mapping of keys to values, see docs/studies.md"
-        raise ConfigError(str(path), [words])
+        raise ConfigError(str(path), [Problem(words, code="dict_type")])
     if twice:
         raise ConfigError(str(path), twice)
     return Document(Path(path), data, lines)

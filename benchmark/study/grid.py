@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -88,17 +87,6 @@ def look_state(folder: Path) -> dict[str, Any]:
     """
     path = folder / LOOKS
     return json.loads(path.read_text("utf-8")) if path.is_file() else {"look": 1, "begun": []}
-
-
-def looks_problem(looks: Sequence[int], seeds: int) -> str:
-    """Return what is wrong with the looks of a study of so many seeds; "" for nothing."""
-    rising = list(looks) == sorted(set(looks))
-    if not looks or (rising and looks[0] >= 2 and looks[-1] == seeds):
-        return ""
-    return (
-        f"must rise from at least 2 to the number of seeds, {seeds}, such as "
-        f"{sorted({min(3, seeds), seeds})}; 'seeds' lists all that are planned"
-    )
 
 
 def at_look(study: Study, look: int) -> Study:

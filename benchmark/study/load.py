@@ -7,7 +7,7 @@ import difflib
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from functools import partial, reduce
 from math import inf
@@ -25,7 +25,7 @@ from benchmark.input import samplers
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.metrics.metric import check_metric, k_of, metric_of
 from benchmark.study.data_files import FINAL, TRIALS, field_folder, published_names
-from benchmark.study.grid import at_look, conflicts, look_state, looks_problem
+from benchmark.study.grid import at_look, conflicts, look_state
 from benchmark.study.model import (
     JOINT,
     ROOT,
@@ -34,9 +34,11 @@ from benchmark.study.model import (
     RecipeFile,
     Study,
     StudyFile,
+    Trials,
     Variant,
     base_of,
     name_on,
+    unknown,
 )
 from benchmark.study.recipes import merge, overlay, read_recipe, without_losses
 from benchmark.study.trials import trial_problems, with_trials
@@ -96,8 +98,10 @@ def load_study(path_or_name: str | Path, results: Path | None = None) -> Study:
     if path.is_file():
         study = Checker(read_document(path)).study()
         return at_look(study, look_state(study.folder(results))["look"] if results else 1)
-    document, dataset = read_document(Path(base_of(str(path)))), path.stem.rpartition(JOINT)[2]
-    rules, data = Checker(document).study().rules, document.data
+    document = read_document(Path(base_of(str(path))))
+    dataset = path.stem.rpartition(JOINT)[2]
+    rules = Checker(document).study().rules
+    data = document.data
     instead = rules.instead if rules else {}
     if dataset not in instead:
         words = unknown_name("dataset of rules.instead", dataset, instead)
@@ -113,10 +117,15 @@ def load_study(path_or_name: str | Path, results: Path | None = None) -> Study:
 
 
 class Checker:
-    """Reads a study document; ``study()`` returns it, or raises all problems as a ConfigError."""
+    """Reads a study document; ``study()`` returns it, or raises all problems as a ConfigError.
+
+    What the file alone can tell is told by its models (``StudyFile.problems``); what recipes,
+    datasets, losses and other files tell, here.
+    """
 
     def __init__(self, document: Document):
-        self.document, self.losses = document, load_catalogue()
+        self.document = document
+        self.losses = load_catalogue()
         self.problems: list[Problem] = []
         self.recipes: dict[str, RecipeFile | None] = {}
         try:
@@ -129,37 +138,30 @@ class Checker:
         if self.problems:
             raise ConfigError(str(self.document.path), self.problems)
 
-    def add(self, key: str, message: object) -> None:
-        """Note a problem of the value at ``key``, once; a ``message`` that is no text is none."""
-        problem = self.document.locate(Problem(str(message), key))
-        if message and isinstance(message, str) and problem not in self.problems:
-            self.problems.append(problem)
+    def add_all(self, found: Iterable[Problem], above: str = "") -> bool:
+        """Note problems of values below ``above``, each once; say whether there are any."""
+        located = [self.document.locate(problem, above) for problem in found]
+        self.problems += [problem for problem in located if problem not in self.problems]
+        return bool(located)
+
+    def add(self, key: str, code: str, message: str) -> None:
+        """Note a problem of the value at ``key``."""
+        self.add_all([Problem(message, key, code=code)])
 
     def named(self, key: str, kind: str, name: str, known: Iterable[str]) -> bool:
         """Say whether a name is known, and note where it is not."""
-        known = tuple(known)
-        self.add(key, name not in known and unknown_name(kind, name, known))
-        return name in known
+        return not self.add_all(unknown(key, kind, name, known))
 
     def study(self) -> Study:
         """Return the validated study; raise ConfigError naming all problems."""
-        file, path = self.file, self.document.path
-        stem, trials = path.stem, None
-        self.add("study", file.name != stem and f"'{file.name}' must equal the file name, '{stem}'")
-        self.add(
-            "study",
-            (stem.lower() in RESERVED or stem.lower().startswith(RESERVED_START))
-            and f"'{stem}' is the name of something else in the folder of results; choose another "
-            f"(not allowed: {', '.join(RESERVED)}, {RESERVED_START}...)",
-        )
-        for number, metric in enumerate(file.metrics):
-            self.add(f"metrics.{number}", check_metric(metric))
+        file = self.file
+        path = self.document.path
+        trials = None
+        self.add_all(name_problems(file.name, path.stem))
         blocks = self.blocks()
-        self.check_references()
-        runs = sum(block.count for block in blocks)
-        words = f"ask for {runs:,} runs (allowed: {MAX_RUNS:,}); divide the study"
-        for message in conflicts(blocks) if runs <= MAX_RUNS else [words]:
-            self.add("blocks", message)
+        self.add_all(file.problems())
+        self.add_all(self.names_of_others())
+        self.add_all(overlaps(blocks))
         if file.rules is not None:
             for dataset, recipe in file.rules.instead.items():
                 key = f"rules.instead.{dataset}"
@@ -167,80 +169,64 @@ class Checker:
                 self.recipe(recipe, key)
             self.raise_problems()
             blocks, trials = with_trials(blocks, file.rules, self.losses)
-            for problem in trial_problems(blocks, self.losses):
-                self.add("rules.trials", problem)
+            for words in trial_problems(blocks, self.losses):
+                self.add("rules.trials", "wrong_trial", words)
         self.raise_problems()
-        resolved = [
-            [
-                asdict(block.recipe),
-                [vars(loss) for loss in block.losses],
-                *filter(None, [block.loss_precision]),
-            ]
-            for block in (trials.blocks if trials else blocks)
-        ]
-        resolved += [[block.overrides for block in blocks]] if trials else []
-        content = json.dumps([self.document.data, resolved], sort_keys=True, default=str)
-        digest = hashlib.sha256(content.encode()).hexdigest()[:16]
+        digest = digest_of(self.document, blocks, trials)
         return Study(**vars(file), path=path, blocks=tuple(blocks), trials=trials, digest=digest)
 
-    def variants(self, asked: set[str]) -> dict[str, Variant]:
+    def variants(self) -> dict[str, Variant]:
         """Return the study's valid losses, and every registered loss at its defaults."""
-        losses = self.losses
         result = {
-            name: Variant(name, name, defaults_of(facts.config)) for name, facts in losses.items()
+            name: Variant(name, name, defaults_of(facts.config))
+            for name, facts in self.losses.items()
         }
-        unused = "is defined, but no block uses it; name it in a block or remove it"
-        taken = "is the name of a registered loss; give the variant a label of its own"
         for label, entry in self.file.variants.items():
-            key, name = f"losses.{label}", entry.get("loss", "")
-            self.add(key, taken if label in losses else label not in asked and unused)
-            if not self.named(f"{key}.loss", "loss", name, losses):
+            key = f"losses.{label}"
+            name = entry.get("loss", "")
+            if label in self.losses:
+                words = "is the name of a registered loss; give the variant a label of its own"
+                self.add(key, "taken", words)
+            elif label not in self.file.asked_losses:
+                words = "is defined, but no block uses it; name it in a block or remove it"
+                self.add(key, "unused", words)
+            if not self.named(f"{key}.loss", "loss", name, self.losses):
                 continue
             own = {option: value for option, value in entry.items() if option != "loss"}
-            found = losses[name].problems(own, key)
-            for problem in found:
-                self.add(problem.key, problem.message)
-            if not found and label not in losses:
-                params = {**defaults_of(losses[name].config), **own}
+            if not self.add_all(self.losses[name].problems(own, key)) and label not in self.losses:
+                params = {**defaults_of(self.losses[name].config), **own}
                 result[label] = Variant(label, name, params, tuple(own))
         return result
 
-    def check_references(self) -> None:
-        """Check what the study compares, when it looks, and what it refers to."""
-        file, references, compared = self.file, self.file.references, self.file.comparison
-        asked = {name for block in file.entries for name in block.losses}
-        self.named("comparison.baseline", "loss of this study", compared.baseline, asked)
-        for number, name in enumerate(compared.ablation):
-            self.named(f"comparison.ablation.{number}", "loss of this study", name, asked)
-        once = "a study with rules takes one look: its settings are chosen once"
-        problem = looks_problem(file.looks, len(file.seeds))
-        self.add("looks", problem or (file.looks and file.rules and once))
-        for key, kind, names, known in (
+    def names_of_others(self) -> Iterator[Problem]:
+        """Yield the tables, figures, published tables and frozen runs that are not there."""
+        file = self.file
+        given = (
             ("tables", "table", file.tables, partial(names_of_parts, "table")),
             ("figures", "figure", file.figures, partial(names_of_parts, "figure")),
-            ("references.published", "published table", references.published, published_names),
-        ):
+            (
+                "references.published",
+                "published table",
+                file.references.published,
+                published_names,
+            ),
+        )
+        for key, kind, names, known in given:
             for number, name in enumerate(names or ()):
-                self.named(f"{key}.{number}", kind, name, known())
-        problem, frozen = "", references.frozen or ""
-        if os.path.isabs(frozen) or ".." in Path(frozen).parts:
-            problem = "must be a path below the working directory"
-        elif frozen and (frozen.endswith("/") or os.path.isdir(frozen)):
-            problem = f"'{frozen}' is a folder, not the file that 'freeze' writes"
-        example = f"results/reference/{file.name}.csv"
-        advice = f"{problem}; write a path such as {example}, or null"
-        self.add("references.frozen", problem and advice)
-        if references.field is not None:
+                yield from unknown(f"{key}.{number}", kind, name, known())
+        field = file.references.field
+        if field is not None:
             kinds = (TRIALS, FINAL) if file.rules else (FINAL,)
-            tables = [field_folder(references.field, kind) / TABLE for kind in kinds]
+            tables = [field_folder(field, kind) / TABLE for kind in kinds]
             missing = [table for table in tables if not os.path.isfile(table)]
-            self.add(
-                "references.field",
-                missing != []
-                and f"'{references.field}' has no frozen runs: {missing[0]} is not there; name a "
-                "folder that 'python -m benchmark freeze STUDY --out FOLDER' wrote of a study with "
-                "rules, such as results/reference/reality_check, or null",
-            )
+            if missing:
+                yield Problem(
+                    f"'{field}' has no frozen runs: {missing[0]} is not there; name a folder that "
+                    "'python -m benchmark freeze STUDY --out FOLDER' wrote of a study with rules, "
+                    "such as results/reference/reality_check, or null",
+                    "references.field",
+                    code="missing_file",
+                )
 
     def recipe(self, name: str, key: str) -> RecipeFile | None:
         """Return the recipe ``name``; None, and its problems at ``key``, where it is unsound."""
@@ -248,53 +234,41 @@ class Checker:
             return self.recipes[name]
         self.recipes[name] = None
         try:
-            file, found = read_recipe(name, self.document.path), list[Problem]()
-            given: dict[str, dict[str, dict[str, Any]]] = {
-                "losses": file.losses,
-                "loss_precision": {loss: {} for loss in file.loss_precision},
-            }
-            for option, part in file.options.items():
-                given[f"options.{option}.losses"] = part.get("losses", {})
-            for place, losses in given.items():
-                for loss, params in losses.items():
-                    if loss in self.losses:
-                        found += self.losses[loss].problems(params, f"{place}.{loss}")
-                    else:
-                        found.append(Problem(unknown_name("loss", loss, self.losses), place))
-            if found:
+            file = read_recipe(name, self.document.path)
+            if found := [*self.losses_of(file)]:
                 raise ConfigError(f"{name}.yaml", found)
             self.recipes[name] = file
         except ConfigError as error:
             for problem in error.problems:
-                self.add(key, f"{error.source}: {problem}")
+                self.add(key, problem.code, f"{error.source}: {problem}")
         return self.recipes[name]
+
+    def losses_of(self, file: RecipeFile) -> Iterator[Problem]:
+        """Yield what is wrong with the losses that a recipe and its options name."""
+        given: dict[str, dict[str, dict[str, Any]]] = {
+            "losses": file.losses,
+            "loss_precision": {loss: {} for loss in file.loss_precision},
+        }
+        for option, part in file.options.items():
+            given[f"options.{option}.losses"] = part.get("losses", {})
+        for place, losses in given.items():
+            for loss, params in losses.items():
+                if loss in self.losses:
+                    yield from self.losses[loss].problems(params, f"{place}.{loss}")
+                else:
+                    yield from unknown(place, "loss", loss, self.losses)
 
     def blocks(self) -> list[Block]:
         """Return the blocks of the file, each once for each of its recipes, without wrong ones."""
-        file, names, found = self.file, [entry.name for entry in self.file.entries], []
-        variants = self.variants({name for block in file.entries for name in block.losses})
-        twice = "is used twice"
-        for place, entry in enumerate(file.entries):
-            key, labels = f"blocks.{place}", [each.label for each in entry.choices]
-            again = entry.name in names[:place]
-            self.add(f"{key}.name", again and f"'{entry.name}' {twice}; block names are distinct")
-            for number, label in enumerate(labels):
-                words = f"label '{label}' {twice}; give one of them another label"
-                self.add(f"{key}.datasets.{number}", label in labels[:number] and words)
-            recipes = entry.recipe
-            recipes = dict.fromkeys(labels, recipes) if isinstance(recipes, str) else recipes
-            for label in labels:
-                words = f"names no recipe for dataset '{label}'; add one"
-                self.add(f"{key}.recipe", label not in recipes and words)
-            for label in recipes:
-                self.named(f"{key}.recipe", "dataset of this block", label, labels)
+        found = []
+        variants = self.variants()
+        known = {**variants, **self.file.variants}
+        for place, entry in enumerate(self.file.entries):
+            key = f"blocks.{place}"
             for number, label in enumerate(entry.losses):
-                self.named(f"{key}.losses.{number}", "loss", label, {**variants, **file.variants})
-            for number, metric in enumerate(entry.metrics or ()):
-                self.named(f"{key}.metrics.{number}", "metric of this study", metric, file.metrics)
+                self.named(f"{key}.losses.{number}", "loss", label, known)
             losses = [variants[label] for label in entry.losses if label in variants]
-            for recipe in dict.fromkeys(recipes[label] for label in labels if label in recipes):
-                datasets = [each for each in entry.choices if recipes.get(each.label) == recipe]
+            for recipe, datasets in entry.datasets_of_recipes.items():
                 found.append(self.block(key, entry, recipe, datasets, losses))
         return [block for block in found if block is not None]
 
@@ -316,10 +290,10 @@ class Checker:
         try:
             recipe = overlay(file, without_losses(overrides))
         except ConfigError as error:
-            above = f"{key}.override"
-            self.problems += [self.document.locate(each, above) for each in error.problems]
+            self.add_all(error.problems, f"{key}.override")
             return None
-        given, completed = merge(file.losses, overrides.get("losses", {})), []
+        given = merge(file.losses, overrides.get("losses", {}))
+        completed = []
         for loss in losses:  # the recipe's hyperparameters wherever the study sets none
             more = {k: v for k, v in given.get(loss.name, {}).items() if k not in loss.own}
             completed.append(replace(loss, params={**loss.params, **more}, recipe=more))
@@ -327,8 +301,10 @@ class Checker:
         self.check_packed(key, entry, recipe, datasets)
         self.check_recipe(key, entry, recipe, completed)
         self.check_metrics(entry, recipe, datasets)
-        square, words = entry.noise_square, "has seeds of its own, the numbers of its runs; "
-        self.add(f"{key}.noise_square", square and entry.seeds and f"{words}leave them out")
+        square = entry.noise_square
+        if square and entry.seeds:
+            words = "has seeds of its own, the numbers of its runs; leave them out"
+            self.add(f"{key}.noise_square", "has_seeds", words)
         if len(self.problems) > before:
             return None
         own = {**file.resources, **entry.resources}
@@ -353,18 +329,18 @@ class Checker:
     def sizes(self, key: str, entry: BlockFile, datasets: Sequence[DatasetChoice]) -> list[int]:
         """Return the batch sizes as numbers: ``all`` is that of the block's training images."""
         sizes: dict[int, None] = {}
-        labels = " and ".join(each.label for each in datasets)
         for number, size in enumerate(entry.batch_sizes):
             if size == "all":
                 counts = {training_images(each.name, each.params) for each in datasets}
                 size = (counts.pop() if len(counts) == 1 else None) or 0
             sizes[size] = None
-            self.add(
-                f"{key}.batch_sizes.{number}",
-                not size
-                and "'all' needs datasets of one published number of training images, and "
-                f"{labels} give none: name one dataset in the block, or give the number",
-            )
+            if not size:
+                labels = " and ".join(each.label for each in datasets)
+                words = (
+                    "'all' needs datasets of one published number of training images, and "
+                    f"{labels} give none: name one dataset in the block, or give the number"
+                )
+                self.add(f"{key}.batch_sizes.{number}", "unknown_size", words)
         return list(sizes)
 
     def overrides(self, key: str, entry: BlockFile, file: RecipeFile) -> dict[str, Any]:
@@ -372,12 +348,14 @@ class Checker:
         names = entry.option_names
         chosen = [file.options[name] for name in names if name in file.options]
         own = "override" if entry.override else "noise_square" if entry.noise_square else ""
-        words = "needs an 'option': a name that keeps these runs apart from the plain ones"
-        self.add(f"{key}.{own}", own and not names and words)
-        words = "needs an 'override': without one the runs equal the plain ones"
-        if file.options:
-            words += f"; options of recipe '{entry.recipe}': {', '.join(file.options)}"
-        self.add(f"{key}.option", names and not chosen and not own and words)
+        if own and not names:
+            words = "needs an 'option': a name that keeps these runs apart from the plain ones"
+            self.add(f"{key}.{own}", "no_option", words)
+        if names and not chosen and not own:
+            words = "needs an 'override': without one the runs equal the plain ones"
+            if file.options:
+                words += f"; options of recipe '{entry.recipe}': {', '.join(file.options)}"
+            self.add(f"{key}.option", "no_override", words)
         return reduce(merge, (*chosen, entry.override), {})
 
     def check_datasets(self, key: str, entry: BlockFile, datasets: Sequence[DatasetChoice]) -> None:
@@ -386,65 +364,118 @@ class Checker:
             place = f"{key}.datasets.{entry.choices.index(each)}"
             if not self.named(place, "dataset", each.name, DATASETS.names()):
                 continue
-            self.add(
-                place,
-                entry.losses != (UNTRAINED,)
-                and not DATASETS[each.name].target.trains
-                and f"'{each.name}' has no training images; name the dataset to train on (sfm120k "
-                f"is evaluated on landmark sets), or the only loss '{UNTRAINED}'",
-            )
+            if entry.losses != (UNTRAINED,) and not DATASETS[each.name].target.trains:
+                words = (
+                    f"'{each.name}' has no training images; name the dataset to train on (sfm120k "
+                    f"is evaluated on landmark sets), or the only loss '{UNTRAINED}'"
+                )
+                self.add(place, "not_trained_on", words)
             for problem in check_dataset_params(each.name, each.params):
-                self.add(f"{place}.params", f"{problem.key}  {problem.message}".strip())
+                words = f"{problem.key}  {problem.message}".strip()
+                self.add(f"{place}.params", problem.code, words)
 
     def check_packed(
         self, key: str, entry: BlockFile, recipe: Recipe, datasets: Sequence[DatasetChoice]
     ) -> None:
         """Check that no packed copy changes what training crops are taken from."""
         for each in datasets if recipe.input.train_resize == "none" else ():
-            side, largest = each.params.get("packed"), DATASETS[each.name].target.largest_side
-            give = f"at least {largest}, or null" if largest else "null"
-            self.add(
-                f"{key}.datasets.{entry.choices.index(each)}.params.packed",
-                side is not None
-                and side < (largest or inf)
-                and f"{side} would change the crops of the recipe, which takes them from the "
-                f"original images (input.train_resize: none); give {give}",
-            )
+            side = each.params.get("packed")
+            largest = DATASETS[each.name].target.largest_side
+            if side is not None and side < (largest or inf):
+                give = f"at least {largest}, or null" if largest else "null"
+                words = (
+                    f"{side} would change the crops of the recipe, which takes them from the "
+                    f"original images (input.train_resize: none); give {give}"
+                )
+                place = f"{key}.datasets.{entry.choices.index(each)}.params.packed"
+                self.add(place, "too_small", words)
 
     def check_recipe(
         self, key: str, entry: BlockFile, recipe: Recipe, losses: Sequence[Variant]
     ) -> None:
         """Check the sampler at each batch size, and that each loss gets what it needs."""
-        name, params = recipe.sampler.name, recipe.sampler.params
+        name = recipe.sampler.name
         if self.named(f"{key}.recipe", "sampler", name, samplers.SAMPLERS.names()):
             for size in entry.batch_sizes:
                 # all images leave the sampler nothing to choose
-                for problem in () if size == "all" else samplers.check(name, params, size):
-                    self.add(f"{key}.batch_sizes", str(problem))
+                if size != "all":
+                    for problem in samplers.check(name, recipe.sampler.params, size):
+                        code = problem.code or "wrong_batch_size"
+                        self.add(f"{key}.batch_sizes", code, str(problem))
+        place = f"{key}.losses"
         for loss in losses:
-            facts, place = self.losses[loss.name], f"{key}.losses"
-            self.add(place, memory_problem(recipe, loss.name, facts.takes_references(loss.params)))
-            words = f"'{loss.name}' needs the sampler '{TRIPLETS}', not '{name}'"
-            self.add(place, facts.kind == "triplets" and name != TRIPLETS and words)
+            facts = self.losses[loss.name]
+            takes_references = facts.takes_references(loss.params)
+            if words := memory_problem(recipe, loss.name, takes_references):
+                self.add(place, "no_references", words)
+            if facts.kind == "triplets" and name != TRIPLETS:
+                words = f"'{loss.name}' needs the sampler '{TRIPLETS}', not '{name}'"
+                self.add(place, "wrong_sampler", words)
             for option in options_of(facts.config):
-                words = f"'{loss.label}' needs the option '{option}', which has no default; give "
-                words += "it with the loss under 'losses' of the study, or of the recipe"
-                self.add(place, option not in loss.params and words)
+                if option not in loss.params:
+                    words = (
+                        f"'{loss.label}' needs the option '{option}', which has no default; give "
+                        "it with the loss under 'losses' of the study, or of the recipe"
+                    )
+                    self.add(place, "missing", words)
 
     def check_metrics(
         self, entry: BlockFile, recipe: Recipe, datasets: Sequence[DatasetChoice]
     ) -> None:
         """Check that every metric is measured by the recipe and given by the datasets."""
+        measured = recipe.evaluation.recall_at
         for number, metric in enumerate(self.file.metrics):
             if check_metric(metric) or (entry.metrics is not None and metric not in entry.metrics):
                 continue
-            if (k := k_of(metric)) and k not in recipe.evaluation.recall_at:
-                words = f"the evaluation.recall_at of its recipe is {recipe.evaluation.recall_at}"
-                words = f"'{metric}' is not measured in block '{entry.name}': {words}"
-                self.add(f"metrics.{number}", words)
+            place = f"metrics.{number}"
+            if (k := k_of(metric)) and k not in measured:
+                words = (
+                    f"'{metric}' is not measured in block '{entry.name}': the "
+                    f"evaluation.recall_at of its recipe is {measured}"
+                )
+                self.add(place, "not_measured", words)
                 continue
             for choice in datasets:
-                families, measured = DATASETS[choice.name].target.metrics, metric_of(metric)
-                if measured is None or measured.family not in families:
+                families = DATASETS[choice.name].target.metrics
+                asked = metric_of(metric)
+                if asked is None or asked.family not in families:
                     words = f"dataset '{choice.label}' cannot give '{metric}'; it gives: "
-                    self.add(f"metrics.{number}", words + ", ".join(families))
+                    self.add(place, "not_given", words + ", ".join(families))
+
+
+def name_problems(name: str, stem: str) -> Iterator[Problem]:
+    """Yield what is wrong with the name of a study in a file whose name is ``stem``."""
+    if name != stem:
+        words = f"'{name}' must equal the file name, '{stem}'"
+        yield Problem(words, "study", code="other_name")
+    if stem.lower() in RESERVED or stem.lower().startswith(RESERVED_START):
+        words = (
+            f"'{stem}' is the name of something else in the folder of results; choose another "
+            f"(not allowed: {', '.join(RESERVED)}, {RESERVED_START}...)"
+        )
+        yield Problem(words, "study", code="reserved_name")
+
+
+def overlaps(blocks: list[Block]) -> Iterator[Problem]:
+    """Yield which blocks ask for one run with different contents, or that there are too many."""
+    runs = sum(block.count for block in blocks)
+    if runs > MAX_RUNS:
+        words = f"ask for {runs:,} runs (allowed: {MAX_RUNS:,}); divide the study"
+        yield Problem(words, "blocks", code="too_many")
+        return
+    for words in conflicts(blocks):
+        yield Problem(words, "blocks", code="conflict")
+
+
+def digest_of(document: Document, blocks: list[Block], trials: Trials | None) -> str:
+    """Return the digest of a study: of its file, and of its recipes as they are for each block."""
+    resolved: list[Any] = []
+    for block in trials.blocks if trials else blocks:
+        parts: list[Any] = [asdict(block.recipe), [vars(loss) for loss in block.losses]]
+        if block.loss_precision:
+            parts.append(block.loss_precision)
+        resolved.append(parts)
+    if trials:
+        resolved.append([block.overrides for block in blocks])
+    content = json.dumps([document.data, resolved], sort_keys=True, default=str)
+    return hashlib.sha256(content.encode()).hexdigest()[:16]

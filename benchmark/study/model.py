@@ -7,17 +7,20 @@
 import itertools
 import json
 import math
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, WithJsonSchema
 
+from benchmark.core.errors import Problem, unknown_name
 from benchmark.core.options import distinct, option, problems, schema_of, without_added
 from benchmark.core.recipe import UNTRAINED, MemoryConfig, Precision, Recipe, SeedsConfig
 from benchmark.core.records import SEPARATOR, DatasetChoice, LossChoice, RunSpec, Setting
 from benchmark.losses.catalogue import load_catalogue
+from benchmark.metrics.metric import check_metric
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMAS = ROOT / "workflow" / "schemas"
@@ -112,6 +115,37 @@ class BlockFile:
             for each in self.datasets
         )
 
+    @property
+    def recipes(self) -> dict[str, str]:
+        """The recipe of each dataset, by its label."""
+        if isinstance(self.recipe, str):
+            return {each.label: self.recipe for each in self.choices}
+        return self.recipe
+
+    @property
+    def datasets_of_recipes(self) -> dict[str, list[DatasetChoice]]:
+        """The datasets that each recipe is for."""
+        found: dict[str, list[DatasetChoice]] = {}
+        for each in self.choices:
+            if each.label in self.recipes:
+                found.setdefault(self.recipes[each.label], []).append(each)
+        return found
+
+    def problems(self, metrics: Sequence[str]) -> Iterator[Problem]:
+        """Yield what is wrong across the fields of a block of a study with these metrics."""
+        labels = [each.label for each in self.choices]
+        for number, label in enumerate(labels):
+            if label in labels[:number]:
+                words = f"label '{label}' is used twice; give one of them another label"
+                yield Problem(words, f"datasets.{number}", code="used_twice")
+            if label not in self.recipes:
+                words = f"names no recipe for dataset '{label}'; add one"
+                yield Problem(words, "recipe", code="missing")
+        for label in self.recipes:
+            yield from unknown("recipe", "dataset of this block", label, labels)
+        for number, metric in enumerate(self.metrics or ()):
+            yield from unknown(f"metrics.{number}", "metric of this study", metric, metrics)
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -133,6 +167,18 @@ class References:
     field: str | None = option(
         None, help="folder of frozen trials and final runs of other losses, which join the tables"
     )
+
+    def problems(self, study: str) -> Iterator[Problem]:
+        """Yield what is wrong with the place of the frozen runs of a study."""
+        frozen = self.frozen or ""
+        problem = ""
+        if os.path.isabs(frozen) or ".." in Path(frozen).parts:
+            problem = "must be a path below the working directory"
+        elif frozen and (frozen.endswith("/") or os.path.isdir(frozen)):
+            problem = f"'{frozen}' is a folder, not the file that 'freeze' writes"
+        if problem:
+            words = f"{problem}; write a path such as results/reference/{study}.csv, or null"
+            yield Problem(words, "frozen", code="wrong_path")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,6 +236,50 @@ class StudyFile:
     )
     resources: Resources = option(Resources(), help="what one run needs")
 
+    @property
+    def asked_losses(self) -> set[str]:
+        """The losses and variants that some block names."""
+        return {name for block in self.entries for name in block.losses}
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield what is wrong across the fields of the file, each with its key and code.
+
+        They are no validators: pydantic would stop before what recipes and datasets tell.
+        """
+        for number, metric in enumerate(self.metrics):
+            if words := check_metric(metric):
+                yield Problem(words, f"metrics.{number}", code="unknown_name")
+        names = [entry.name for entry in self.entries]
+        for number, entry in enumerate(self.entries):
+            key = f"blocks.{number}"
+            if entry.name in names[:number]:
+                words = f"'{entry.name}' is used twice; block names are distinct"
+                yield Problem(words, f"{key}.name", code="used_twice")
+            for problem in entry.problems(self.metrics):
+                yield problem.below(key)
+        compared = {"comparison.baseline": self.comparison.baseline}
+        for number, name in enumerate(self.comparison.ablation):
+            compared[f"comparison.ablation.{number}"] = name
+        for key, name in compared.items():
+            yield from unknown(key, "loss of this study", name, self.asked_losses)
+        yield from self.looks_problems()
+        for problem in self.references.problems(self.name):
+            yield problem.below("references")
+
+    def looks_problems(self) -> Iterator[Problem]:
+        """Yield what is wrong with the numbers of seeds after which verdicts are read."""
+        seeds = len(self.seeds)
+        rising = list(self.looks) == sorted(set(self.looks))
+        if self.looks and not (rising and self.looks[-1] == seeds):
+            words = (
+                f"must rise from at least 2 to the number of seeds, {seeds}, such as "
+                f"{sorted({min(3, seeds), seeds})}; 'seeds' lists all that are planned"
+            )
+            yield Problem(words, "looks", code="wrong_looks")
+        elif self.looks and self.rules:
+            words = "a study with rules takes one look: its settings are chosen once"
+            yield Problem(words, "looks", code="has_rules")
+
 
 @dataclass(frozen=True, kw_only=True)
 class RecipeFile(Recipe):
@@ -219,6 +309,14 @@ class RecipeFile(Recipe):
     options: dict[Label, dict[str, Any]] = option(
         {}, help="named partial recipes that a block selects with 'option'"
     )
+
+
+def unknown(key: str, kind: str, name: str, known: Iterable[str]) -> list[Problem]:
+    """Return the problem of a name at ``key`` that is not known; nothing for one that is."""
+    names = tuple(known)
+    if name in names:
+        return []
+    return [Problem(unknown_name(kind, name, names), key, code="unknown_name")]
 
 
 JOINT = "-on-"  # between the name of a study and the other dataset that it runs on

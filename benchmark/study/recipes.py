@@ -78,17 +78,21 @@ def _extended(name: str, folders: Sequence[Path], above: tuple[str, ...] = ()) -
     paths = [folder / f"{name}.yaml" for folder in folders if re.fullmatch(LABEL, name)]
     path = next((path for path in paths if path.is_file()), None)
     if path is None:
-        raise ConfigError("recipe", [nearest_file("recipe", name, folders)])
+        words = nearest_file("recipe", name, folders)
+        raise ConfigError("recipe", [Problem(words, code="unknown_name")])
     document = _document(path, path.stat().st_mtime_ns)
     base = document.data.get("extends")
     if not isinstance(base, str):
         return [document]
     try:
         if base in (*above, name):
-            raise ConfigError(base, [f"is a circle: {' -> '.join([*above, name, base])}"])
+            words = f"is a circle: {' -> '.join([*above, name, base])}"
+            raise ConfigError(base, [Problem(words, code="circle")])
         return [document, *_extended(base, folders, (*above, name))]
     except ConfigError as error:
-        found = [Problem(f"{error.source}: {each}", "extends") for each in error.problems]
+        found = [
+            Problem(f"{error.source}: {each}", "extends", code=each.code) for each in error.problems
+        ]
         raise ConfigError(str(path), map(document.locate, found)) from error
 
 
@@ -129,11 +133,14 @@ def unsourced(written: dict[str, Any], data: dict[str, Any]) -> list[Problem]:
     own, keys = written["sources"], leaves(data)
     missing = [leaf for leaf in leaves(written) if not any(_is_in(leaf, key) for key in own)]
     idle = [key for key in own if not any(_is_in(leaf, key) for leaf in keys)]
-    words = "names no value of this recipe; write it like 'optimizer.lr'"
-    return [
-        Problem(f"has no source; add '{leaf}' or a section around it to sources", leaf)
-        for leaf in missing
-    ] + [Problem(words, f"sources.{key}") for key in idle]
+    found = []
+    for leaf in missing:
+        words = f"has no source; add '{leaf}' or a section around it to sources"
+        found.append(Problem(words, leaf, code="no_source"))
+    for key in idle:
+        words = "names no value of this recipe; write it like 'optimizer.lr'"
+        found.append(Problem(words, f"sources.{key}", code="no_value"))
+    return found
 
 
 def overlay(below: Recipe, override: Mapping[str, Any]) -> Recipe:

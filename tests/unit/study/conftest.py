@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+from messages import Messages
 
 from benchmark.core.errors import ConfigError
 from benchmark.study import load_study
@@ -88,12 +89,14 @@ def change(study_data: dict[str, Any], recipe_data: dict[str, Any]) -> Callable[
 
 
 @pytest.fixture
-def problems_of(write_study: Callable[..., Path]) -> Callable[..., list[str]]:
-    """Returns a function that loads a study and returns its problems."""
+def problems_of(
+    write_study: Callable[..., Path], messages: Messages
+) -> Callable[..., list[tuple[str, str]]]:
+    """Returns a function that loads a study and returns (code, key) of each of its problems."""
 
-    def problems(study: dict[str, Any] | str) -> list[str]:
+    def problems(study: dict[str, Any] | str, name: str = "small") -> list[tuple[str, str]]:
         with pytest.raises(ConfigError) as caught:
-            load_study(write_study(study))
-        return [str(problem) for problem in caught.value.problems]
+            load_study(write_study(study, name))
+        return messages(caught.value)
 
     return problems
