@@ -74,7 +74,7 @@ def _end_with_parent() -> None:
     parent = multiprocessing.parent_process()
     assert parent is not None
     sender = 0
-    while sender != parent.pid and os.getppid() == parent.pid:
+    while sender != parent.pid and parent.is_alive():
         received = signal.sigtimedwait([signal.SIGTERM], LOOK_EVERY)
         sender = received.si_pid if received else 0
     os._exit(0)

@@ -27,7 +27,7 @@ def signal_from_another(pid):
         subprocess.run(["kill", f"-{int(number)}", str(pid)], check=True)
 
 
-@pytest.fixture(params=["fork", "spawn"])
+@pytest.fixture(params=["fork", "spawn", "forkserver"])
 def idle_worker(request):
     """Yield a worker that got signals while it started; a spawned one imports a while then."""
     context = get_context(request.param)
