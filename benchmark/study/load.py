@@ -7,9 +7,9 @@ import difflib
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
-from functools import partial, reduce
+from functools import reduce
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,7 @@ from benchmark.study.model import (
     base_of,
     name_on,
     unknown,
+    unknowns,
 )
 from benchmark.study.recipes import merge, overlay, read_recipe, without_losses
 from benchmark.study.trials import trial_problems, with_trials
@@ -148,7 +149,7 @@ class Checker:
         """Note a problem of the value at ``key``."""
         self.add_all([Problem(message, key, code=code)])
 
-    def named(self, key: str, kind: str, name: str, known: Iterable[str]) -> bool:
+    def named(self, key: str, kind: str, name: str, known: Collection[str]) -> bool:
         """Say whether a name is known, and note where it is not."""
         return not self.add_all(unknown(key, kind, name, known))
 
@@ -201,19 +202,14 @@ class Checker:
     def names_of_others(self) -> Iterator[Problem]:
         """Yield the tables, figures, published tables and frozen runs that are not there."""
         file = self.file
-        given = (
-            ("tables", "table", file.tables, partial(names_of_parts, "table")),
-            ("figures", "figure", file.figures, partial(names_of_parts, "figure")),
-            (
-                "references.published",
-                "published table",
-                file.references.published,
-                published_names,
-            ),
-        )
-        for key, kind, names, known in given:
-            for number, name in enumerate(names or ()):
-                yield from unknown(f"{key}.{number}", kind, name, known())
+        if file.tables:
+            yield from unknowns("tables", "table", file.tables, names_of_parts("table"))
+        if file.figures:
+            yield from unknowns("figures", "figure", file.figures, names_of_parts("figure"))
+        published = file.references.published
+        if published:
+            key = "references.published"
+            yield from unknowns(key, "published table", published, published_names())
         field = file.references.field
         if field is not None:
             kinds = (TRIALS, FINAL) if file.rules else (FINAL,)
@@ -265,8 +261,7 @@ class Checker:
         known = {**variants, **self.file.variants}
         for place, entry in enumerate(self.file.entries):
             key = f"blocks.{place}"
-            for number, label in enumerate(entry.losses):
-                self.named(f"{key}.losses.{number}", "loss", label, known)
+            self.add_all(unknowns(f"{key}.losses", "loss", entry.losses, known))
             losses = [variants[label] for label in entry.losses if label in variants]
             for recipe, datasets in entry.datasets_of_recipes.items():
                 found.append(self.block(key, entry, recipe, datasets, losses))

@@ -8,7 +8,7 @@ import itertools
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -143,8 +143,7 @@ class BlockFile:
                 yield Problem(words, "recipe", code="missing")
         for label in self.recipes:
             yield from unknown("recipe", "dataset of this block", label, labels)
-        for number, metric in enumerate(self.metrics or ()):
-            yield from unknown(f"metrics.{number}", "metric of this study", metric, metrics)
+        yield from unknowns("metrics", "metric of this study", self.metrics or (), metrics)
 
 
 @dataclass(frozen=True)
@@ -257,11 +256,10 @@ class StudyFile:
                 yield Problem(words, f"{key}.name", code="used_twice")
             for problem in entry.problems(self.metrics):
                 yield problem.below(key)
-        compared = {"comparison.baseline": self.comparison.baseline}
-        for number, name in enumerate(self.comparison.ablation):
-            compared[f"comparison.ablation.{number}"] = name
-        for key, name in compared.items():
-            yield from unknown(key, "loss of this study", name, self.asked_losses)
+        compared = self.comparison
+        kind = "loss of this study"
+        yield from unknown("comparison.baseline", kind, compared.baseline, self.asked_losses)
+        yield from unknowns("comparison.ablation", kind, compared.ablation, self.asked_losses)
         yield from self.looks_problems()
         for problem in self.references.problems(self.name):
             yield problem.below("references")
@@ -311,12 +309,19 @@ class RecipeFile(Recipe):
     )
 
 
-def unknown(key: str, kind: str, name: str, known: Iterable[str]) -> list[Problem]:
+def unknown(key: str, kind: str, name: str, known: Collection[str]) -> list[Problem]:
     """Return the problem of a name at ``key`` that is not known; nothing for one that is."""
-    names = tuple(known)
-    if name in names:
+    if name in known:
         return []
-    return [Problem(unknown_name(kind, name, names), key, code="unknown_name")]
+    return [Problem(unknown_name(kind, name, known), key, code="unknown_name")]
+
+
+def unknowns(
+    key: str, kind: str, names: Iterable[str], known: Collection[str]
+) -> Iterator[Problem]:
+    """Yield the problem of each name of a list at ``key`` that is not known."""
+    for number, name in enumerate(names):
+        yield from unknown(f"{key}.{number}", kind, name, known)
 
 
 JOINT = "-on-"  # between the name of a study and the other dataset that it runs on
