@@ -12,13 +12,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 from workplace import STUCK
 
-from benchmark.core.interrupts import StopRequest
+from benchmark.core.interrupts import Interrupted, StopRequest
 from benchmark.core.options import build, defaults_of
 from benchmark.core.recipe import Recipe
 from benchmark.core.records import METRICS, DatasetChoice, LossChoice, RunSpec, Setting
 from benchmark.losses.catalogue import load_catalogue
+from benchmark.training.run import train
 from benchmark.training.state import CHECKPOINT, RunState
 
 TIMES = {"images_per_second", "loss_ms", "seconds"}
@@ -77,6 +79,16 @@ def stop_after(steps: int, monkeypatch) -> None:
     monkeypatch.setattr(RunState, "count_step", counting)
     asked = property(lambda self: len(taken) >= steps, lambda self, value: None)
     monkeypatch.setattr(StopRequest, "requested", asked, raising=False)
+
+
+def stopped_after(steps: int, folder: Path, spec: RunSpec, monkeypatch) -> Path:
+    """Trains a run in ``folder`` that is asked to stop on its way; returns the path of its spec."""
+    path = write_spec_in(folder, spec)
+    with monkeypatch.context() as patch:
+        stop_after(steps, patch)
+        with pytest.raises(Interrupted):
+            train(path)
+    return path
 
 
 FULL = 2**16  # bytes that a pipe takes

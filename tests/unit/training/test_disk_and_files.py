@@ -7,9 +7,8 @@ import json
 import resource
 
 import pytest
-from tiny_runs import curve, stop_after, tiny_spec, write_spec_in
+from tiny_runs import curve, stopped_after, tiny_spec, write_spec_in
 
-from benchmark.core.interrupts import Interrupted
 from benchmark.core.provenance import packages, packages_digest
 from benchmark.core.records import PROVENANCE, RESULT, RunSpec
 from benchmark.training.run import train
@@ -29,12 +28,7 @@ def whole(tmp_path_factory):
 @pytest.fixture
 def stopped(tmp_path, monkeypatch):
     """Return the path of the same specification, stopped after three steps."""
-    path = write_spec_in(tmp_path, tiny_spec(training=OFTEN))
-    with monkeypatch.context() as patch:
-        stop_after(3, patch)
-        with pytest.raises(Interrupted):
-            train(path)
-    return path
+    return stopped_after(3, tmp_path, tiny_spec(training=OFTEN), monkeypatch)
 
 
 @pytest.fixture

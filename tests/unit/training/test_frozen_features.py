@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 import torch
 from filelock import FileLock
-from tiny_runs import stop_after, tiny_spec, write_spec_in
+from tiny_runs import tiny_spec, write_spec_in
 
 from benchmark.core.errors import ConfigError
-from benchmark.core.interrupts import Interrupted
 from benchmark.core.records import NEIGHBOURS, PROVENANCE, RESULT
 from benchmark.datasets import load_dataset
 from benchmark.input.tensors import create_input
@@ -151,21 +150,6 @@ def test_a_run_on_cached_features_equals_one_that_computes_them(tmp_path, cache)
     weights = json.loads((tmp_path / "first" / PROVENANCE).read_text())["weights"]
     assert weights["backbone"] == "test_resnet" and weights["parameters"] > 300_000
     assert (tmp_path / "first" / NEIGHBOURS).is_file()
-
-
-def test_an_interrupted_run_ends_with_the_same_bits(tmp_path, monkeypatch):
-    whole, parts = tmp_path / "whole", tmp_path / "parts"
-    for folder in (whole, parts):
-        folder.mkdir()
-    spec = frozen_spec("sup_ap", memory={"size": 64})
-    train(write_spec_in(whole, spec))
-    path = write_spec_in(parts, spec)
-    with monkeypatch.context() as patch:
-        stop_after(5, patch)
-        with pytest.raises(Interrupted):
-            train(path)
-    train(path)
-    assert (parts / RESULT).read_bytes() == (whole / RESULT).read_bytes()
 
 
 def test_the_head_learns_and_the_losses_own_weights_too(tmp_path):

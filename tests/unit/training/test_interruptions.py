@@ -1,5 +1,4 @@
-"""A run that dies around any of its writes continues to the same bits; a clock decides nothing
-about a result.
+"""A run that dies around any of its writes continues to the same bits.
 
 The deterministic sibling of ``tests/stress``, where processes are killed: here every call that
 brings something to the disk raises, once before it has done its work and once after.
@@ -7,7 +6,6 @@ brings something to the disk raises, once before it has done its work and once a
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import itertools
 import os
@@ -15,9 +13,8 @@ import os
 import numpy as np
 import pytest
 import torch
-from tiny_runs import curve, stop_after, tiny_spec, write_spec_in
+from tiny_runs import curve, tiny_spec, write_spec_in
 
-from benchmark.core.interrupts import Interrupted
 from benchmark.core.records import METRICS, NEIGHBOURS, PROVENANCE, QUERIES, RESULT, SPEC
 from benchmark.training.run import train
 from benchmark.training.state import CHECKPOINT
@@ -139,27 +136,3 @@ def test_what_a_killed_writer_left_is_gone_when_the_run_is_finished(whole, tmp_p
         NEIGHBOURS,
         QUERIES,
     }
-
-
-def test_a_diverged_run_has_the_same_bits_whenever_it_was_interrupted(tmp_path, monkeypatch):
-    def spec_of(checkpoint_seconds):
-        return tiny_spec(
-            "smooth_ap",
-            optimizer={"lr": 1e30},
-            schedule={"name": "constant"},
-            training={"epochs": 2, "checkpoint_seconds": checkpoint_seconds},
-        )
-
-    alone = train(write_spec_in(tmp_path / "alone", spec_of(1e9)))
-    path = write_spec_in(tmp_path / "stopped", spec_of(1e9))
-    with monkeypatch.context() as patch:
-        stop_after(3, patch)
-        with pytest.raises(Interrupted):
-            train(path)
-    train(path)
-    assert alone.status == "diverged"
-    assert (path.parent / RESULT).read_bytes() == (tmp_path / "alone" / RESULT).read_bytes()
-    often = train(write_spec_in(tmp_path / "often", spec_of(0.0)))
-    assert dataclasses.replace(often, spec_digest=alone.spec_digest) == alone, (
-        "the clock of checkpoints decides nothing"
-    )

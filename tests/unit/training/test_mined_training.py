@@ -1,4 +1,4 @@
-"""Training on mined triplets: what is mined, counted, resumed; parts of a batch are exact."""
+"""Training on mined triplets: what is mined and counted; parts of a batch are exact."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ import json
 import numpy as np
 import pytest
 import torch
-from tiny_runs import curve, stop_after, tiny_spec, write_spec_in
+from tiny_runs import tiny_spec, write_spec_in
 
 from benchmark.core.errors import RunError
-from benchmark.core.interrupts import Interrupted
-from benchmark.core.records import PROVENANCE, RESULT
+from benchmark.core.records import PROVENANCE
 from benchmark.losses import create_loss
 from benchmark.training.components import build_components
 from benchmark.training.loop import Trainer, batches_of
@@ -57,23 +56,6 @@ def test_passes_and_updates_are_counted_with_the_pool(whole):
     assert timing["updates"] == 2 * 3
     assert timing["images_backward"] == 2 * 3 * 96
     assert timing["images_forward"] == 2 * (3 * 96 + 100)
-
-
-@pytest.mark.parametrize("steps", [1, 2, 4])
-def test_a_stopped_run_continues_with_the_triplets_it_had(steps, whole, tmp_path, monkeypatch):
-    path = write_spec_in(tmp_path, spec())
-    with monkeypatch.context() as patch:
-        stop_after(steps, patch)
-        with pytest.raises(Interrupted):
-            train(path)
-    train(path)
-    assert (tmp_path / RESULT).read_bytes() == (whole / RESULT).read_bytes()
-    assert curve(tmp_path) == curve(whole)
-    again, first = (
-        json.loads((folder / PROVENANCE).read_text())["timing"]["images_forward"]
-        for folder in (tmp_path, whole)
-    )
-    assert again == first
 
 
 def test_parts_of_a_batch_go_through_once_and_give_the_gradient_of_the_whole(tmp_path):

@@ -5,32 +5,20 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import signal
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from tiny_runs import curve, held, stop_after, tiny_spec, write_spec_in
-from workplace import STUCK
+from tiny_runs import tiny_spec, write_spec_in
 
 from benchmark.core.errors import RunError
-from benchmark.core.interrupts import EXIT_INTERRUPTED, Interrupted
 from benchmark.core.records import NEIGHBOURS, PROVENANCE, QUERIES, RESULT
 from benchmark.core.results import Result, read_query_scores
 from benchmark.losses import LOSSES
 from benchmark.training.run import NO_ROOM, train
-from benchmark.training.state import CHECKPOINT
 
-STATELESS = ("smooth_ap", "sup_ap", "roadmap", "sup_ndcg", "contrastive", "pml")
-# Losses with parameters or random numbers, and some without: a contract says that these keep no
-# state.
-LOSS_NAMES = [
-    each.name
-    for each in LOSSES
-    if each.facts["kind"] == "proxy" or each.facts["stochastic"] or each.name in STATELESS
-]
-LONG = tiny_spec("blackbox_ap", training={"epochs": 2, "checkpoint_seconds": 0.0})
+LOSS_NAMES = ("smooth_ap", "sup_ap", "blackbox_ap", "proxy_anchor")
 
 
 @pytest.fixture(scope="module")
@@ -41,29 +29,6 @@ def finished(tmp_path_factory):
         folders[name] = tmp_path_factory.mktemp(name)
         train(write_spec_in(folders[name], tiny_spec(name)))
     return folders
-
-
-@pytest.mark.parametrize(
-    ("name", "steps"),
-    [
-        *((name, 13) for name in LOSS_NAMES),
-        # in the first epoch: plain, with random numbers, with parameters, of the library
-        *((name, 1) for name in ("smooth_ap", "blackbox_ap", "proxy_nca_others", "proxy_anchor")),
-    ],
-)
-def test_stopped_run_continues_to_the_same_bits(name, steps, finished, tmp_path, monkeypatch):
-    path = write_spec_in(tmp_path, tiny_spec(name))
-    with monkeypatch.context() as patch:
-        stop_after(steps, patch)
-        with pytest.raises(Interrupted):
-            train(path)
-    assert (tmp_path / CHECKPOINT).exists()
-    assert not (tmp_path / RESULT).exists()
-    train(path)
-    assert (tmp_path / RESULT).read_bytes() == (finished[name] / RESULT).read_bytes()
-    assert curve(tmp_path) == curve(finished[name])
-    assert not (tmp_path / CHECKPOINT).exists()
-    assert json.loads((tmp_path / PROVENANCE).read_text())["timing"]["resumed"] == 1
 
 
 def initial_digest(folder: Path) -> str:
@@ -149,29 +114,6 @@ def test_result_of_another_specification_is_not_overwritten(finished, tmp_path):
     with pytest.raises(RunError, match="another specification"):
         train(write_spec_in(tmp_path, tiny_spec("smooth_ap", seed=5)))
     assert (tmp_path / RESULT).read_bytes() == (finished["smooth_ap"] / RESULT).read_bytes()
-
-
-@pytest.fixture(scope="module")
-def long(tmp_path_factory) -> Path:
-    """Return the folder of a run of several epochs that nothing interrupted."""
-    folder = tmp_path_factory.mktemp("long")
-    train(write_spec_in(folder, LONG))
-    return folder
-
-
-@pytest.mark.parametrize(
-    ("kind", "status"), [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGTERM, EXIT_INTERRUPTED)]
-)
-def test_killed_process_continues_to_the_same_bits(kind, status, long, tmp_path):
-    killed = tmp_path / "killed"
-    with held(killed, LONG) as (process, go_on):
-        process.send_signal(kind)
-        go_on()
-        assert process.wait(STUCK) == status
-    assert not (killed / RESULT).exists()
-    train(killed / "spec.json")
-    assert (killed / RESULT).read_bytes() == (long / RESULT).read_bytes()
-    assert curve(killed) == curve(long)
 
 
 @pytest.mark.parametrize(

@@ -79,8 +79,8 @@ def test_a_training_whose_processes_all_get_a_signal_continues_to_the_same_bits(
     assert_same(tmp_path, whole)
 
 
-def signal_in_evaluation(number, monkeypatch, before=0):
-    """Send a signal once, behind the first batch of an evaluation, ``before`` of which go first."""
+def signal_in_evaluation(monkeypatch, before=0):
+    """Send SIGTERM once, behind the first batch of an evaluation, ``before`` of which go first."""
     eval_batches = FileInput.eval_batches
     begun = []
 
@@ -90,18 +90,15 @@ def signal_in_evaluation(number, monkeypatch, before=0):
             yield batch
             if len(begun) == before + 1:
                 begun.append(self)
-                signal_all(number)
+                signal_all(signal.SIGTERM)
 
     monkeypatch.setattr(FileInput, "eval_batches", and_signal)
 
 
-@pytest.mark.parametrize("number", STOP_SIGNALS)
-def test_an_evaluation_that_gets_a_signal_ends_and_is_kept(
-    number, spec, whole, tmp_path, monkeypatch
-):
+def test_an_evaluation_that_gets_a_signal_ends_and_is_kept(spec, whole, tmp_path, monkeypatch):
     path = write_spec_in(tmp_path, spec)
     with monkeypatch.context() as patch:
-        signal_in_evaluation(number, patch)
+        signal_in_evaluation(patch)
         with pytest.raises(Interrupted, match="epoch 2, step 0"):
             train(path)
     assert curve(tmp_path) == curve(whole)[:1]
@@ -118,7 +115,7 @@ def test_an_evaluation_that_is_killed_after_the_signal_costs_no_step(
         raise MemoryError
 
     with monkeypatch.context() as patch:
-        signal_in_evaluation(signal.SIGTERM, patch)
+        signal_in_evaluation(patch)
         patch.setattr(loop, "measure", killed)
         with pytest.raises(MemoryError):
             train(path)
@@ -136,7 +133,7 @@ def test_an_evaluation_that_is_killed_after_the_signal_costs_no_step(
 
 
 def test_a_signal_in_the_last_evaluation_lets_the_run_end(spec, whole, tmp_path, monkeypatch):
-    signal_in_evaluation(signal.SIGTERM, monkeypatch, before=1)
+    signal_in_evaluation(monkeypatch, before=1)
     train(write_spec_in(tmp_path, spec))
     assert_same(tmp_path, whole)
     assert not (tmp_path / CHECKPOINT).exists()
@@ -155,15 +152,14 @@ def frozen(images, tmp_path_factory):
     return path.parent
 
 
-@pytest.mark.parametrize("number", STOP_SIGNALS)
-def test_features_that_were_finished_are_kept(number, frozen, tmp_path, monkeypatch):
+def test_features_that_were_finished_are_kept(frozen, tmp_path, monkeypatch):
     monkeypatch.setattr(features, "PART", PART)
     monkeypatch.setenv("BENCHMARK_CACHE", str(tmp_path / "cache"))
     path = tmp_path / "run" / "spec.json"
     path.parent.mkdir()
     path.write_bytes((frozen / "spec.json").read_bytes())
     with monkeypatch.context() as patch:
-        signal_in_evaluation(number, patch)
+        signal_in_evaluation(patch)
         with pytest.raises(Interrupted, match="finished features are kept"):
             train(path)
     (kept,) = (tmp_path / "cache" / "features").glob("*/*.npz")
