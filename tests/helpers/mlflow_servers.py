@@ -1,4 +1,4 @@
-"""MLflow servers for tests: real ones that are killed or silenced, and one that never answers."""
+"""MLflow servers for tests: real ones that are killed or silenced, and ones that never answer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,20 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from made_up_records import make_spec
 
+from benchmark.core.records import SPEC
+from benchmark.training import progress
+
+# What logs a run that lasts for seconds: it looks at it often.
+QUICK_LOGGER = """
+import sys
+from pathlib import Path
+from benchmark.runs import tracking
+
+tracking.POLL = 0.2
+tracking.follow(sys.argv[1], *map(Path, sys.argv[2:]))
+"""
 VARIABLES = (
     "MLFLOW_TRACKING_URI",
     "BENCHMARK_STUDY",
@@ -150,3 +163,24 @@ def real_server() -> Iterator[Callable[[Path], LocalServer]]:
     yield make
     for server in servers:
         server.stop()
+
+
+@pytest.fixture
+def quick_logger(monkeypatch, tmp_path) -> list[subprocess.Popen]:
+    """The processes started to log runs of the study toy, by ``QUICK_LOGGER``."""
+    found = []
+    popen = subprocess.Popen
+
+    def start(*args, **kwargs):
+        found.append(popen(*args, **kwargs))
+        return found[-1]
+
+    monkeypatch.setattr(progress.subprocess, "Popen", start)
+    monkeypatch.setattr(progress, "LOGGER", "quick_logger")
+    monkeypatch.setattr(progress, "SOON", 0.2)
+    (tmp_path / "quick_logger.py").write_text(QUICK_LOGGER)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("BENCHMARK_STUDY", "toy")
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+    make_spec().write(tmp_path / SPEC)
+    return found

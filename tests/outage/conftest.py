@@ -2,4 +2,11 @@
 
 from __future__ import annotations
 
-from mlflow_servers import clean_tracking, real_server  # noqa: F401
+from mlflow_servers import (  # noqa: F401
+    clean_tracking,
+    closed_port,
+    dripping_server,
+    hanging_server,
+    quick_logger,
+    real_server,
+)

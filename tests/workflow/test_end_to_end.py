@@ -45,12 +45,22 @@ class PullTogether(Loss):
 """
 
 
+USER, HOST = "somebody-private", "a-private-machine"
+# Each process of the study imports it first.
+NAMED_MACHINE = f"""
+import platform, socket
+socket.gethostname = platform.node = lambda: {HOST!r}
+"""
+
+
 def smoke_words(folder: Path) -> tuple[list[str], dict[str, str]]:
     """Return the arguments of Snakemake, and the variables, for the study of a folder."""
     words = ["--snakefile", str(ROOT / "workflow/Snakefile"), "--cores", "2", "--config"]
     words += ["study=./smoke.yaml", "--profile", str(ROOT / "workflow" / "profiles" / "local")]
-    plugins = str(folder / "plugins")
-    return words, {**os.environ, "PYTHONPATH": str(ROOT), "BENCHMARK_PLUGINS": plugins}
+    named = dict.fromkeys(("USER", "LOGNAME", "LNAME", "USERNAME"), USER)
+    path = os.pathsep.join([str(ROOT), str(folder)])
+    variables = {"PYTHONPATH": path, "BENCHMARK_PLUGINS": str(folder / "plugins")}
+    return words, {**os.environ, **named, "HOSTNAME": HOST, **variables}
 
 
 def long_table(path: Path) -> list[dict[str, str]]:
@@ -69,6 +79,7 @@ def smoke(tmp_path_factory) -> Path:
     place = tmp_path_factory.mktemp("smoke")
     write_paper(place / "plugins")
     (place / "plugins" / "pull_together.py").write_text(TOY_LOSS)
+    (place / "sitecustomize.py").write_text(NAMED_MACHINE)
     content = yaml.safe_load((ROOT / "workflow" / "config" / "smoke.yaml").read_text())
     content["blocks"][0]["losses"] = [*SHORT, "pull_together"]
     content["comparison"]["ablation"] = ["smooth_ap", "blackbox_ap"]
@@ -120,6 +131,29 @@ def test_the_smoke_study_with_a_loss_and_a_paper_of_ones_own_runs_to_its_report(
         (smoke / "results" / "runs" / rows[0]["run_id"] / "result.json").unlink()
         planned = jobs(dry_runs.ask(smoke, *words))
     assert [planned[step] for step in ("train", "collect", "build")] == [1, 1, 1]
+
+
+def test_tracking_report_and_results_name_no_user_machine_or_folder(smoke):
+    secrets = {USER, HOST, str(smoke), str(ROOT), str(Path.home())}
+    node = os.uname().nodename
+    if len(node) > 4 and node != "localhost":  # "vm" is anywhere
+        secrets.add(node)
+    study = smoke / "results" / "smoke"
+    artifacts = smoke / "results" / "mlartifacts"
+    kept = [path for each in (study, artifacts) for path in each.rglob("*") if path.is_file()]
+    kept += [smoke / "results" / "mlflow.db"]
+    names = ("spec.json", "result.json", "provenance.json", "metrics.jsonl")
+    for name in names:
+        kept += (smoke / "results" / "runs").rglob(name)
+    kinds = {path.name for path in kept}
+    assert kinds >= {"mlflow.db", "index.html", "runs.csv", *names}
+    found = {
+        (path.relative_to(smoke).as_posix(), secret)
+        for path in kept
+        for secret in secrets
+        if secret.encode() in path.read_bytes()
+    }
+    assert found == set()
 
 
 @pytest.mark.browser

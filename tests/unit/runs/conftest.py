@@ -11,9 +11,8 @@ import yaml
 from made_up_records import made_up_provenance, made_up_result
 from mlflow_servers import (  # noqa: F401
     clean_tracking,
-    closed_port,
-    dripping_server,
     hanging_server,
+    quick_logger,
     real_server,
 )
 from workplace import small_study
