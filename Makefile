@@ -30,7 +30,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export PYTHONNOUSERSITE := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 
-.PHONY: help benchmark smoke test error-rates evidence evidence-trained filled names test-browser test-cluster test-outage test-scale test-stress lint types format ui bench venv lock clean-venv
+.PHONY: help benchmark smoke test error-rates evidence evidence-trained filled names test-browser test-cluster test-outage test-portable test-rates test-scale test-stress lint types format ui bench venv lock clean-venv
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,8 +54,14 @@ test-cluster: $(STAMP) ## tests on a real Slurm of one node, which they start an
 		echo "skipped: $$reason"; \
 	fi
 
-test-outage: $(STAMP) ## real trainings beside MLflow servers that fail (about 5 minutes)
+test-outage: $(STAMP) ## real trainings and imports beside MLflow servers that fail (about 5 minutes)
 	OMP_NUM_THREADS=1 $(PY) -m pytest -m stress $(PYTEST_ARGS) tests/outage
+
+test-portable: $(STAMP) ## the bits on record on emulated processors of two makers; needs qemu-user
+	OMP_NUM_THREADS=1 $(PY) -m pytest -rs -m portable $(PYTEST_ARGS) tests/reference
+
+test-rates: $(STAMP) ## the goals of the verdict rule on a smaller simulation than 'make error-rates'
+	OMP_NUM_THREADS=1 $(PY) -m pytest -m rates $(PYTEST_ARGS) tests/unit/stats
 
 test-scale: $(STAMP) ## 500 runs through the workflow, then planning and reporting 10,000 (about 10 minutes)
 	$(PY) tests/scale/scale.py

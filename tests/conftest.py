@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,9 @@ gc.disable()
 
 # One browser a process, whichever tests ask for it.
 pytest_plugins = ["browser_visits"]
+
+# Markers of tests that take minutes, each with a target of its own.
+APART = ("stress", "portable", "rates")
 
 # What takes longest, started first: two processes that share the tests then end together.
 LONG = ("workflow/", "reference/", "unit/runs/test_", "unit/training/", "unit/losses/conformance/")
@@ -103,16 +107,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         first = tuple(f"{Path(__file__).parent}/{name}" for name in LONG)
         items.sort(key=lambda item: not str(item.path).startswith(first))
 
-    def no_stress() -> str | None:
-        chosen = "stress" in config.getoption("markexpr")
-        return None if chosen else "takes minutes; choose it with '-m stress'"
-
-    missing = {"stress": no_stress, "cluster": no_cluster, "browser": no_browser}
+    missing = {"cluster": no_cluster, "browser": no_browser}
+    for marker in APART:
+        missing[marker] = partial(not_chosen, marker, config.getoption("markexpr"))
     for marker, why in missing.items():
         marked = [item for item in items if item.get_closest_marker(marker)]
         if marked and (reason := why()):
             for item in marked:
                 item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def not_chosen(marker: str, chosen: str) -> str | None:
+    return None if marker in chosen else f"takes minutes; choose it with '-m {marker}'"
 
 
 def no_cluster() -> str | None:

@@ -13,11 +13,14 @@ from portable_bits import FILE
 SCRIPT = FILE.with_suffix(".py")
 QEMU = shutil.which("qemu-x86_64")
 EMULATED = [[QEMU or "qemu-x86_64", "-cpu", name] for name in ("Haswell", "EPYC-Rome")]
-emulation = pytest.mark.skipif(QEMU is None, reason="qemu-user is not installed")
+EMULATION = [
+    pytest.mark.portable,
+    pytest.mark.skipif(QEMU is None, reason="qemu-user is not installed"),
+]
 
 
 @pytest.mark.parametrize(
-    "emulator", [[], *(pytest.param(words, marks=emulation, id=words[-1]) for words in EMULATED)]
+    "emulator", [[], *(pytest.param(words, marks=EMULATION, id=words[-1]) for words in EMULATED)]
 )
 def test_portable_kernels_give_the_bits_on_record(emulator):
     command = [*emulator, sys.executable, str(SCRIPT)]

@@ -39,6 +39,7 @@ from benchmark.stats.intervals import holm
 from benchmark.stats.reproduction import DRIFTED, compare
 from benchmark.stats.samples import moderate
 
+pytestmark = pytest.mark.rates
 TABLES = 300
 REFERENCES = (SINGLE, SEVERAL, PAIRED)
 
