@@ -110,7 +110,7 @@ ui: $(STAMP) ## the MLflow UI on the results, on this machine only (PORT=5000)
 		--backend-store-uri $(STORE) --registry-store-uri $(STORE) --artifacts-destination $(abspath $(RESULTS))/mlartifacts \
 		--uvicorn-opts "--log-level error" 2> >(grep --line-buffered 'Errno\|Error \|Exception' >&2)
 
-bench: $(STAMP) ## time and memory beside the alternatives: results/bench/bench.md (BENCH_ARGS=--quick: two minutes)
+bench: $(STAMP) ## time and memory beside the alternatives: results/bench/bench.md (BENCH_ARGS=--quick: three minutes)
 	PYTHONPATH=tests $(PY) -m perf.bench $(BENCH_ARGS)
 
 venv: $(STAMP) ## set up .venv only

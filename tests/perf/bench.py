@@ -22,9 +22,7 @@ PARTS = {
     "large_batch": "losses",
     "evaluation": "evaluation",
     "own_scores": "own_scores",
-    "reading": "throughput",
-    "training": "throughput",
-    "workflow": "throughput",
+    "reading": "reading",
 }
 
 
@@ -32,7 +30,7 @@ def main() -> int:
     """Measure the parts that are named, or all; return 1 when one failed."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}")
-    parser.add_argument("--quick", action="store_true", help="fewer sizes, no JPEGs, no studies")
+    parser.add_argument("--quick", action="store_true", help="fewer sizes")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--out", type=Path, default=Path("results/bench"))
     wanted = parser.parse_args()

@@ -46,12 +46,6 @@ def test_every_part_is_a_function_that_says_what_it_measures(part, module):
     assert callable(measure) and measure.__doc__
 
 
-def test_the_start_of_a_run_is_measured(tmp_path):
-    parts = {"workflow": bench.PARTS["workflow"]}
-    assert bench.run(parts, tmp_path, quick=True, threads=1, seconds={}) == (False, False)
-    assert "start-up of a run by itself, s" in (tmp_path / "bench.md").read_text()
-
-
 def test_a_part_that_fails_is_named_and_the_worst_number_is_shown(tmp_path, monkeypatch):
     def one(quick):
         costs = [Target("cost", value, 3, "x floor") for value in (2.0, 3.5, 1.0)]
