@@ -89,7 +89,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def messages(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Messages]:
     """Yield what compares an error with the snapshot and returns code and key of each problem."""
     test = request.node.nodeid.removeprefix("tests/")
-    folders = {str(tmp_path): "TMP", str(Path(__file__).parents[1]): "ROOT"}
+    folders = {str(tmp_path): "TMP", str(tmp_path.parent): "BASE"}
+    folders[str(Path(__file__).parents[1])] = "ROOT"
     found = Messages(test, folders, request.config.getoption("update_messages"))
     yield found
     found.compare()

@@ -251,7 +251,8 @@ def init(
         found = look(params)
     except DataError as error:
         options = [option for advice, option in OPTIONS.items() if advice in str(error)]
-        raise DataError("\nwith this command: ".join([str(error), *options])) from error
+        words = "\nwith this command: ".join([str(error), *options])
+        raise DataError(words, error.problems) from error
     chosen = settings(found, network, gpus=gpus, seeds=seeds, side=image_size)
     chosen |= {"name": name, "params": params, "folder": root.name}
     chosen["reading"] = rough_duration(chosen["reading_seconds"])

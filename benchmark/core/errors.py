@@ -72,6 +72,10 @@ class ConfigError(BenchmarkError):
 class DataError(BenchmarkError):
     """A dataset that is missing, incomplete, broken or not what its protocol demands."""
 
+    def __init__(self, message: str, problems: Sequence[Problem] = (), code: str = ""):
+        self.problems = problems or [Problem(message, code=code)]
+        super().__init__(message)
+
 
 class ReferenceDataError(BenchmarkError):
     """Published numbers or frozen reference runs that cannot be used."""

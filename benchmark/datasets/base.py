@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 from PIL import Image
 
-from benchmark.core.errors import DataError
+from benchmark.core.errors import DataError, Problem
 from benchmark.core.words import count, one_a_line
 from benchmark.metrics.metric import METRICS
 
@@ -232,24 +232,31 @@ class Findings:
 
     def __init__(self, dataset: str, root: Path):
         self.dataset, self.root = dataset, root
-        self.problems: list[str] = []
+        self.problems: list[Problem] = []
 
-    def add_all(self, what: str, offenders: Iterable[object], advice: str) -> None:
+    def add(self, code: str, message: str, key: str = "") -> None:
+        """Add a problem; ``key`` is the file that has it, if it is one file."""
+        self.problems.append(Problem(message, key, code=code))
+
+    def add_all(
+        self, code: str, what: str, offenders: Iterable[object], advice: str, key: str = ""
+    ) -> None:
         """Add a problem of several lines, files or classes, if there are any; list the first 20."""
         offenders = list(offenders)
         if offenders:
-            self.problems.append(f"{what}: {len(offenders):,}; {advice}{one_a_line(offenders)}")
+            self.add(code, f"{what}: {len(offenders):,}; {advice}{one_a_line(offenders)}", key)
 
     def stop(self) -> None:
         """Raise DataError with all problems so far, if there are any."""
         if self.problems:
             found = count(len(self.problems), "problem")
             head = f"dataset '{self.dataset}' at {self.root}: {found}"
-            raise DataError("\n  ".join([head, *self.problems]))
+            lines = [head, *(problem.message for problem in self.problems)]
+            raise DataError("\n  ".join(lines), self.problems)
 
-    def fail(self, problem: str) -> NoReturn:
+    def fail(self, code: str, message: str, key: str = "") -> NoReturn:
         """Raise DataError with all problems so far and this one."""
-        self.problems.append(problem)
+        self.add(code, message, key)
         self.stop()
         raise AssertionError
 
@@ -259,7 +266,7 @@ class Findings:
         try:
             yield
         except Exception as error:
-            self.fail(f"cannot read {file} ({error}); get it again")
+            self.fail("unreadable", f"cannot read {file} ({error}); get it again", file)
 
 
 def said(counts: Counts) -> str:

@@ -62,7 +62,8 @@ class Folder(DatasetLoader):
         """Return the dataset; raise DataError with all problems of the layout, then of the rest."""
         findings = Findings("folder", Path(self.config.root))
         if not findings.root.is_dir():
-            findings.fail("it is not a directory; give the parent of the class folders as root")
+            words = "it is not a directory; give the parent of the class folders as root"
+            findings.fail("no_root", words)
         table = (self._read_csv if self.config.split_csv else self._read_folders)(findings)
         findings.stop()
         large = table["label"].map(table["label"].value_counts()) >= self.config.min_images
@@ -73,6 +74,7 @@ class Folder(DatasetLoader):
         check_uses(findings, table, ("train", "test"), ("path", "protocol"))
         counts = table["label"].value_counts()
         findings.add_all(
+            "one_image",
             "classes with one image",
             sorted(counts.index[counts < 2]),
             "add images, or set min_images: 2 to leave these classes out",
@@ -81,9 +83,8 @@ class Folder(DatasetLoader):
         sizes = np.array([file.stat().st_size if file.is_file() else -1 for file in files])
         unusable = [f"{path} (empty)" for path in table["path"][sizes == 0]]
         unusable += _missing(findings, table["path"][sizes < 0].tolist())
-        findings.add_all(
-            f"images that cannot be used (of {len(table):,})", unusable, "replace them"
-        )
+        what = f"images that cannot be used (of {len(table):,})"
+        findings.add_all("missing_image", what, unusable, "replace them")
         findings.stop()
         train, test = (
             image_sets(
@@ -123,9 +124,10 @@ class Folder(DatasetLoader):
         images.sort()
         suffixes = ", ".join(sorted(IMAGE_SUFFIXES))
         if not (images or others or empty or unreadable or findings.problems):
-            findings.problems.append(
+            findings.add(
+                "no_images",
                 f"no images; expected {shape} with suffixes {suffixes}: one folder for each class, "
-                "with its images in it"
+                "with its images in it",
             )
         depths = {len(path.parts) for path in images}
         depth = shape.count("/") + 1
@@ -143,11 +145,14 @@ class Folder(DatasetLoader):
         elif depths == {2} or depths == {3}:
             advice += f", or set categories: {'false' if categories else 'true'}"
         wrong = [path.as_posix() for path in images if len(path.parts) != depth]
-        findings.add_all("images at another depth", wrong, advice)
+        findings.add_all("other_depth", "images at another depth", wrong, advice)
         advice = f"convert images to one of {suffixes}, move other files out of the root"
-        findings.add_all("files with other suffixes", others, f"expected {shape}: {advice}")
-        findings.add_all("empty folders", empty, "add their images, or remove them")
-        findings.add_all("names that are not UTF-8 text", unreadable, "rename them")
+        advice = f"expected {shape}: {advice}"
+        findings.add_all("other_file", "files with other suffixes", others, advice)
+        advice = "add their images, or remove them"
+        findings.add_all("empty_folder", "empty folders", empty, advice)
+        what = "names that are not UTF-8 text"
+        findings.add_all("malformed_name", what, unreadable, "rename them")
         category = [path.parts[0] if categories else "" for path in images]
         folders = [path.parent for path in images]
         labels = [each.name if same == "join" else each.as_posix() for each in folders]
@@ -169,7 +174,7 @@ class Folder(DatasetLoader):
                 doubtful += map(Path.as_posix, places)
         if self.config.same_names == "join":
             advice = "write each name in one way"
-            findings.add_all("names that differ in letter case", doubtful, advice)
+            findings.add_all("letter_case", "names that differ in letter case", doubtful, advice)
         above = {folder.parent.as_posix() for places in namesakes.values() for folder in places}
         splits = [path for path in sorted(above) if SPLITS & {*re.split("[^a-z]+", path.lower())}]
         decided = self.config.same_names or (self.config.categories and not splits)
@@ -185,7 +190,7 @@ class Folder(DatasetLoader):
         if not splits and depths == {3}:
             advice += ", or set categories: true to call the folders above them categories as well"
         where = [", ".join(map(Path.as_posix, places[:5])) for places in namesakes.values()]
-        findings.add_all(what, where, advice)
+        findings.add_all("same_names", what, where, advice)
         return True
 
     def _split(self, findings: Findings, table: pd.DataFrame) -> None:
@@ -195,8 +200,9 @@ class Folder(DatasetLoader):
             least = self.config.min_images
             condition = f" with at least {least} images" if least > 1 else ""
             findings.fail(
+                "few_classes",
                 f"{len(classes)} classes{condition}; at least 4 are needed, two to train and two "
-                "to test"
+                "to test",
             )
         generator = np.random.default_rng(derive(self.config.split_seed, "folder classes"))
         count = min(max(round(len(classes) * self.config.train_share), 2), len(classes) - 2)
@@ -210,24 +216,24 @@ class Folder(DatasetLoader):
         try:
             rows = pd.read_csv(file or "", dtype=object, keep_default_na=False, index_col=False)
         except (OSError, ValueError) as error:
-            findings.fail(f"cannot read split_csv {file}: {error}")
+            findings.fail("unreadable", f"cannot read split_csv {file}: {error}")
         if missing := [name for name in needed if name not in rows.columns]:
-            findings.fail(f"split_csv {file} lacks the columns {', '.join(missing)}")
+            words = f"split_csv {file} lacks the columns {', '.join(missing)}"
+            findings.fail("missing_column", words)
         if "category" not in rows.columns:
             rows["category"] = ""
         splits = sorted(set(rows["split"]) - {"train", "test"})
-        findings.add_all(f"other splits in {file}", splits, "allowed: train, test")
+        findings.add_all("other_split", f"other splits in {file}", splits, "allowed: train, test")
         outside = [path for path in rows["path"] if leaves_root(path)]
-        findings.add_all(
-            f"paths of {file} outside the root", outside, "write them relative to it, without '..'"
-        )
+        advice = "write them relative to it, without '..'"
+        findings.add_all("path_outside", f"paths of {file} outside the root", outside, advice)
         unnamed = rows["path"][rows["label"].str.strip() == ""]
-        findings.add_all(f"images without a label in {file}", unnamed, "fill in their classes")
+        what = f"images without a label in {file}"
+        findings.add_all("missing", what, unnamed, "fill in their classes")
         if self.config.categories:
             blank = rows["path"][rows["category"].str.strip() == ""]
-            findings.add_all(
-                f"images without a category in {file}", blank, "fill in, or set categories: false"
-            )
+            what = f"images without a category in {file}"
+            findings.add_all("missing", what, blank, "fill in, or set categories: false")
         paths = [PurePosixPath(path).as_posix() for path in rows["path"]]
         return index_rows(paths, rows["label"], rows["category"], rows["split"], "test")
 
@@ -266,7 +272,7 @@ def _entries(findings: Findings) -> Iterator[tuple[Path, bool]]:
     """Yield (path below the root, True) for each file, (path, False) for each empty folder."""
 
     def unreadable(error: OSError) -> None:
-        findings.fail(f"cannot read {error.filename}: {error.strerror}")
+        findings.fail("unreadable", f"cannot read {error.filename}: {error.strerror}")
 
     root = findings.root
     above = {root: {root.resolve(), *root.resolve().parents}}  # of a folder and its links
@@ -283,5 +289,5 @@ def _entries(findings: Findings) -> Iterator[tuple[Path, bool]]:
             above[path] = above[folder] | {real}
             if real in above[folder]:
                 words = f"{path} is a link to a folder that contains it; remove the link"
-                findings.problems.append(words)
+                findings.add("link_loop", words)
                 folders.remove(name)

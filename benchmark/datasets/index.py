@@ -110,7 +110,8 @@ class IndexedLoader(DatasetLoader):
         check_uses(findings, table, self.roles, self.unique)
         paths = list(dict.fromkeys(table["path"]))
         outside = [path for path in paths if leaves_root(path) or not is_text(path)]
-        findings.add_all("paths that leave the root", outside, "get the lists again")
+        advice = "get the lists again"
+        findings.add_all("path_outside", "paths that leave the root", outside, advice)
         if packed is None and not outside:
             # each folder is listed once: on a network, asking for 460,000 files takes minutes
             folders = {path.rpartition("/")[0] for path in paths}
@@ -119,7 +120,8 @@ class IndexedLoader(DatasetLoader):
             parts = ((path, *path.rpartition("/")) for path in paths)
             missing = [path for path, folder, _, name in parts if name not in names[folder]]
             advice = "unpack the archive again"
-            findings.add_all(f"images missing (of {len(paths):,})", missing, advice)
+            what = f"images missing (of {len(paths):,})"
+            findings.add_all("missing_image", what, missing, advice)
         findings.stop()
         return table
 
@@ -142,7 +144,7 @@ class IndexedLoader(DatasetLoader):
         if self.packed:
             findings = Findings(self.name, self.packed.folder)
             missing = self.packed.missing(table["path"].unique().tolist())
-            findings.add_all("images not packed", missing, "pack them again")
+            findings.add_all("not_packed", "images not packed", missing, "pack them again")
             if self.largest_side and self.config.packed >= self.largest_side:
                 self.packed.check_whole(findings)
             findings.stop()
@@ -164,6 +166,7 @@ class IndexedLoader(DatasetLoader):
                 advice = f"known as well, all together: {said(self.distributed)}; {advice}"
             findings = Findings(self.name, Path(self.config.root))
             findings.add_all(
+                "other_count",
                 "counts that are not the published ones",
                 [f"{words}, by {sources[split]}" for split, words in differences],
                 advice,
@@ -233,14 +236,17 @@ class IndexedLoader(DatasetLoader):
 
     def load_with_others(self) -> tuple[Dataset, dict[str, Dataset]]:
         """Return this set, its fingerprint that of all, and the others; raise all their errors."""
-        loaded, found, others = [], [], self.others()
+        loaded = []
+        found: list[DataError] = []
+        others = self.others()
         for load in [lambda: IndexedLoader.load(self), *(one.load for one in others.values())]:
             try:
                 loaded.append(load())
             except DataError as error:
-                found.append(str(error))
+                found.append(error)
         if found:
-            raise DataError("\n".join(found))
+            problems = [problem for error in found for problem in error.problems]
+            raise DataError("\n".join(map(str, found)), problems)
         fingerprint = fingerprint_of(*(one.fingerprint for one in loaded))
         own = replace(loaded[0], fingerprint=fingerprint, images_fingerprint=fingerprint)
         return own, dict(zip(others, loaded[1:], strict=True))
@@ -280,12 +286,14 @@ def check_root(findings: Findings, archives: Sequence[Archive], *, images: bool)
     below = sorted(path for path in root.iterdir() if path.is_dir()) if root.is_dir() else []
     for folder in (*below, Path(os.path.abspath(root)).parent):
         if not whole.missing(folder):
-            findings.fail(f"this is not the dataset's root, but {folder} is; give it as root")
+            words = f"this is not the dataset's root, but {folder} is; give it as root"
+            findings.fail("other_root", words)
     if not root.is_dir():
         advice = f"'python -m benchmark data prepare {findings.dataset}' makes it"
-        findings.fail(f"no such directory; {advice}, or name another with --root")
+        findings.fail("no_root", f"no such directory; {advice}, or name another with --root")
     state = "only partly unpacked" if len(missing) < len(needed) else "not the dataset's root"
     findings.add_all(
+        "missing_part",
         f"files and folders missing (of {len(needed)}, {state})",
         [f"{path} (of {needed[path]})" for path in missing],
         f"'python -m benchmark data prepare {findings.dataset} --source ARCHIVE --root {root}' "
@@ -302,20 +310,20 @@ def check_uses(
     And names of classes and categories that look the same, and are not.
     """
     empty = sorted(set(roles) - set(table["role"]))
-    findings.add_all(
-        f"roles without images (of {len(roles)})", empty, "the lists must give some for each"
-    )
+    what = f"roles without images (of {len(roles)})"
+    findings.add_all("empty_role", what, empty, "the lists must give some for each")
     train = table["role"] == "train"
     paths = table["path"]  # a//b and ./a/b have one spelling
     spelt = [PurePosixPath(p).as_posix() if "//" in p or "./" in p else p for p in paths]
     table = table.assign(path=spelt)
     twice = set(table["path"][table.duplicated(list(unique))])
     twice |= set(table["path"][train]) & set(table["path"][~train])
-    findings.add_all("images listed twice", sorted(twice), "each must be listed once")
-    shared = sorted(set(table["label"][train]) & set(table["label"][~train]))
     findings.add_all(
-        "classes in both splits", shared, "retrieval is tested on classes unseen in training"
+        "listed_twice", "images listed twice", sorted(twice), "each must be listed once"
     )
+    shared = sorted(set(table["label"][train]) & set(table["label"][~train]))
+    advice = "retrieval is tested on classes unseen in training"
+    findings.add_all("both_splits", "classes in both splits", shared, advice)
     forms = defaultdict(set)
     for name in {*table["label"], *table["category"]}:
         forms[one_form(name)].add(name)
@@ -324,10 +332,12 @@ def check_uses(
         for name, spelt in sorted(forms.items())
         if len(spelt) > 1
     ]
-    findings.add_all("names that differ in Unicode form only", alike, "write each in one form")
+    what = "names that differ in Unicode form only"
+    findings.add_all("unicode_form", what, alike, "write each in one form")
     pairs = table[["label", "category"]].drop_duplicates()
     mixed = sorted(set(pairs["label"][pairs["label"].duplicated()]))
-    findings.add_all("classes in several categories", mixed, "each must have one")
+    what = "classes in several categories"
+    findings.add_all("several_categories", what, mixed, "each must have one")
 
 
 def one_form(name: str) -> str:

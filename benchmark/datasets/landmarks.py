@@ -88,10 +88,10 @@ class RevisitedLoader(IndexedLoader):
         for key, names in (("imlist", gallery), ("qimlist", queries)):
             wrong = [repr(n)[:80] for n in names if not isinstance(n, str) or leaves_root(n)]
             advice = "each must be the name of an image below jpg/"
-            findings.add_all(f"wrong names in {file}: {key}", wrong, advice)
+            findings.add_all("malformed_name", f"wrong names in {file}: {key}", wrong, advice, file)
         if len(entries) != len(queries):
             words = f"{file}: {len(entries)} entries in gnd for {len(queries)} queries in qimlist"
-            findings.problems.append(f"{words}; {again}")
+            findings.add("other_count", f"{words}; {again}", file)
         read, wrong = [], []
         for number, entry in enumerate(entries):
             try:
@@ -99,7 +99,8 @@ class RevisitedLoader(IndexedLoader):
             except Exception as error:  # a wrong value makes it raise anything
                 wrong.append(f"gnd[{number}]: {error!r:.160}")
         advice = f"each must have bbx and {', '.join(GRADES)}, lists of other images of imlist"
-        findings.add_all(f"wrong values in {file}", wrong, f"{advice}; {again}")
+        advice = f"{advice}; {again}"
+        findings.add_all("wrong_value", f"wrong values in {file}", wrong, advice, file)
         findings.stop()
         self.boxes = np.array([box for box, _ in read]).reshape(-1, 4)
         self.graded = [grades for _, grades in read]
@@ -108,7 +109,8 @@ class RevisitedLoader(IndexedLoader):
             for level, (relevant, _) in LEVELS.items()
             if not any(len(grades[grade]) for grades in self.graded for grade in relevant)
         ]
-        findings.add_all("protocols without any relevant image", empty, again)
+        what = "protocols without any relevant image"
+        findings.add_all("no_relevant_image", what, empty, again)
         images = pd.Series([*queries, *gallery], dtype=object)
         role = np.repeat(["query", "gallery"], [len(queries), len(gallery)])
         return index_rows("jpg/" + images + ".jpg", images, "", role, self.name)
@@ -327,10 +329,12 @@ class Sfm120k(LandmarkTrainingLoader):
             names, clusters = texts(cids), whole_numbers(cluster)
         if clusters.shape != (len(names),) or not names:
             shapes = f"{len(names)} cids and clusters {clusters.shape}"
-            findings.fail(f"{CLUSTERS} has {shapes}; needed: one each per image")
+            words = f"{CLUSTERS} has {shapes}; needed: one each per image"
+            findings.fail("other_count", words, CLUSTERS)
         wrong = [repr(name)[:80] for name in names if len(name) < 6 or not name.isalnum()]
         advice = "each must be six or more letters and digits"
-        findings.add_all(f"malformed names in {CLUSTERS}", wrong, advice)
+        what = f"malformed names in {CLUSTERS}"
+        findings.add_all("malformed_name", what, wrong, advice, CLUSTERS)
         findings.stop()
         paths = [f"ims/{name[-2:]}/{name[-4:-2]}/{name[-6:-4]}/{name}" for name in names]
         return index_rows(paths, clusters.astype(str))

@@ -71,18 +71,20 @@ class Cub(IndexedLoader):
         classes = dict(zip(rows["number"], rows["label"], strict=True))
         findings.stop()
         listed = set(images["image"])
+        nameless = {*labels.values()} - {*classes}
         for what, offenders, file in (
             (f"images of {self.images} without a class", listed - labels.keys(), self.labels),
             (f"images of {self.labels} without a path", labels.keys() - listed, self.images),
-            (f"classes of {self.labels} without a name", {*labels.values()} - {*classes}, None),
+            (f"classes of {self.labels} without a name", nameless, self.classes),
         ):
-            findings.add_all(what, sorted(offenders), f"give each one in {file or self.classes}")
+            findings.add_all("missing", what, sorted(offenders), f"give each one in {file}", file)
         findings.stop()
         numbers = images["image"].map(labels)
         names = numbers.map(classes)
         apart = images["path"][names != [path.partition("/")[0] for path in images["path"]]]
         advice = f"check {self.labels} and {self.classes}"
-        findings.add_all("images in the folder of another class", apart, advice)
+        what = "images in the folder of another class"
+        findings.add_all("other_class", what, apart, advice)
         roles = np.where(numbers <= 100, "train", "test")
         return index_rows("images/" + images["path"], names, "", roles, "test")
 
@@ -138,10 +140,12 @@ class Cars196(IndexedLoader):
             wrong = [
                 p for p, at, _, name in parents if leaves_root(p) or at not in known or not name
             ]
-            findings.add_all(f"paths in {file} outside its folder of images", wrong, "get it again")
+            what = f"paths in {file} outside its folder of images"
+            findings.add_all("path_outside", what, wrong, "get it again", file)
             nameless = sorted({number for number in classes if not 1 <= number <= len(names)})
             advice = "class_names must have each one"
-            findings.add_all(f"classes without a name in {file}", nameless, advice)
+            what = f"classes without a name in {file}"
+            findings.add_all("missing", what, nameless, advice, file)
             paths, numbers = paths + here, numbers + classes
         findings.stop()
         # the number keeps classes apart whose names are alike, and puts them in their order
@@ -216,7 +220,8 @@ class INaturalist(IndexedLoader):
         parts = [["", "", *folder.split("/")] for folder in folders]
         deep = np.array([len(part) >= 5 for part in parts], dtype=bool)[index]
         form = "each must read <folder>/<category>/<class>/<image>"
-        findings.add_all(f"malformed lines in {file}", paths[~deep], form)
+        what = f"malformed lines in {file}"
+        findings.add_all("malformed_line", what, paths[~deep], form, file)
         ends = np.array([part[-2:] for part in parts], dtype=object).reshape(-1, 2)[index][deep]
         return index_rows(paths[deep], ends[:, 1], ends[:, 0], role, protocol)
 
@@ -254,13 +259,15 @@ class InShop(IndexedLoader):
             with open(findings.root / self.partition, encoding="utf-8-sig") as file:
                 stated = file.readline().strip()
             if stated != str(len(rows)):
-                problem = f"line 1 is {stated[:40]!r}, but {len(rows):,} rows can be read"
-                findings.problems.append(f"{self.partition}: {problem}; unpack it again")
+                words = f"line 1 is {stated[:40]!r}, but {len(rows):,} rows can be read"
+                words = f"{self.partition}: {words}; unpack it again"
+                findings.add("other_count", words, self.partition)
         parts = rows["path"].map(lambda path: path.split("/"))
         valid = (parts.map(len) >= 4) & rows["role"].isin(self.roles)
         form = f"img/<group>/<kind>/.../<image> <item> <one of {', '.join(self.roles)}>"
         wrong = [repr(" ".join(row)[:100]) for row in rows[~valid].itertuples(index=False)]
-        findings.add_all(f"malformed lines in {self.partition}", wrong, f"each must read {form}")
+        what = f"malformed lines in {self.partition}"
+        findings.add_all("malformed_line", what, wrong, f"each must read {form}", self.partition)
         rows, parts = rows[valid], parts[valid]
         category = parts.map(lambda part: "/".join(part[1:3]))
         # an item in two categories counts to the one listed first: every class has one category
@@ -382,7 +389,8 @@ class Gpr1200(IndexedLoader):
             elif not is_ignored(name):
                 wrong.append(name)
         advice = "expected <class>_<name> with a class of 0 to 1199; move others away"
-        findings.add_all("files in images/ that are no image of a class", sorted(wrong), advice)
+        what = "files in images/ that are no image of a class"
+        findings.add_all("other_file", what, sorted(wrong), advice)
         found.sort()
         labels = [f"{number:04d}" for number, _ in found]
         origins = [self.origins[number // 200] for number, _ in found]
@@ -472,7 +480,8 @@ class VggFace2(FaceLoader):
         rows = read_table(findings, file, ["NAME_ID"], self.further)
         names = rows["NAME_ID"]
         wrong = [repr(name)[:80] for name in names if name.count("/") != 1 or name.startswith("/")]
-        findings.add_all(f"malformed names in {file}", wrong, "each must be <person>/<image>")
+        what = f"malformed names in {file}"
+        findings.add_all("malformed_name", what, wrong, "each must be <person>/<image>", file)
         person = [name.partition("/")[0] for name in names]
         index = index_rows(f"{self.above}{role}/" + names + ".jpg", person, "", role, protocol)
         return index.join(rows[list(self.further)])

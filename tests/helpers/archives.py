@@ -13,12 +13,8 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-import pytest
 from PIL import Image
 from scipy.io import savemat
-
-from benchmark.core.errors import DataError
-from benchmark.datasets import load_dataset
 
 SIZE = (48, 36)  # width and height of the images
 CHANNELS = {"L": (), "RGB": (3,), "RGBA": (4,)}
@@ -293,10 +289,3 @@ MAKERS: dict[str, Callable[[Path], None]] = {
     "roxford5k": make_roxford5k,
     "rparis6k": make_rparis6k,
 }
-
-
-def loading_message(name: str, root: Path, **params: object) -> str:
-    """Return why the dataset at ``root`` cannot be loaded, without the sets beside it."""
-    with pytest.raises(DataError) as caught:
-        load_dataset(name, {"root": str(root), "allow_counts": True, **params})
-    return str(caught.value).partition("\ndataset '")[0]

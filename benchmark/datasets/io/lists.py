@@ -39,14 +39,13 @@ def read_rows(
     try:
         lines = (findings.root / file).read_text(encoding="utf-8-sig").split("\n")
     except (OSError, ValueError) as error:
-        findings.problems.append(f"cannot read {file}: {error}; unpack it again")
+        findings.add("unreadable", f"cannot read {file}: {error}; unpack it again", file)
         return pd.DataFrame(columns=list(columns), dtype=object)
     if header is not None:
         first = " ".join(" ".join(lines[skip : skip + 1]).split())
         if first != header:
-            findings.problems.append(
-                f"{file}: line {skip + 1} is {first!r:.80}; expected the header {header!r}"
-            )
+            words = f"line {skip + 1} is {first!r:.80}; expected the header {header!r}"
+            findings.add("other_header", f"{file}: {words}", file)
         skip += 1
     path_at = columns.index("path") if "path" in columns else None
     whole_at = columns.index(whole) if whole else None
@@ -65,14 +64,15 @@ def read_rows(
     advice = f"each must read {' '.join(f'<{column}>' for column in columns)}"
     advice += ", with paths below the root" if path_at is not None else ""
     advice += f"; {whole} must be a whole number" if whole else ""
-    findings.add_all(f"malformed lines in {file}", malformed, advice)
+    findings.add_all("malformed_line", f"malformed lines in {file}", malformed, advice, file)
     if not flat and not malformed:
-        findings.problems.append(f"{file} lists nothing; unpack it again")
+        findings.add("empty_list", f"{file} lists nothing; unpack it again", file)
     parts = {column: flat[at :: len(columns)] for at, column in enumerate(columns)}
     table = pd.DataFrame(parts, dtype=object).astype({whole: "int64"} if whole else {})
     if once:
         twice = table[once][table[once].duplicated()]
-        findings.add_all(f"{once}s given twice in {file}", twice, "each must stand once")
+        what = f"{once}s given twice in {file}"
+        findings.add_all("given_twice", what, twice, "each must stand once", file)
     return table
 
 
@@ -93,14 +93,14 @@ def read_table(
             raise ValueError("it lists nothing")
     except (OSError, ValueError) as error:  # pandas raises ValueError for any other table
         words = f"cannot read {file}: {error}; get it from its publishers again"
-        findings.problems.append(words)
+        findings.add("unreadable", words, file)
         return pd.DataFrame({name: np.empty(0, object) for name in wanted})
     values = table[list(numbers)].apply(pd.to_numeric, errors="coerce")
     # a comparison with NaN is false
     wrong = table[list(texts)].isna().any(axis=1) | ~(values.abs() < LARGEST).all(axis=1)
     lines = [f"line {number + 2}" for number in np.flatnonzero(wrong)]
     advice = f"each must have {', '.join(wanted)}, the last {len(numbers)} as numbers"
-    findings.add_all(f"malformed lines in {file}", lines, advice)
+    findings.add_all("malformed_line", f"malformed lines in {file}", lines, advice, file)
     return pd.concat([table[list(texts)].astype(object), values], axis=1)[~wrong]
 
 

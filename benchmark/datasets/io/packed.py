@@ -84,9 +84,10 @@ class PackedImages:
         """Add a problem unless all images kept their size."""
         largest = json.loads((self.folder / COMPLETE).read_text()).get("largest")
         if largest is None or largest > self.side:
-            findings.problems.append(
+            findings.add(
+                "shrunk_image",
                 f"the longest shorter side of the images is {largest or 'not known'}, so crops may "
-                f"be others than of the files; remove {self.folder} and pack to a larger side"
+                f"be others than of the files; remove {self.folder} and pack to a larger side",
             )
 
     def opener(self, paths: Sequence[str]) -> PackedOpener:

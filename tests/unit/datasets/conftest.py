@@ -11,7 +11,8 @@ from published_files import publish
 from typer.testing import CliRunner
 
 from benchmark.__main__ import app
-from benchmark.core.errors import BenchmarkError
+from benchmark.core.errors import BenchmarkError, DataError
+from benchmark.datasets import load_dataset
 
 
 @pytest.fixture
@@ -49,3 +50,24 @@ def files(tmp_path):
         return publish(name, folder)
 
     return made
+
+
+@pytest.fixture
+def refused(messages):
+    """Return a function that gives (code, file) of each problem of a dataset that is refused.
+
+    Its words are compared with the snapshot, but for those of another library.
+    """
+
+    def problems(name: str, root: Path, **params: object) -> list[tuple[str, str]]:
+        with pytest.raises(DataError) as caught:
+            settings = {"root": str(root), "allow_counts": True, **params}
+            if name == "folder":
+                del settings["allow_counts"]  # it has no published counts
+            load_dataset(name, settings)
+        found = [(problem.code, problem.key) for problem in caught.value.problems]
+        if "unreadable" not in dict(found):
+            messages(caught.value)
+        return found
+
+    return problems

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from archives import SIZE
 
-from benchmark.core.errors import DataError
 from benchmark.datasets import load_dataset
 from benchmark.training.evaluate import EmbeddedProtocol
 
@@ -24,12 +23,6 @@ def folder(tmp_path):
 
 def load(folder, name, **params):
     return load_dataset(name, {"root": str(folder / name), "allow_counts": True, **params})
-
-
-def refused(folder, name, **params) -> str:
-    with pytest.raises(DataError) as caught:
-        load(folder, name, **params)
-    return str(caught.value)
 
 
 def test_people_are_classes_and_are_tested_on_others_and_on_ijbc(folder):
@@ -104,13 +97,6 @@ def test_a_comma_at_the_end_of_each_row_moves_no_column(folder, name):
     assert after.fingerprint == before.fingerprint
 
 
-def test_other_counts_than_the_published_ones_are_refused_for_all_sets_at_once(folder):
-    text = refused(folder, "vggface2", allow_counts=False)
-    for words in (
-        "train classes: 4 instead of 8,631",
-        "test images: 6 instead of 169,396",
-        "test classes: 2 instead of 500",
-        "images: 13 instead of 148,824",
-        "classes: 2 instead of 3,531",
-    ):
-        assert words in text
+def test_other_counts_than_the_published_ones_are_refused_for_all_sets_at_once(folder, refused):
+    found = refused("vggface2", folder / "vggface2", allow_counts=False)
+    assert found == [("other_count", "")] * 2

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from archives import save
 
-from benchmark.core.errors import ConfigError, DataError
+from benchmark.core.errors import ConfigError
 from benchmark.datasets import load_dataset
 
 
@@ -18,6 +18,17 @@ def root(tmp_path: Path) -> Path:
         for number in range(3):
             save(tmp_path / f"class {label}" / f"{number}.png", 40 * label)
     return tmp_path
+
+
+@pytest.fixture
+def refusal(root, refused):
+    """Return a function that gives the codes of what is wrong with a folder, or with ``root``."""
+
+    def codes(place: Path = root, **params) -> list[str]:
+        problems = refused("folder", place, **params)
+        return [code for code, _ in problems]
+
+    return codes
 
 
 def load(root: Path, **params):
@@ -61,24 +72,20 @@ def test_csv_decides_the_split(root):
     assert dataset.counts["train"] == {"images": 4, "classes": 2}
 
 
-def test_missing_and_empty_files_are_listed_by_path(root):
+def test_missing_and_empty_files_are_listed_by_path(root, refusal):
     (root / "class 3" / "1.png").write_bytes(b"")
-    with pytest.raises(DataError, match=r"class 3/1.png \(empty\)"):
-        load(root)
+    assert refusal() == ["missing_image"]
 
 
-@pytest.mark.parametrize("missing", ["nowhere", "empty"])
-def test_missing_or_empty_directory_says_what_to_do(tmp_path, missing):
-    if missing == "empty":
-        (tmp_path / missing).mkdir()
-    with pytest.raises(DataError, match=r"expected class/image|give the parent"):
-        load(tmp_path / missing)
+def test_a_missing_or_empty_directory_says_what_to_do(tmp_path, refusal):
+    assert refusal(tmp_path / "nowhere") == ["no_root"]
+    (tmp_path / "empty").mkdir()
+    assert refusal(tmp_path / "empty") == ["no_images"]
 
 
-def test_class_with_one_image_is_an_error(root):
+def test_class_with_one_image_is_an_error(root, refusal):
     save(root / "lonely" / "0.png")
-    with pytest.raises(DataError, match=r"classes with one image: 1; .*\n      lonely"):
-        load(root)
+    assert refusal() == ["one_image"]
 
 
 def test_misspelt_parameter_names_the_nearest(root):
@@ -86,20 +93,12 @@ def test_misspelt_parameter_names_the_nearest(root):
         load_dataset("folder", {"roott": str(root)})
 
 
-def test_everything_that_would_be_left_out_is_named_in_one_error(root):
+def test_everything_that_would_be_left_out_is_named_in_one_error(root, refusal):
     save(root / "loose.png")
     save(root / "class 0" / "deeper" / "nested.png")
     (root / "class 1" / "phone.heic").write_bytes(b"x")
     (root / "class 9").mkdir()
-    with pytest.raises(DataError) as caught:
-        load(root)
-    message = str(caught.value)
-    assert (
-        "images at another depth: 2; move each to class/image\n      class 0/deeper/nested.png\n"
-        in message
-    )
-    assert "files with other suffixes: 1; expected class/image: convert" in message
-    assert "empty folders: 1; add their images, or remove them\n      class 9" in message
+    assert refusal() == ["other_depth", "other_file", "empty_folder"]
 
 
 def test_hidden_files_and_thumbnails_of_file_managers_are_ignored(root):
@@ -110,14 +109,13 @@ def test_hidden_files_and_thumbnails_of_file_managers_are_ignored(root):
     assert load(root).fingerprint == before
 
 
-def test_a_category_level_without_its_option_is_suggested(tmp_path):
+def test_a_category_level_without_its_option_is_suggested(tmp_path, refusal):
     for name in ("a/0/x.png", "a/1/x.png"):
-        save(tmp_path / name)
-    with pytest.raises(DataError, match="set categories: true"):
-        load(tmp_path)
+        save(tmp_path / "categories" / name)
+    assert refusal(tmp_path / "categories") == ["other_depth"]
 
 
-def test_linked_class_folders_are_read_and_loops_are_refused(root, tmp_path_factory):
+def test_linked_class_folders_are_read_and_loops_are_refused(root, tmp_path_factory, refusal):
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     for number in range(2):
         save(elsewhere / f"{number}.png")
@@ -125,57 +123,43 @@ def test_linked_class_folders_are_read_and_loops_are_refused(root, tmp_path_fact
     counts = load(root).counts
     assert counts["train"]["images"] + counts["test"]["images"] == 20
     (root / "class 0" / "loop").symlink_to(root)
-    with pytest.raises(DataError, match="loop is a link to a folder that contains it"):
-        load(root)
+    assert refusal() == ["link_loop"]
 
 
 @pytest.mark.parametrize("levels", [1, 2])
-def test_a_link_to_what_contains_the_root_is_not_walked(tmp_path, levels):
+def test_a_link_to_what_contains_the_root_is_not_walked(tmp_path, levels, refusal):
     root = tmp_path / "home" / "images"
     save(root / "class" / "x.png")
     above = root.resolve().parents[levels - 1]
     (above / "of somebody's own.png").touch()
     (root / "out").symlink_to(above)
-    with pytest.raises(DataError, match="out is a link to a folder that contains it") as caught:
-        load(root)
-    assert "somebody's" not in str(caught.value)
+    assert refusal(root) == ["link_loop"]
 
 
 CSV = {
-    "a class in both splits": (
-        ["0/0.png,a,train", "0/1.png,a,test"],
-        "classes in both splits: 1; .*\\s+a",
-    ),
-    "twice": (["1/0.png,b,train", "1/0.png,b,train"], "listed twice: 1; .*\\s+class 1/0.png"),
-    "alone": (["2/0.png,c,test"], "classes with one image: 1; .* min_images: 2"),
-    "no label": (["0/0.png,,train", "0/1.png,a,train"], "a label in .*: 1; .*\\s+class 0/0.png"),
-    "a blank label": (["0/0.png, ,train"], "without a label in .*: 1;"),
-    "out": (["0/../../x.png,a,train"], "outside the root: 1; .*\\s+class 0/../../x.png"),
-    "out on Windows": (["0\\\\..\\\\..\\\\x.png,a,train"], "outside the root: 1"),
-    "another split": (["0/0.png,a,tests"], "other splits in .*: 1; allowed: train, test"),
+    "a class in both splits": (["0/0.png,a,train", "0/1.png,a,test"], "both_splits"),
+    "twice": (["1/0.png,b,train", "1/0.png,b,train"], "listed_twice"),
+    "two spellings": (["0/0.png,a,train", "0/./0.png,b,test"], "listed_twice"),
+    "alone": (["2/0.png,c,test"], "one_image"),
+    "no label": (["0/0.png,,train", "0/1.png,a,train"], "missing"),
+    "a blank label": (["0/0.png, ,train"], "missing"),
+    "out": (["0/../../x.png,a,train"], "path_outside"),
+    "out on Windows": (["0\\..\\..\\x.png,a,train"], "path_outside"),
+    "another split": (["0/0.png,a,tests"], "other_split"),
 }
 
 
 @pytest.mark.parametrize("case", CSV)
-def test_what_is_wrong_in_a_csv_is_named(root, case):
-    rows, words = CSV[case]
+def test_what_is_wrong_in_a_csv_is_named(root, case, refusal):
+    rows, code = CSV[case]
     table = write_split(root, *(f"class {row}" for row in rows))
-    with pytest.raises(DataError, match=words):
-        load(root, split_csv=table)
+    assert code in refusal(split_csv=table)
 
 
 @pytest.mark.parametrize("bad", ["/etc/x.png", "../x.png", "C:\\x.png"])
-def test_csv_paths_outside_the_root_are_named(root, bad):
+def test_csv_paths_outside_the_root_are_named(root, bad, refusal):
     table = write_split(root, "class 0/0.png,a,train", f"{bad},a,train")
-    with pytest.raises(DataError, match="outside the root: 1") as caught:
-        load(root, split_csv=table)
-    assert bad in str(caught.value) and "class 0/0.png" not in str(caught.value)
-
-
-def test_one_file_under_two_spellings_is_listed_twice(root):
-    table = write_split(root, "class 0/0.png,a,train", "./class 0/0.png,b,test")
-    with pytest.raises(DataError, match=r"listed twice: 1; .*\s+class 0/0\.png"):
-        load(root, split_csv=table)
+    assert refusal(split_csv=table) == ["path_outside"]
 
 
 def with_categories(root: Path, *categories: str) -> str:
@@ -189,13 +173,11 @@ def with_categories(root: Path, *categories: str) -> str:
     return write_split(root, *rows, columns="path,label,split,category")
 
 
-def test_categories_of_a_csv_are_there_and_one_for_each_class(root):
-    with pytest.raises(DataError, match="lacks the columns category"):
-        load(root, split_csv=write_split(root, "class 0/0.png,a,train"), categories=True)
-    with pytest.raises(DataError, match=r"a category in .*: 2; .*\s+class 0/0\.png"):
-        load(root, split_csv=with_categories(root, "", ""), categories=True)
-    with pytest.raises(DataError, match=r"in several categories: 1; each must have one\s+0"):
-        load(root, split_csv=with_categories(root, "x", "y"))
+def test_categories_of_a_csv_are_there_and_one_for_each_class(root, refusal):
+    no_column = write_split(root, "class 0/0.png,a,train")
+    assert refusal(split_csv=no_column, categories=True) == ["missing_column"]
+    for categories, code in ((("", ""), "missing"), (("x", "y"), "several_categories")):
+        assert code in refusal(split_csv=with_categories(root, *categories), categories=True)
     prints = {load(root, split_csv=with_categories(root, c, c)).fingerprint for c in "xy"}
     assert len(prints) == 2
 
@@ -218,13 +200,11 @@ def spread(root: Path, *folders: str) -> Path:
 
 
 @pytest.mark.parametrize("case", SPREAD)
-def test_class_folders_of_one_name_are_joined_or_kept_apart_as_the_user_says(tmp_path, case):
-    root = spread(tmp_path, *SPREAD[case])
-    with pytest.raises(DataError, match=r"set same_names: join .* set same_names: apart") as caught:
-        load(root)
-    assert SPREAD[case][0] in str(caught.value)
-    assert ("look like splits" in str(caught.value)) == (case != "sources")
-    assert ("set categories" in str(caught.value)) == (case == "sources")
+def test_class_folders_of_one_name_are_joined_or_kept_apart_as_the_user_says(
+    tmp_path, case, refusal
+):
+    root = spread(tmp_path / "spread", *SPREAD[case])
+    assert "same_names" in refusal(root)
     for choice, classes in (("join", 4), ("apart", len(SPREAD[case]) + 2)):
         counts = load(root, same_names=choice).counts
         assert counts["train"]["classes"] + counts["test"]["classes"] == classes
@@ -232,13 +212,11 @@ def test_class_folders_of_one_name_are_joined_or_kept_apart_as_the_user_says(tmp
         assert images == 2 * len(SPREAD[case]) + 4
 
 
-def test_splits_are_no_categories_unless_the_user_says_so(tmp_path):
-    root = spread(tmp_path, *SPREAD["splits"])
-    with pytest.raises(DataError, match=r"look like splits \(test, train, val\): 2;"):
-        load(root, categories=True)
+def test_splits_are_no_categories_unless_the_user_says_so(tmp_path, refusal):
+    root = spread(tmp_path / "spread", *SPREAD["splits"])
+    assert refusal(root, categories=True) == ["same_names"]
     assert load(root, categories=True, same_names="apart").counts["train"]["categories"] > 1
-    with pytest.raises(DataError, match="in several categories: 2"):
-        load(root, categories=True, same_names="join")
+    assert refusal(root, categories=True, same_names="join") == ["several_categories"]
 
 
 def test_joined_classes_have_the_split_and_the_images_of_plain_class_folders(tmp_path):
@@ -254,10 +232,9 @@ def test_joined_classes_have_the_split_and_the_images_of_plain_class_folders(tmp
     assert names[0] == names[1]
 
 
-def test_one_name_in_two_letter_cases_is_not_joined_unless_both_lie_side_by_side(tmp_path):
+def test_one_name_in_two_letter_cases_is_not_joined_unless_both_lie_side_by_side(tmp_path, refusal):
     spread(tmp_path / "a", "train/Red", "test/red", "train/blue", "test/blue")
-    with pytest.raises(DataError, match=r"letter case: 2; .*\s+test/red\s+train/Red"):
-        load(tmp_path / "a", same_names="join")
+    assert "letter_case" in refusal(tmp_path / "a", same_names="join")
     spread(tmp_path / "b", "train/A", "train/a", "test/A", "test/a")
     assert load(tmp_path / "b", same_names="join").counts["train"]["classes"] == 2
 
@@ -266,7 +243,7 @@ COMPOSED, DECOMPOSED = "Ros\u00e9", "Rose\u0301"
 
 
 @pytest.mark.parametrize("by", ["folders", "labels", "categories"])
-def test_names_in_two_unicode_forms_are_shown_so_that_they_can_be_told_apart(root, by):
+def test_names_in_two_unicode_forms_are_shown_so_that_they_can_be_told_apart(root, by, refusal):
     params = {}
     if by == "folders":
         for name in (COMPOSED, DECOMPOSED):
@@ -277,18 +254,15 @@ def test_names_in_two_unicode_forms_are_shown_so_that_they_can_be_told_apart(roo
         params["split_csv"] = write_split(root, *rows)
     else:
         params["split_csv"] = with_categories(root, COMPOSED, DECOMPOSED)
-    with pytest.raises(DataError, match="in Unicode form only: 1; write each") as caught:
-        load(root, **params)
-    assert r"Ros\xe9" in str(caught.value) and r"Rose\u0301" in str(caught.value)
+    assert "unicode_form" in refusal(**params)
 
 
 @pytest.mark.parametrize(
     ("disk", "table"), [(COMPOSED, DECOMPOSED), (DECOMPOSED, COMPOSED)], ids=["NFC", "NFD"]
 )
-def test_a_file_whose_name_has_another_unicode_form_than_the_csv_is_named(root, disk, table):
+def test_a_file_whose_name_has_another_unicode_form_than_the_csv_is_named(
+    root, disk, table, refusal
+):
     save(root / disk / "0.png")
     rows = [f"{table}/0.png,a,train", f"{table}/9.png,a,train", "class 0/0.png,b,test"]
-    with pytest.raises(DataError, match="the same name in another Unicode form") as caught:
-        load(root, split_csv=write_split(root, *rows))
-    (line,) = [line for line in str(caught.value).splitlines() if "Unicode" in line]
-    assert ascii(f"{disk}/0.png") in line and ascii(f"{table}/0.png") in line
+    assert refusal(split_csv=write_split(root, *rows)) == ["one_image", "missing_image"]
