@@ -72,9 +72,9 @@ class ConfigError(BenchmarkError):
 class DataError(BenchmarkError):
     """A dataset that is missing, incomplete, broken or not what its protocol demands."""
 
-    def __init__(self, message: str, problems: Sequence[Problem] = (), code: str = ""):
-        self.problems = problems or [Problem(message, code=code)]
+    def __init__(self, message: str, problems: Sequence[Problem] = ()):
         super().__init__(message)
+        self.problems = problems
 
 
 class ReferenceDataError(BenchmarkError):

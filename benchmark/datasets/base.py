@@ -241,10 +241,16 @@ class Findings:
     def add_all(
         self, code: str, what: str, offenders: Iterable[object], advice: str, key: str = ""
     ) -> None:
-        """Add a problem of several lines, files or classes, if there are any; list the first 20."""
+        """Add a problem of several lines, files or classes, if there are any; list the first 20.
+
+        ``key`` is the file that they stand in, if it is one file.
+        """
         offenders = list(offenders)
         if offenders:
-            self.add(code, f"{what}: {len(offenders):,}; {advice}{one_a_line(offenders)}", key)
+            place = f" in {key}" if key else ""
+            self.add(
+                code, f"{what}{place}: {len(offenders):,}; {advice}{one_a_line(offenders)}", key
+            )
 
     def stop(self) -> None:
         """Raise DataError with all problems so far, if there are any."""

@@ -228,8 +228,8 @@ class Folder(DatasetLoader):
         advice = "write them relative to it, without '..'"
         findings.add_all("path_outside", f"paths of {file} outside the root", outside, advice)
         unnamed = rows["path"][rows["label"].str.strip() == ""]
-        what = f"images without a label in {file}"
-        findings.add_all("missing", what, unnamed, "fill in their classes")
+        advice = "fill in their classes"
+        findings.add_all("missing", f"images without a label in {file}", unnamed, advice)
         if self.config.categories:
             blank = rows["path"][rows["category"].str.strip() == ""]
             what = f"images without a category in {file}"

@@ -88,7 +88,7 @@ class RevisitedLoader(IndexedLoader):
         for key, names in (("imlist", gallery), ("qimlist", queries)):
             wrong = [repr(n)[:80] for n in names if not isinstance(n, str) or leaves_root(n)]
             advice = "each must be the name of an image below jpg/"
-            findings.add_all("malformed_name", f"wrong names in {file}: {key}", wrong, advice, file)
+            findings.add_all("malformed_name", f"wrong names in {file}: {key}", wrong, advice)
         if len(entries) != len(queries):
             words = f"{file}: {len(entries)} entries in gnd for {len(queries)} queries in qimlist"
             findings.add("other_count", f"{words}; {again}", file)
@@ -100,7 +100,7 @@ class RevisitedLoader(IndexedLoader):
                 wrong.append(f"gnd[{number}]: {error!r:.160}")
         advice = f"each must have bbx and {', '.join(GRADES)}, lists of other images of imlist"
         advice = f"{advice}; {again}"
-        findings.add_all("wrong_value", f"wrong values in {file}", wrong, advice, file)
+        findings.add_all("wrong_value", "wrong values", wrong, advice, file)
         findings.stop()
         self.boxes = np.array([box for box, _ in read]).reshape(-1, 4)
         self.graded = [grades for _, grades in read]
@@ -333,8 +333,7 @@ class Sfm120k(LandmarkTrainingLoader):
             findings.fail("other_count", words, CLUSTERS)
         wrong = [repr(name)[:80] for name in names if len(name) < 6 or not name.isalnum()]
         advice = "each must be six or more letters and digits"
-        what = f"malformed names in {CLUSTERS}"
-        findings.add_all("malformed_name", what, wrong, advice, CLUSTERS)
+        findings.add_all("malformed_name", "malformed names", wrong, advice, CLUSTERS)
         findings.stop()
         paths = [f"ims/{name[-2:]}/{name[-4:-2]}/{name[-6:-4]}/{name}" for name in names]
         return index_rows(paths, clusters.astype(str))

@@ -77,7 +77,7 @@ class Cub(IndexedLoader):
             (f"images of {self.labels} without a path", labels.keys() - listed, self.images),
             (f"classes of {self.labels} without a name", nameless, self.classes),
         ):
-            findings.add_all("missing", what, sorted(offenders), f"give each one in {file}", file)
+            findings.add_all("missing", what, sorted(offenders), f"give each one in {file}")
         findings.stop()
         numbers = images["image"].map(labels)
         names = numbers.map(classes)
@@ -141,11 +141,10 @@ class Cars196(IndexedLoader):
                 p for p, at, _, name in parents if leaves_root(p) or at not in known or not name
             ]
             what = f"paths in {file} outside its folder of images"
-            findings.add_all("path_outside", what, wrong, "get it again", file)
+            findings.add_all("path_outside", what, wrong, "get it again")
             nameless = sorted({number for number in classes if not 1 <= number <= len(names)})
             advice = "class_names must have each one"
-            what = f"classes without a name in {file}"
-            findings.add_all("missing", what, nameless, advice, file)
+            findings.add_all("missing", "classes without a name", nameless, advice, file)
             paths, numbers = paths + here, numbers + classes
         findings.stop()
         # the number keeps classes apart whose names are alike, and puts them in their order
@@ -220,8 +219,7 @@ class INaturalist(IndexedLoader):
         parts = [["", "", *folder.split("/")] for folder in folders]
         deep = np.array([len(part) >= 5 for part in parts], dtype=bool)[index]
         form = "each must read <folder>/<category>/<class>/<image>"
-        what = f"malformed lines in {file}"
-        findings.add_all("malformed_line", what, paths[~deep], form, file)
+        findings.add_all("malformed_line", "malformed lines", paths[~deep], form, file)
         ends = np.array([part[-2:] for part in parts], dtype=object).reshape(-1, 2)[index][deep]
         return index_rows(paths[deep], ends[:, 1], ends[:, 0], role, protocol)
 
@@ -266,8 +264,8 @@ class InShop(IndexedLoader):
         valid = (parts.map(len) >= 4) & rows["role"].isin(self.roles)
         form = f"img/<group>/<kind>/.../<image> <item> <one of {', '.join(self.roles)}>"
         wrong = [repr(" ".join(row)[:100]) for row in rows[~valid].itertuples(index=False)]
-        what = f"malformed lines in {self.partition}"
-        findings.add_all("malformed_line", what, wrong, f"each must read {form}", self.partition)
+        form = f"each must read {form}"
+        findings.add_all("malformed_line", "malformed lines", wrong, form, self.partition)
         rows, parts = rows[valid], parts[valid]
         category = parts.map(lambda part: "/".join(part[1:3]))
         # an item in two categories counts to the one listed first: every class has one category
@@ -480,8 +478,8 @@ class VggFace2(FaceLoader):
         rows = read_table(findings, file, ["NAME_ID"], self.further)
         names = rows["NAME_ID"]
         wrong = [repr(name)[:80] for name in names if name.count("/") != 1 or name.startswith("/")]
-        what = f"malformed names in {file}"
-        findings.add_all("malformed_name", what, wrong, "each must be <person>/<image>", file)
+        form = "each must be <person>/<image>"
+        findings.add_all("malformed_name", "malformed names", wrong, form, file)
         person = [name.partition("/")[0] for name in names]
         index = index_rows(f"{self.above}{role}/" + names + ".jpg", person, "", role, protocol)
         return index.join(rows[list(self.further)])

@@ -67,7 +67,7 @@ ADDED = {
     "scores, losses and data that gave wrong numbers are checked": 4_000,
     "embeddings of others are scored under every protocol": 5_400,
     "claims, figures and options of the papers that were missing": 6_000,
-    "problems have a code": 60,
+    "problems have a code, those of data files, too": 430,
     "verdicts have declared columns, and are read where they were judged": 1_700,
     "problems of papers have a code, a key and a line": 600,
 }

@@ -64,15 +64,14 @@ def read_rows(
     advice = f"each must read {' '.join(f'<{column}>' for column in columns)}"
     advice += ", with paths below the root" if path_at is not None else ""
     advice += f"; {whole} must be a whole number" if whole else ""
-    findings.add_all("malformed_line", f"malformed lines in {file}", malformed, advice, file)
+    findings.add_all("malformed_line", "malformed lines", malformed, advice, file)
     if not flat and not malformed:
         findings.add("empty_list", f"{file} lists nothing; unpack it again", file)
     parts = {column: flat[at :: len(columns)] for at, column in enumerate(columns)}
     table = pd.DataFrame(parts, dtype=object).astype({whole: "int64"} if whole else {})
     if once:
         twice = table[once][table[once].duplicated()]
-        what = f"{once}s given twice in {file}"
-        findings.add_all("given_twice", what, twice, "each must stand once", file)
+        findings.add_all("given_twice", f"{once}s given twice", twice, "each must stand once", file)
     return table
 
 
@@ -100,7 +99,7 @@ def read_table(
     wrong = table[list(texts)].isna().any(axis=1) | ~(values.abs() < LARGEST).all(axis=1)
     lines = [f"line {number + 2}" for number in np.flatnonzero(wrong)]
     advice = f"each must have {', '.join(wanted)}, the last {len(numbers)} as numbers"
-    findings.add_all("malformed_line", f"malformed lines in {file}", lines, advice, file)
+    findings.add_all("malformed_line", "malformed lines", lines, advice, file)
     return pd.concat([table[list(texts)].astype(object), values], axis=1)[~wrong]
 
 

@@ -139,7 +139,7 @@ def test_ground_truth_of_another_kind_is_refused(root, refused):
     path.write_bytes(pickle.dumps({**content, "gnd": [{"ok": [1], "bbx": [0, 0, 1, 1]}]}))
     assert refused(NAME, root) == [("other_count", TRUTH), ("wrong_value", TRUTH)]
     path.write_bytes(pickle.dumps({**content, "qimlist": ["../up", "a", 3]}))
-    assert refused(NAME, root) == [("malformed_name", TRUTH)]
+    assert refused(NAME, root) == [("malformed_name", "")]
 
 
 @pytest.fixture
