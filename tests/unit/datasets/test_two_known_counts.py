@@ -12,18 +12,9 @@ from benchmark.core.errors import DataError
 from benchmark.datasets import DATASETS, load_dataset
 from benchmark.datasets.published import VehicleId
 
-DISTRIBUTED = {
-    "train": (113_346, 13_164),
-    "small": (6_493, 800),
-    "medium": (13_377, 1_600),
-    "large": (19_777, 2_400),
-}
-PRINTED = {
-    "train": (110_178, 13_134),
-    "small": (7_332, 800),
-    "medium": (12_995, 1_600),
-    "large": (20_038, 2_400),
-}
+# Hundredths of the counts of VehicleID: (images, classes).
+DISTRIBUTED = {"train": (1_133, 131), "small": (64, 8), "medium": (133, 16), "large": (197, 24)}
+PRINTED = {"train": (1_101, 131), "small": (73, 8), "medium": (129, 16), "large": (200, 24)}
 FIRST_TEST_IMAGE = 200_000  # the test lists share their images: each protocol is one of its own
 
 
@@ -36,17 +27,23 @@ def write_lists(root: Path, sizes: dict[str, tuple[int, int]]) -> None:
         (root / file).write_text("\n".join(rows) + "\n")
 
 
-@pytest.fixture(scope="module")
-def root(tmp_path_factory):
-    root = tmp_path_factory.mktemp("vehicleid")
+def known(sizes: dict[str, tuple[int, int]]) -> dict[str, dict[str, int]]:
+    return {part: {"images": images, "classes": n} for part, (images, n) in sizes.items()}
+
+
+@pytest.fixture
+def root(tmp_path, monkeypatch):
+    monkeypatch.setattr(VehicleId, "distributed", known(DISTRIBUTED))
+    monkeypatch.setattr(VehicleId, "expected", known(PRINTED))
     for folder in ("image", "train_test_split", "attribute"):
-        (root / folder).mkdir()
-    for first, most in ((0, 113_346), (FIRST_TEST_IMAGE, 20_038)):
+        (tmp_path / folder).mkdir()
+    for first, most in ((0, 1_133), (FIRST_TEST_IMAGE, 200)):
         for image in range(first, first + most):
-            (root / "image" / f"{image:07d}.jpg").touch()
-    models = [f"{vehicle} {vehicle % 250}" for vehicle in range(6_000)]
-    (root / "attribute" / "model_attr.txt").write_text("\n".join(models) + "\n")
-    return root
+            (tmp_path / "image" / f"{image:07d}.jpg").touch()
+    vehicles = [*range(200), *range(FIRST_TEST_IMAGE, FIRST_TEST_IMAGE + 200)]
+    models = [f"{vehicle} {vehicle % 250}" for vehicle in vehicles]
+    (tmp_path / "attribute" / "model_attr.txt").write_text("\n".join(models) + "\n")
+    return tmp_path
 
 
 @pytest.mark.parametrize("sizes", [DISTRIBUTED, PRINTED], ids=["distributed", "printed"])
@@ -71,8 +68,8 @@ def test_a_mixture_of_both_is_refused_with_what_differs_and_the_other_set(root, 
 @pytest.mark.parametrize(
     ("sizes", "words"),
     [
-        (DISTRIBUTED, "of the files as distributed; the papers print train 110,178 images"),
-        (PRINTED, "that the papers print; the files as distributed have train 113,346 images"),
+        (DISTRIBUTED, "of the files as distributed; the papers print train 1,101 images"),
+        (PRINTED, "that the papers print; the files as distributed have train 1,133 images"),
     ],
 )
 def test_data_check_says_which_counts_are_there_and_names_the_others(root, sizes, words):
