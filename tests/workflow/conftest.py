@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from mlflow_servers import real_server  # noqa: F401
 from workplace import DryRuns, Workplace, small_study
 
 # Runs that take no time are not worth a process from which they are forked.

@@ -35,28 +35,20 @@ def test_one_call_makes_trials_and_the_final_runs_that_follow_from_them(fresh: W
     rate = json.loads(spec.read_text())["recipe"]["optimizer"]["lr"]
     assert rate == chosen[2]["override"]["optimizer"]["lr"]
 
-    fresh.environment |= {"QUICK_STEPS": REPORT_STEPS}
-    page = "results/small-selected/report/index.html"
-    built = fresh.snakemake("small", target=page)
-    assert built.returncode == 0 and (fresh.folder / page).is_file(), built.stderr
-
     fresh.dry_runs = dry_runs
     assert "Nothing to be done" in fresh.dry_run("small", "runs").stdout
 
     # what is missing or does not fit is seen without Snakemake's memory, too
     shutil.rmtree(fresh.folder / ".snakemake")
     trials[0].unlink()
-    study["rules"]["trials"] = [2, 3]
+    study["rules"]["trials"] = [3]
     fresh.write(study)
-    more = fresh.snakemake("small", target="runs")
-    assert more.returncode == 0 and trials[0].is_file(), more.stderr
+    fresh.environment |= {"QUICK_STEPS": REPORT_STEPS}
+    page = "results/small-selected/report/index.html"
+    more = fresh.snakemake("small", target=page)
+    assert more.returncode == 0 and (fresh.folder / page).is_file(), more.stderr
+    assert trials[0].is_file()
     assert len(list(fresh.runs.glob("*.fold*/*~trial03/*/*/*/result.json"))) == 2
     assert len(list(fresh.runs.glob("glyphs_tiny/*~equal3/*/*/*/result.json"))) == 2
-
-    shutil.rmtree(fresh.folder / ".snakemake")
-    study["rules"]["trials"] = [2]
-    fresh.write(study)
-    fewer = fresh.snakemake("small", target="runs")
-    assert fewer.returncode == 0, fewer.stderr
     choices = json.loads(selection.read_text())["choices"]
-    assert {choice["trials"] for choice in choices} == {0, 2}
+    assert {choice["trials"] for choice in choices} == {0, 3}
