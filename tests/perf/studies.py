@@ -115,7 +115,7 @@ def catalogue(quick: bool) -> Iterator[Row]:
     from a state saved after the first one. ``same_bits``: the share of tensors that end equal.
     """
     chosen = cases()
-    for name, options, settings, memory in chosen[::20] if quick else chosen:
+    for name, options, settings, memory in chosen[::50] if quick else chosen:
         row: Row = {
             "loss": name,
             "options": ", ".join(f"{key} {value}" for key, value in options.items()),
