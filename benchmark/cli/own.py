@@ -159,7 +159,7 @@ def challenge(
 
     Example: python -m benchmark challenge my_losses/ramp_ap.py --trials 4
     """
-    from benchmark.report.answer import standing
+    from benchmark.report import answer_of_trials
     from benchmark.report.labels import loss_name
     from benchmark.stats.budgets import RANK_INTERVAL
     from benchmark.study.model import ROOT
@@ -177,7 +177,8 @@ def challenge(
         raise Exit(128 - status if status < 0 else status)
     final = results / f"{study.stem}-selected"
     ranks, tests = (guess_csv(final / "stats" / f"{n}.csv") for n in ("budget_ranks", "paired"))
-    echo("\n".join(standing(ranks, tests, loss.stem, load(str(study)).metrics[0], loss_name)))
+    metric = load(str(study)).metrics[0]
+    echo("\n".join(answer_of_trials.challenge(ranks, tests, loss.stem, metric, loss_name)))
     echo(f"intervals of ranks: {RANK_INTERVAL}")
     echo(f"page: {final / 'report' / 'index.html'}")
 

@@ -46,10 +46,10 @@ def signed(value: Any, digits: int = 2) -> str:
     return f"{round(number, digits) + 0:+.{digits}f}".replace("-", "−")
 
 
-def points(value: Any) -> str:
+def points(value: Any, digits: int = 2) -> str:
     """Return a signed difference of scores in percentage points: -0.0041 -> "−0.41"."""
     number = finite(value)
-    return DASH if number is None else signed(100 * number)
+    return DASH if number is None else signed(100 * number, digits)
 
 
 def interval(low: Any, high: Any, form: Any = points) -> str:

@@ -1,547 +1,369 @@
-"""What a reader sees first: the answer in a few sentences, counts, and reasons for caution.
+"""The sentences that open the page, in the order in which a study asks.
 
-No sentence claims more than its test. A condition is one dataset, setting and split at one batch
-size. A ``single`` study, of one dataset, setting and split, names its batch sizes; another counts
-conditions. Nothing is pooled over conditions: each keeps its own test.
+Each rule of ``RULES`` is a condition and what is said where it holds. What the tests say comes
+before the highest mean, and no sentence claims more than its test. A condition of runs is one
+dataset, setting and split at one batch size; nothing is pooled over conditions.
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
-from operator import itemgetter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import pandas as pd
 
-from benchmark.core.code_version import mixed
-from benchmark.core.records import SEPARATOR
-from benchmark.core.words import DASH, count, interval, listed, mean_sd, percent, points, words_of
-from benchmark.papers.paper import THIS_SUITE, cite, vocabulary_of
-from benchmark.papers.verdicts import (
-    CLAIM_VERDICTS,
-    INCONCLUSIVE,
-    LOW,
-    NOT_ASKED,
-    NOT_RUN,
-    VERDICTS,
-    by_source,
-)
+from benchmark.core.words import DASH, count, interval, listed, mean_sd, points
+from benchmark.report.answer_of_trials import answer_of_trials
 from benchmark.report.inputs import CONDITION, DIVERGENCE_CELL, WHERE, Inputs, records, rows_of
-from benchmark.report.labels import dataset_label, dataset_name, metric_label
-from benchmark.report.table import TONES, NothingToShow
-from benchmark.stats.reproduction import DRIFTED, REPRODUCED
-from benchmark.study.trials import EQUAL
+from benchmark.report.labels import dataset_label, metric_label
+from benchmark.report.table import NothingToShow
+from benchmark.report.tally import claims_in_words, claims_reading, of_own_papers, published_numbers
 
-SENTENCES = 4
-NAMED = 8  # sweeps that the sentence on them names
-TERMS = {("sup_ap", "roadmap"): "The calibration term"}  # what a step of an ablation adds
-NAMED_LOSSES = 3  # losses that a sentence on many conditions names
-SHOWN = 12  # changes of the analysis that are named
-UNFINISHED = ("failed", "stale", "missing")
-STATUSES = {"ok": "finished"} | {name: name for name in ("diverged", *UNFINISHED)}
+# What a step of an ablation adds, where it has a name.
+TERMS = {("sup_ap", "roadmap"): "The calibration term"}
+NAMED_LOSSES = 3  # in a sentence; more are counted
+NAMED_SWEEPS = 8
+OUTCOMES = ("yes", "no, lower", "no, it diverges", "not shown", "not tested")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the rules look at: the results of the headline metric.
+
+    means       rows of ``summary`` after the last epoch; a loss that diverges has none
+    tests       the one family of tests that answers: the ablation's, else those with the baseline
+    last_step   tests of the ablation's last step, where it has two steps or more
+    """
+
+    inputs: Inputs
+    metric: str
+
+    @cached_property
+    def means(self) -> pd.DataFrame:
+        rows = rows_of(self.inputs.last, metric=self.metric)
+        cells = rows[[*DIVERGENCE_CELL]].itertuples(index=False, name=None)
+        return rows.loc[[cell not in self.inputs.diverging for cell in cells]]
+
+    @cached_property
+    def steps(self) -> pd.DataFrame:
+        return rows_of(self.inputs.ablation, kind="ablation", metric=self.metric)
+
+    @cached_property
+    def tests(self) -> pd.DataFrame:
+        ablation = self.inputs.study.comparison.ablation
+        if self.steps.empty:
+            return rows_of(self.inputs.paired, kind="baseline", metric=self.metric)
+        return rows_of(self.steps, against=ablation[0])
+
+    @cached_property
+    def last_step(self) -> pd.DataFrame:
+        ablation = self.inputs.study.comparison.ablation
+        if len(ablation) < 3:
+            return self.steps.iloc[:0]
+        return rows_of(self.steps, loss=ablation[-1], against=ablation[-2])
+
+    @cached_property
+    def one_place(self) -> bool:
+        """Whether all runs are of one dataset, setting and split, and differ in batch size."""
+        return len(self.means.drop_duplicates(WHERE)) == 1
+
+    @cached_property
+    def several_sizes(self) -> bool:
+        return self.one_place and self.means["batch_size"].nunique() > 1
+
+    @cached_property
+    def has_published_numbers(self) -> bool:
+        return published_numbers(self.inputs.verdicts) != ""
+
+    @cached_property
+    def has_sweeps(self) -> bool:
+        return not self.has_published_numbers and len(self.inputs.printed.sweeps) > 0
+
+    @cached_property
+    def compares_losses(self) -> bool:
+        """Whether the study's own tests are its question, and not a printed table."""
+        return not self.has_published_numbers and self.means["loss"].nunique() > 1
+
+    @cached_property
+    def claims_first(self) -> bool:
+        claims = self.inputs.claims
+        judged_as_published = len(claims) > 0 and claims_reading(claims) == "published"
+        return self.has_sweeps or (not self.has_published_numbers and judged_as_published)
+
+
+class Rule(NamedTuple):
+    """One sentence of the answer: the condition under which it is said, and its words."""
+
+    holds: Callable[[Asked], bool]
+    words: Callable[[Asked], str]
 
 
 def answer(inputs: Inputs) -> list[str]:
-    """Return at most four sentences on the headline metric: best loss, baseline and ablation.
-
-    Where printed numbers were judged, they are the question: the answer goes by printed table.
-    Otherwise counts of claims come first, if they were judged as published, else last; a study of
-    sweeps begins with claims and sweeps.
-    """
+    """Return the answer on the headline metric, a sentence or two for each rule that holds."""
     try:
-        metric, last = inputs.headline, inputs.last
-    except NothingToShow:
-        return ["There is no answer yet: no run of this study has finished with a score."]
-    if inputs.budgets:
-        try:
-            return budget_answer(inputs)
-        except NothingToShow as reason:
-            return [f"There is no answer yet: {reason}."]
-    means, lost = rows_of(last, metric=metric), inputs.diverging
-    cells = means[[*DIVERGENCE_CELL]].itertuples(index=False, name=None)
-    # a loss that diverges is not the best, whatever its other runs score
-    means = means.loc[[cell not in lost for cell in cells]]
-    single = len(means.drop_duplicates(WHERE)) == 1
-
-    own = noise_shares(inputs, metric)
-    if len(means) and (not own or means["loss"].nunique() > 1):
-        own.append(best_losses(means, inputs, single))
-    tests = rows_of(inputs.paired, kind="baseline", metric=metric)
-    steps = rows_of(inputs.ablation, kind="ablation", metric=metric)
-    own += [*baseline_differences(tests, inputs, single), *last_step(steps, inputs, single)]
-    numbers, claims = _published(inputs.verdicts), _claims(inputs.claims)
-    if numbers:
-        papers = {name.partition("/")[0] for name in inputs.study.references.published}
-        of_paper = inputs.claims[inputs.claims["paper"].isin(papers)] if claims else inputs.claims
-        return [*numbers, *_by_table(inputs), *_claims(of_paper)]
-    if len(inputs.printed.sweeps):
-        return [*claims, _sweeps(inputs.printed.sweeps), *own][:SENTENCES]
-    as_published = len(inputs.claims) > 0 and claims_reading(inputs.claims) == "published"
-    return ([*claims, *own] if as_published else [*own, *claims])[:SENTENCES]
+        asked = Asked(inputs, inputs.headline)
+        if inputs.budgets:
+            return answer_of_trials(inputs)
+        sentences = [rule.words(asked) for rule in RULES if rule.holds(asked)]
+    except NothingToShow as reason:
+        return [f"There is no answer yet: {reason}."]
+    return [sentence for sentence in sentences if sentence]
 
 
-def judged(table: pd.DataFrame) -> bool:
-    """Return whether a verdict of a table, of numbers or claims, says anything."""
-    return not table.empty and not table["verdict"].isin([NOT_RUN, NOT_ASKED]).all()
+def gains(asked: Asked) -> str:
+    """Answer whether losses beat the one that they are compared with, by batch size."""
+    tests = asked.tests
+    inputs = asked.inputs
+    losses = inputs.losses(tests["loss"])
+    against = inputs.label(tests["against"].iloc[0])
+    question = f"Does a loss beat {against}?"
+    if len(losses) <= NAMED_LOSSES:
+        verb = "Does" if len(losses) == 1 else "Do"
+        question = f"{verb} {listed([inputs.label(loss) for loss in losses])} beat {against}?"
+    found = _by_batch_size(asked) if asked.one_place else _by_loss(asked, losses)
+    return f"{question} {found}. {_family(tests)}"
 
 
-def published_of(verdicts: pd.DataFrame) -> pd.DataFrame:
-    """Return the verdicts on numbers of papers, not on frozen runs of our own."""
-    return verdicts if verdicts.empty else verdicts[verdicts["source"] != "frozen"]
+def _family(tests: pd.DataFrame) -> str:
+    """Return which tests answer: "Tests: paired by seed, Holm over the 6 of the ablation."."""
+    name = "of the ablation" if tests["kind"].iloc[0] == "ablation" else "with the baseline"
+    size = tests["family_size"].max()
+    if pd.isna(size) or size == 0:
+        return "A test needs at least two common seeds."
+    return f"Tests: paired by seed, Holm over the {size:.0f} {name}."
 
 
-def claims_reading(claims: pd.DataFrame) -> str:
-    """Return the reading that counts: "here" where no claim could be tested as published."""
-    published = claims.loc[claims["reading"] == "published", "verdict"]
-    return "here" if (published == NOT_RUN).all() else "published"
+def _by_batch_size(asked: Asked) -> str:
+    """Return "At batch size 32 yes (+3.7 and +2.4 points of R@1), at 128 not shown"."""
+    said: dict[str, list[str]] = {}
+    for batch_size, tests in asked.tests.groupby("batch_size"):
+        said.setdefault(_outcome(tests, asked), []).append(str(batch_size))
+    parts = [f"at {listed(sizes)} {words}" for words, sizes in said.items()]
+    several = len(next(iter(said.values()))) > 1
+    parts[0] = parts[0].replace("at ", "At batch sizes " if several else "At batch size ", 1)
+    return ", ".join(parts)
 
 
-def _by_verdict(table: pd.DataFrame, words: Mapping[str, str]) -> str:
-    found = table["verdict"].value_counts()
-    return ", ".join(f"{found[word]} {words_of(word)}" for word in words if word in found)
+def outcome_of(test: Any) -> str:
+    """Return which of ``OUTCOMES`` a row of a test is, asked whether its loss is higher."""
+    if test.lost == test.loss:
+        return "no, it diverges"
+    if test.lost == test.against:
+        return "yes"
+    if pd.isna(test.p_holm):
+        return "not tested"
+    if not test.significant:
+        return "not shown"
+    return "yes" if test.difference > 0 else "no, lower"
 
 
-def _published(verdicts: pd.DataFrame) -> list[str]:
-    """Return one sentence that counts the verdicts on published numbers, if any was judged."""
-    rows = published_of(verdicts)
-    if not judged(rows):
-        return []
-    return [f"Of {count(len(rows), 'published number')}: {_by_verdict(rows, VERDICTS)}."]
+def _outcome(tests: pd.DataFrame, asked: Asked) -> str:
+    """Return the outcome of the tests at one batch size; losses are named where it differs."""
+    tests = tests.assign(outcome=[outcome_of(test) for test in records(tests)])
+    unit = f"points of {metric_label(asked.metric)}"
+    together = tests["outcome"].nunique() == 1
+    parts = []
+    for outcome in OUTCOMES:
+        rows = rows_of(tests, outcome=outcome)
+        if rows.empty:
+            continue
+        few = len(rows) <= NAMED_LOSSES
+        sizes = ""
+        if outcome in ("yes", "no, lower"):
+            shown = [points(value, 1) for value in rows["difference"]]
+            if not few:
+                least, most = rows["difference"].min(), rows["difference"].max()
+                shown = [f"{points(least, 1)} to {points(most, 1)}"]
+            sizes = f" ({listed(shown)} {unit})"
+            unit = "points"
+        names = ""
+        if not together:
+            labels = [asked.inputs.label(loss) for loss in asked.inputs.losses(rows["loss"])]
+            names = f"{listed(labels) if few else count(len(rows), 'loss')} "
+        parts.append(f"{names}{outcome}{sizes}")
+    return parts[0] if together else f"{', '.join(parts[:-1])}, {parts[-1]}"
 
 
-def _by_table(inputs: Inputs) -> list[str]:
-    """Return a line for each printed table: drifts, those that stand first; then counts.
-
-    Tables with a drift that stands come before the others, which are in the order of the print.
-    """
-    lines, rows = [], published_of(inputs.verdicts)
-    for (source, table), part in rows.groupby(["source", "table"], sort=False):
-        drifts = _drifts(part, inputs)
-        counted = part["verdict"].value_counts()
-        said = [f"{counted.get(REPRODUCED, 0)} of {len(part)} reproduced", *drifts[:NAMED_LOSSES]]
-        more = len(drifts) - NAMED_LOSSES
-        said += [count(more, "more drift")] * (more > 0)
-        rest = [word for word in (INCONCLUSIVE, NOT_RUN) if word in counted]
-        said += [f"{counted[word]} {words_of(word)}" for word in rest]
-        stands = any(each.endswith("which stands") for each in drifts)
-        lines.append((not stands, f"{cite(str(source), str(table))}: {'; '.join(said)}."))
-    return [words for _, words in sorted(lines, key=itemgetter(0))]
-
-
-def _drifts(part: pd.DataFrame, inputs: Inputs) -> list[str]:
-    """Return "SoftBinAP on SOP lower by up to 2.1 points of R@1 and mAP@R, which stands"."""
-    found, words = [], vocabulary_of(part["source"].iloc[0])
-    sized, several = (part[each].nunique() > 1 for each in ("batch_size", "backbone"))
-    rows = rows_of(part, verdict=DRIFTED).assign(unsure=lambda rows: ~rows["stands"].eq(True))
-    keys = ["unsure", "loss", "dataset", "backbone", "setting", "batch_size", "direction"]
-    ordered = rows.sort_values("unsure", kind="stable").groupby(keys, sort=False, dropna=False)
-    for _, same in ordered:
-        row = next(records(same))
-        where = f"{inputs.label(row.loss)} on {dataset_name(row.dataset)}"
-        where += f" with {words.name('backbone', row.backbone)}" if several else ""
-        where += f" at batch size {row.batch_size:.0f}" if sized else ""
-        most, metrics = same["difference"].abs().max(), [*map(metric_label, same["metric"])]
-        by = f"{'lower' if row.direction == LOW else 'higher'} by {'up to ' * (len(same) > 1)}"
-        stands = "which may not stand" if row.unsure else "which stands"
-        metric = words_of(listed([*dict.fromkeys(metrics)]))
-        found.append(f"{where} {by}{most:.1f} points of {metric}, {stands}")
-    return found
+def _by_loss(asked: Asked, losses: Sequence[str]) -> str:
+    """Return "SupAP yes in 5 of 9 conditions; ROADMAP in 7, lower in 1", the most first."""
+    tests = asked.tests
+    tests = tests.assign(outcome=[outcome_of(test) for test in records(tests)])
+    counts = tests.groupby("loss")["outcome"].value_counts().unstack(fill_value=0)
+    counts = counts.reindex(index=list(losses), columns=list(OUTCOMES), fill_value=0)
+    counts = counts.sort_values("yes", ascending=False, kind="stable")
+    conditions = len(tests.drop_duplicates(CONDITION))
+    differing: Any = counts[counts["yes"] + counts["no, lower"] + counts["no, it diverges"] > 0]
+    if differing.empty:
+        return f"Not shown in any of {count(conditions, 'condition')}"
+    parts = []
+    for loss, row in differing.head(NAMED_LOSSES).iterrows():
+        ways = [f"yes in {row['yes']}"] if row["yes"] else []
+        for outcome in ("no, lower", "no, it diverges"):
+            if row[outcome]:
+                ways.append(f"{outcome} in {row[outcome]}")
+        found = f"{' and '.join(ways)} of {row.sum()}"
+        if row.sum() == 1:
+            found = ways[0].removesuffix(" in 1")
+        parts.append(f"{asked.inputs.label(str(loss))} {found}")
+    if len(differing) > NAMED_LOSSES:
+        more = differing.iloc[NAMED_LOSSES:]
+        of_more = f"yes in {more['yes'].sum()} of {more.to_numpy().sum()} comparisons"
+        parts.append(f"{count(len(more), 'other loss')} {of_more}")
+    if len(differing) < len(counts):
+        parts.append(f"{count(len(counts) - len(differing), 'loss')} in none")
+    return f"{'; '.join(parts)} (of {count(conditions, 'condition')})"
 
 
-def _claims(claims: pd.DataFrame) -> list[str]:
-    """Return one sentence that counts the verdicts on the papers' claims, if any was judged."""
-    reading = "" if claims.empty else claims_reading(claims)
-    rows = rows_of(claims, reading=reading)
-    if not judged(rows):
-        return []
-    where, never = " tested on what was run here", ""
-    if reading == "published":
-        outside = int(rows["outside"].fillna("").ne("").sum()) if "outside" in rows else 0
-        where, never = "", f" ({outside} of them outside of every study)" if outside else ""
-    return [f"Of {count(len(rows), 'claim')}{where}: {_by_verdict(rows, CLAIM_VERDICTS)}{never}."]
+def last_step(asked: Asked) -> str:
+    """Return what the last step of the ablation changes: each test, or the range over many."""
+    tests = asked.last_step
+    inputs = asked.inputs
+    before, after = inputs.study.comparison.ablation[-2:]
+    step = f"from {inputs.label(before)} to {inputs.label(after)}"
+    term = TERMS.get((before, after))
+    subject = f"The step {step}" if term is None else f"{term} ({step})"
+    subject = f"{subject} changes {metric_label(asked.metric)} by"
+    if asked.one_place or len(tests) == 1:
+        parts = []
+        for test in records(tests.sort_values("batch_size")):
+            significance = "significant" if test.significant else "not significant"
+            if pd.isna(test.p_holm):
+                significance = "no test"
+            change = f"{points(test.difference, 1)} points"
+            span = interval(test.ci_low, test.ci_high, lambda value: points(value, 1))
+            if span != DASH:
+                change = f"{change} {span}"
+            parts.append(f"{change} at batch size {test.batch_size} ({significance})")
+        return f"{subject} {listed(parts)}."
+    sure = tests.loc[tests["significant"], "difference"]
+    ups = int((sure > 0).sum())
+    downs = int((sure < 0).sum())
+    where = "in none"
+    if ups or downs:
+        where = f"up in {ups} and down in {downs}"
+    span = f"{points(tests['difference'].min())} to {points(tests['difference'].max())} points"
+    return f"{subject} {span} over {len(tests)} conditions, significantly {where}."
 
 
-def _sweeps(swept: pd.DataFrame) -> str:
-    """Return a sentence on the sweeps with a significant difference, and the furthest of each."""
-    tested = swept[swept["p_holm"].notna()]
-    asked = list(dict.fromkeys(tested["title"]))
-    if not asked:
-        needed = "at least two common seeds of a setting and its default"
-        return f"No sweep could be tested: that takes {needed}."
-    number = count(len(asked), "sweep")
-    if len(asked) < swept["title"].nunique():
-        number += " that could be tested"
-    sure = tested[tested["significant"].astype(bool)]
-    ordered = sure.sort_values("difference", key=abs, kind="stable")
-    furthest = {row.title: row for row in records(ordered)}
-    if not furthest:
-        return (
-            f"In none of {number} does a setting differ significantly from the default after "
-            "Holm's correction."
-        )
-    parts = [
-        f"{title} {best.value} ({points(best.difference)} points of {metric_label(best.metric)})"
-        for title in asked
-        if (best := furthest.get(title))
-    ]
-    named = [*parts[:NAMED], *[f"and {len(parts) - NAMED} more"] * (len(parts) > NAMED)]
+def batch_sizes(asked: Asked) -> str:
+    """Return how the smallest and the largest batch size differ, and that no test compares them."""
+    wide = asked.means.pivot(index="loss", columns="batch_size", values="mean")
+    smallest, largest = wide.columns[0], wide.columns[-1]
+    change = (wide[largest] - wide[smallest]).dropna().sort_values(ascending=False)
+    parts = []
+    for verb, some in (("rises", change[change > 0]), ("falls", change[change <= 0])):
+        if some.empty:
+            continue
+        named = [f"{asked.inputs.label(str(loss))} ({points(by, 1)})" for loss, by in some.items()]
+        if len(some) > NAMED_LOSSES:
+            ends = f"{points(some.min(), 1)} to {points(some.max(), 1)} points"
+            named = [f"{count(len(some), 'loss')} ({ends})"]
+        parts.append(f"{verb} for {listed(named)}")
+    if not parts:
+        return ""
     return (
-        f"In {len(parts)} of {number} a setting differs significantly from the default after "
-        f"Holm's correction; the furthest of each: {', '.join(named)}."
+        f"From batch size {smallest} to {largest} {metric_label(asked.metric)} "
+        f"{' and '.join(parts)}. These runs cannot test that: runs of two batch sizes share no "
+        "batches, so they are not paired."
     )
 
 
-def standing(
-    ranks: pd.DataFrame, tests: pd.DataFrame, loss: str, metric: str, label: Callable[[str], str]
-) -> list[str]:
-    """Return where a challenger stands in the field, and whom it differs from (``paired.csv``)."""
-    most, places = int(ranks["trials"].max()), []
-    trials = count(most, "trial")
-    for budget, rules in ((most, f"after {trials}"), (0, "with its defaults")):
-        field = rows_of(ranks, trials=budget)
-        row = next(records(rows_of(field, loss=loss)))
-        places.append(
-            f"rank {row.rank:.0f} of {len(field)} [{row.rank_low:.0f} to {row.rank_high:.0f}] "
-            f"{rules} ({metric_label(metric)} {percent(row.mean)} "
-            f"{interval(row.ci_low, row.ci_high, percent)})"
-        )
-    here = rows_of(tests, metric=metric, kind="baseline", against=loss)
-    here = here[here["setting"].str.endswith(f"{SEPARATOR}{EQUAL}{most}")]
-    sure = here[here["significant"].astype(bool)]
-    parts = [f"not told apart from {len(here) - len(sure)}"]
-    for word, some in (("above", sure["difference"] < 0), ("below", sure["difference"] > 0)):
-        if names := sorted(map(label, sure.loc[some, "loss"])):
-            more = len(names) - NAMED
-            named = [*names[:NAMED], *[count(more, "other")] * (more > 0)]
-            parts.insert(0, f"significantly {word} {listed(named)}")
-    return [
-        f"{label(loss)} has {listed(places)}.",
-        f"After {trials} it is {', '.join(parts)} of the {len(here)} others.",
-    ]
+def highest_means(asked: Asked) -> str:
+    """Return which losses have the highest mean, after what the tests say.
 
-
-def budget_answer(inputs: Inputs) -> list[str]:
-    """Return the answer of a study at equal budgets: the order under both rule sets, the gains."""
-    ranks, gaps = inputs.some("budget_ranks"), inputs.some("budget_gaps")
-    most, metric = ranks["trials"].max(), metric_label(inputs.headline)
-    sentences, baseline = [], inputs.study.comparison.baseline
-    if inputs.study.references.field:
-        sentences = standing(ranks, inputs.paired, baseline, inputs.headline, inputs.label)
-    for dataset, part in ranks.groupby("dataset", sort=False):
-        where = f"On {dataset_name(str(dataset))} "
-        for budget, rules in ((most, f"after {count(int(most), 'trial')}"), (0, "as published")):
-            here = part[part["trials"] == budget].sort_values("rank")
-            first = here.iloc[0]
-            level = here[here["rank_low"] <= 1.0]["loss"].iloc[1:]
-            also = f"; {count(len(level), 'other')} may be first as well" if len(level) else ""
-            name = inputs.label(first["loss"])
-            sentences.append(
-                f"{where}{name} is first of {len(here)} {rules}: {metric} {percent(first['mean'])} "
-                f"[{percent(first['ci_low'])}, {percent(first['ci_high'])}]{also}."
-            )
-        both = part.pivot(index="loss", columns="trials", values="mean")
-        tau = both[0].corr(both[most], method="kendall")
-        tests = gaps[(gaps["dataset"] == dataset) & (gaps["trials"] == most)]
-        sure = tests[tests["significant"].astype(bool)]
-        sentences.append(
-            f"Trials change the score of a loss by {points(tests['difference'].median())} points "
-            f"in the median, significantly up for {(sure['difference'] > 0).sum()} and down for "
-            f"{(sure['difference'] < 0).sum()} of {len(tests)}; Kendall's tau between the two "
-            f"orders is {tau:.2f}."
-        )
-    return sentences
-
-
-def best_losses(means: pd.DataFrame, inputs: Inputs, single: bool) -> str:
-    """Return which losses have the highest mean of one metric (rows of ``summary.csv``).
-
-    Over many conditions, a loss counts where at least two were run. Where all are batch sizes of
-    one setting, scores compare, and the highest stands with its value.
+    Over many conditions, a loss counts where at least two were run.
     """
-    metric = metric_label(means["metric"].iloc[0])
-
-    def score(row: Any) -> str:
-        return f"{mean_sd(row.mean, row.sd)}%, n={row.n}"
-
-    if single:
+    means = asked.means
+    inputs = asked.inputs
+    metric = metric_label(asked.metric)
+    if asked.one_place:
         parts = []
         for batch_size, group in means.groupby("batch_size"):
             first = next(records(group.nlargest(1, "mean")))
-            name = inputs.label(first.loss)
-            parts.append(f"{name} at batch size {batch_size} ({score(first)})")
+            score = f"{mean_sd(first.mean, first.sd)}%, n={first.n}"
+            parts.append(f"{inputs.label(first.loss)} at batch size {batch_size} ({score})")
         where = dataset_label(*means[WHERE].iloc[0])
-        words = f"On {where} the highest mean {metric} was reached by {listed(parts)}"
-        return f"{words}{_from_least_to_most(means, inputs)}."
+        return f"The highest mean {metric} on {where}: {listed(parts)}."
     compared = means[means.groupby(CONDITION)["loss"].transform("size") > 1]
     places = len(compared.drop_duplicates(WHERE))
     if not places:
         places = len(means.drop_duplicates(WHERE))
         return f"In none of the conditions of {count(places, 'setting')} have two losses finished."
     best = compared.loc[compared.groupby(CONDITION)["mean"].idxmax()]
-    wins: list[tuple[Any, int]] = [*best["loss"].value_counts().items()]
-    ranked = sorted(wins, key=lambda item: (-item[1], item[0]))
-    named = [f"{inputs.label(loss)} in {number}" for loss, number in ranked[:NAMED_LOSSES]]
-    more = len(ranked) - NAMED_LOSSES
-    others = f" and {count(more, 'other loss')} in the rest" if more > 0 else ""
-    kind = "batch sizes" if places == 1 else f"batch sizes of {places} datasets and settings"
-    text = (
-        f"The highest mean {metric} was reached by {', '.join(named)}{others} of "
-        f"{count(len(best), 'condition')} ({kind})"
-    )
-    if places == 1:
-        top = next(records(best.nlargest(1, "mean")))
-        name = inputs.label(top.loss)
-        text += f"; the highest of all by {name} at batch size {top.batch_size} ({score(top)})"
-    return f"{text}."
+    wins = sorted(best["loss"].value_counts().items(), key=lambda item: (-item[1], item[0]))
+    named = [f"{inputs.label(str(loss))} in {number}" for loss, number in wins[:NAMED_LOSSES]]
+    if len(wins) > NAMED_LOSSES:
+        named.append(f"{count(len(wins) - NAMED_LOSSES, 'other loss')} in the rest")
+    return f"The highest mean {metric}: {listed(named)} of {count(len(best), 'condition')}."
 
 
-def _from_least_to_most(means: pd.DataFrame, inputs: Inputs) -> str:
-    """Return how the smallest and the largest batch size differ, "" where there is only one."""
-    wide = means.pivot(index="loss", columns="batch_size", values="mean")
-    change = (wide.iloc[:, -1] - wide.iloc[:, 0]).dropna().sort_values()
-    if len(wide.columns) == 1 or change.empty:
-        return ""
-    parts = []
-    for word, some in (("rises", change[change > 0][::-1]), ("falls", change[change <= 0])):
-        named = [f"{inputs.label(str(loss))} ({points(by)})" for loss, by in some.items()]
-        if len(some) > NAMED_LOSSES:
-            ends = f"{points(some.iloc[-1])} to {points(some.iloc[0])}"
-            named = [f"{len(some)} losses ({ends} points)"]
-        parts += [f"{word} for {listed(named)}"] if named else []
-    metric = metric_label(means["metric"].iloc[0])
-    return f"; from {wide.columns[0]} to {wide.columns[-1]} {metric} {' and '.join(parts)}"
-
-
-def noise_shares(inputs: Inputs, metric: str) -> list[str]:
+def noise_shares(asked: Asked) -> str:
     """Return for each loss of a square which share of the variance each source makes."""
+    rows = rows_of(asked.inputs.noise, metric=asked.metric)
     sentences = []
-    own = rows_of(inputs.noise, metric=metric)
-    for _, group in own.groupby([*CONDITION, "loss"], sort=False) if len(own) else ():
-        first, *_ = rows = list(records(group))
+    for _, sources in rows.groupby([*CONDITION, "loss"], sort=False):
+        first = next(records(sources))
         parts = [
             f"{row.source} {100 * row.share:.0f}% [{100 * row.low:.0f}, {100 * row.high:.0f}]"
-            for row in rows
+            for row in records(sources)
         ]
         where = dataset_label(first.dataset, first.setting, first.split)
-        loss, runs = inputs.label(first.loss), count(int(first.runs), "run")
+        runs = count(int(first.runs), "run")
         sentences.append(
-            f"Shares of the variance of {metric_label(metric)} over {runs} of {loss} "
-            f"({where}, batch size {first.batch_size}): "
+            f"Shares of the variance of {metric_label(asked.metric)} over {runs} of "
+            f"{asked.inputs.label(first.loss)} ({where}, batch size {first.batch_size}): "
             f"{listed(parts)}. Interaction is what sources do only together."
         )
-    return sentences
+    return " ".join(sentences)
 
 
-def baseline_differences(tests: pd.DataFrame, inputs: Inputs, single: bool) -> list[str]:
-    """Return one sentence: which losses differ significantly from the baseline, and where."""
-    if tests.empty:
-        return []
-    baseline = inputs.label(tests["against"].iloc[0])
-    metric = metric_label(tests["metric"].iloc[0])
-    tests = tests[tests["p_holm"].notna()]
-    if tests.empty:
-        text = f"Nothing could be tested against {baseline}: that takes at least two common seeds."
-        return [text] * single
-    sure = tests[tests["significant"]]
-    conditions = count(len(tests.drop_duplicates(CONDITION)), "condition")
-    number, left = count(len(tests), "comparison"), len(tests) - len(sure)
-    over = f"{number} in {conditions}"
-    if sure.empty:
-        return [
-            f"Against {baseline}, after Holm's correction, no loss differs significantly in "
-            f"{metric} ({over})."
-        ]
-    higher, lower = sure[sure["difference"] > 0], sure[sure["difference"] < 0]
-    if single:
-        sizes = sorted(tests["batch_size"].unique())
-        ways = " and ".join(
-            f"{word} for {_by_batch_size(group, sizes, inputs)}"
-            for word, group in (("higher", higher), ("lower", lower))
-            if len(group)
-        )
-        rest = f"; {left} of {number} show no significant difference" if left else ""
-        return [
-            f"Against {baseline}, after Holm's correction, {metric} is significantly {ways}{rest}."
-        ]
-    ups, downs, total = (each["loss"].value_counts() for each in (higher, lower, tests))
-    counts = {loss: (ups.get(loss, 0), downs.get(loss, 0)) for loss in sure["loss"]}
-    ranked = sorted(counts, key=lambda loss: (-sum(counts[loss]), -counts[loss][0], loss))
+def sweeps(asked: Asked) -> str:
+    """Return the sweeps with a significant difference, and the furthest value of each."""
+    swept = asked.inputs.printed.sweeps
+    tested = list(dict.fromkeys(each.title for each in swept if each.p_holm is not None))
+    if not tested:
+        needed = "at least two common seeds of a setting and its default"
+        return f"No sweep could be tested: that takes {needed}."
+    number = count(len(tested), "sweep")
+    if len(tested) < len({each.title for each in swept}):
+        number += " that could be tested"
+    furthest = {}
+    for each in sorted(swept, key=lambda each: abs(each.difference or 0.0)):
+        if each.significant and each.p_holm is not None:
+            furthest[each.title] = each
+    correction = "differ significantly from the default after Holm's correction"
+    if not furthest:
+        return f"In none of {number} does a setting {correction}."
     parts = []
-    for loss in ranked[: 2 * NAMED_LOSSES]:
-        words = [(word, n) for word, n in zip(("higher", "lower"), counts[loss], strict=True) if n]
-        text = ", ".join(f"{word} in {n}" for word, n in words) + f" of {total[loss]}"
-        parts.append(f"{inputs.label(loss)} ({words[0][0] if total[loss] == 1 else text})")
-    if more := len(ranked) - len(parts):
-        parts.append(count(more, "further setting"))
-    rest = f"; no significant difference in the other {left} of {over}" if left else ""
-    return [
-        f"Significant differences to {baseline} in {metric} after Holm's correction, by "
-        f"condition: {', '.join(parts)}{rest or f', in all {over}'}."
-    ]
-
-
-def _by_batch_size(group: pd.DataFrame, sizes: list[int], inputs: Inputs) -> str:
-    """Return "SupAP and ROADMAP (at every batch size), FastAP (at 32)"."""
-    together: dict[tuple[int, ...], list[str]] = defaultdict(list)
-    for loss in inputs.losses(group["loss"]):
-        at = sorted(group.loc[group["loss"] == loss, "batch_size"])
-        together[tuple(at)].append(inputs.label(loss))
-    if len(sizes) == 1:
-        return listed([name for names in together.values() for name in names])
-    return ", ".join(
-        f"{listed(names)} (at "
-        + ("every batch size)" if [*at] == sizes else f"{listed([*map(str, at)])})")
-        for at, names in together.items()
+    for title in tested:
+        if title in furthest:
+            best = furthest[title]
+            by = f"{points(best.difference)} points of {metric_label(best.metric)}"
+            parts.append(f"{title} {best.value} ({by})")
+    named = parts[:NAMED_SWEEPS]
+    if len(parts) > NAMED_SWEEPS:
+        named.append(f"and {len(parts) - NAMED_SWEEPS} more")
+    correction = correction.replace("differ ", "differs ", 1)
+    return (
+        f"In {len(parts)} of {number} a setting {correction}; the furthest of each: "
+        f"{', '.join(named)}."
     )
 
 
-def last_step(steps: pd.DataFrame, inputs: Inputs, single: bool) -> list[str]:
-    """Return one sentence on the last step of the ablation: each test, or their range over many."""
-    ablation = inputs.study.comparison.ablation
-    if steps.empty or len(ablation) < 2:
-        return []
-    before, after = ablation[-2:]
-    last = steps[steps["loss"].eq(after) & steps["against"].eq(before)]
-    if last.empty:
-        return []
-    step = f"from {inputs.label(before)} to {inputs.label(after)}"
-    step = f"{TERMS[before, after]} ({step})" if ablation[-2:] in TERMS else f"The step {step}"
-    text = f"{step} changes {metric_label(last['metric'].iloc[0])} by "
-    if single or len(last) == 1:
-        parts = []
-        for row in records(last.sort_values("batch_size")):
-            verdict = "significant" if row.significant else "not significant"
-            verdict = "no test" if pd.isna(row.p_holm) else verdict
-            span = f" {interval(row.ci_low, row.ci_high)}".removesuffix(f" {DASH}")
-            change = f"{points(row.difference)} points{span}"
-            parts.append(f"{change} at batch size {row.batch_size} ({verdict})")
-        return [f"{text}{listed(parts)}."]
-    sure = last.loc[last["significant"], "difference"]
-    ways = {"up": (sure > 0).sum(), "down": (sure < 0).sum()}
-    where = ", ".join(f"{word} in {number}" for word, number in ways.items() if number)
-    span = f"{points(last['difference'].min())} to {points(last['difference'].max())} points"
-    return [f"{text}{span} over {len(last)} conditions, significantly {where or 'in none'}."]
+def own_claims(asked: Asked) -> str:
+    """Return the counts of the claims that the study's own papers make."""
+    return claims_in_words(of_own_papers(asked.inputs))
 
 
-class Count(NamedTuple):
-    """How often a word occurs, and what it means."""
-
-    name: str
-    number: int
-    tone: str
-    meaning: str = ""
-
-
-def counts(inputs: Inputs) -> list[tuple[str, str, list[Count]]]:
-    """Return (heading, label, counts) of runs by status, and of judged numbers and claims."""
-    found = inputs.runs["status"].value_counts()
-    runs = [
-        Count(f"{name} {'run' if number == 1 else 'runs'}", number, TONES[status])
-        for status, name in STATUSES.items()
-        if (number := int(found.get(status, 0))) or status == "ok"
-    ]
-    shown, claims = [("Runs", "Runs by status", runs)], inputs.claims
-    if not inputs.verdicts.empty:
-        shown += [
-            (heading, heading, _counts(words, meanings))
-            for heading, words, meanings in by_source(inputs.verdicts)
-        ]
-    if judged(claims):
-        reading, suite = claims_reading(claims), claims["paper"].str.startswith(THIS_SUITE).any()
-        here = "under their own conditions" if reading == "published" else ""
-        whose = f"Claims of the papers{' and of this study' if suite else ''}"
-        heading = f"{whose}, {here or 'tested on what was run here'}"
-        rows = claims.loc[claims["reading"] == reading, "verdict"]
-        shown.append((heading, heading, _counts(rows, CLAIM_VERDICTS)))
-    return shown
-
-
-def _counts(words: pd.Series, meanings: Mapping[str, str]) -> list[Count]:
-    found = words.value_counts()
-    return [
-        Count(words_of(word), int(found.get(word, 0)), TONES[word], meaning)
-        for word, meaning in meanings.items()
-    ]
-
-
-def notices(inputs: Inputs) -> list[str]:
-    """Return every reason for caution, the gravest first; none for a complete, uniform study."""
-    finished, found = rows_of(inputs.runs, status="ok"), [*_unfinished(inputs)]
-    # a whole dataset and setting may lack a metric
-    cell = ["dataset", "setting"]
-    runs = finished.groupby(cell)["run_id"].nunique()
-    for metric in inputs.study.metrics if len(finished) else ():
-        having = rows_of(inputs.scores, metric=metric).groupby(cell)["run_id"].nunique()
-        if having.empty:
-            found.append(f"No finished run has {metric_label(metric)}, which the study needs.")
-        elif lacking := int((runs.reindex(having.index) - having).sum()):
-            found.append(
-                f"{count(lacking, 'finished run')} without a value of {metric_label(metric)}: its "
-                "means, tests and figures are those of the others."
-            )
-    seeds = finished.groupby([*DIVERGENCE_CELL])["seed"].nunique()
-    if len(seeds) and seeds.max() == 1:
-        found.append(
-            "One seed only: there is no spread, no interval and no test, so no difference can be "
-            "judged."
-        )
-    for label, data in inputs.provenance.get("datasets", {}).items():
-        if which := data.get("which_counts"):
-            found.append(f"{dataset_name(label)}: {which}.")
-    recorded = [*inputs.provenance.get("errors", []), *inputs.provenance.get("warnings", [])]
-    found += [f"{text[:1].upper()}{text[1:]}." for text in recorded]
-    if not recorded:
-        parts = {"code_version": "code versions", "platform": "platforms", "kernels": "kernels"}
-        for column, what in parts.items():
-            versions = sorted({str(value) for value in finished[column] if value})
-            if mixed(versions):
-                found.append(f"Runs of different {what}: {', '.join(versions)}.")
-    if inputs.made_up:
-        found.insert(
-            0,
-            f"Made up: nothing was trained for {inputs.made_up} of {count(len(inputs.runs), 'run')}"
-            ", whose scores were drawn. Nothing on this page says anything of a loss or a paper.",
-        )
-    return [*found, *_of_references(inputs)]
-
-
-def _unfinished(inputs: Inputs) -> Iterator[str]:
-    runs = inputs.runs
-    if runs.empty:
-        yield "No run is recorded for this study: its grid is empty, or nothing was collected yet."
-        return
-    if unfinished := int(runs["status"].isin(UNFINISHED).sum()):
-        yield (
-            f"Partial results: {unfinished} of {count(len(runs), 'run')} have no usable result. "
-            "Means, tests and figures use the finished runs only and can change."
-        )
-    if diverged := int((runs["status"] == "diverged").sum()):
-        number = count(diverged, "run")
-        yield f"{number} diverged. They are results, listed below, and enter no mean."
-    if diverging := sorted(inputs.diverging):
-        names = [
-            f"{inputs.label(loss)} ({dataset_name(dataset)}, batch size {size})"
-            for dataset, _, size, loss in diverging
-        ]
-        yield (
-            f"Losses that diverge in significantly more than one run of ten: {listed(names)}. They "
-            "lose their comparisons, whatever their other runs score."
-        )
-
-
-def _of_references(inputs: Inputs) -> Iterator[str]:
-    """Yield notes where no number was measured as published, and on looks and changes."""
-    verdicts, state = inputs.verdicts, inputs.registered
-    published = published_of(verdicts)
-    if len(published) and (published["verdict"] == NOT_RUN).all():
-        datasets = [dataset_name(label) for label in sorted(inputs.runs["dataset"].unique())]
-        yield (
-            "Stand-in data: none of the published numbers was measured here, because their "
-            f"datasets were not run. What {listed(datasets) if datasets else 'this study'} shows "
-            "answers the same questions on other data and is no reproduction."
-        )
-    if number := 0 if verdicts.empty else int(verdicts["interim"].sum()):
-        words = "Interim: not all seeds of this look have ended, so nothing is final for"
-        yield f"{words} {count(number, 'reference number')}."
-    if state and state.changes:
-        shown = [*state.changes[:SHOWN], *["and more"] * (len(state.changes) > SHOWN)]
-        yield f"{state.words} {'; '.join(shown)}."
+# In the order in which they are read.
+RULES = (
+    Rule(lambda asked: asked.has_published_numbers, lambda a: published_numbers(a.inputs.verdicts)),
+    Rule(lambda asked: asked.claims_first, own_claims),
+    Rule(lambda asked: asked.has_sweeps, sweeps),
+    Rule(lambda asked: len(asked.inputs.noise) > 0, noise_shares),
+    Rule(lambda asked: asked.compares_losses and len(asked.tests) > 0, gains),
+    Rule(lambda asked: asked.compares_losses and len(asked.last_step) > 0, last_step),
+    Rule(lambda asked: asked.compares_losses and asked.several_sizes, batch_sizes),
+    Rule(lambda asked: asked.compares_losses, highest_means),
+    Rule(lambda asked: not asked.claims_first, own_claims),
+)

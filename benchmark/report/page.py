@@ -17,14 +17,16 @@ from benchmark.metrics.metric import metric_of
 from benchmark.papers.explain import rule
 from benchmark.papers.fidelity import study_ledger
 from benchmark.papers.verdicts import VERDICTS
-from benchmark.report.answer import answer, counts, judged, notices, published_of
+from benchmark.report.answer import answer
 from benchmark.report.artefacts import AnalysisSummary, Artefact
 from benchmark.report.drawing import inline_svg, size_rules
 from benchmark.report.gallery import GALLERY, REASONS, SIDES, TABLE, Gallery
 from benchmark.report.inputs import Inputs
 from benchmark.report.labels import dataset_label, metric_label
+from benchmark.report.notices import notices
 from benchmark.report.render import TEMPLATES, to_html
 from benchmark.report.table import TONES, Table, TableCell, filled, words
+from benchmark.report.tally import counts, judged, published_of
 from benchmark.study import Study
 from benchmark.study.load import config_folders
 from benchmark.study.model import base_of

@@ -15,7 +15,7 @@ from benchmark.metrics.metric import METRICS
 from benchmark.papers import registration
 from benchmark.papers.paper import claims_of
 from benchmark.papers.registration import FILE, register, registration_state
-from benchmark.report.answer import notices
+from benchmark.report.notices import notices
 from benchmark.stats import samples
 from benchmark.study import load_study
 from benchmark.study.grid import expand

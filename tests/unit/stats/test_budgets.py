@@ -13,7 +13,7 @@ from error_rates.budgets import rank_worlds
 from made_up_results import BEST, made_up_budgets, made_up_finals, made_up_trials
 
 from benchmark.core.errors import ReferenceDataError, RunError
-from benchmark.report.answer import standing
+from benchmark.report.answer_of_trials import challenge
 from benchmark.runs.run_table import RunTable, freeze_field, with_field
 from benchmark.stats.budgets import (
     analyse_budgets,
@@ -126,7 +126,8 @@ def test_a_challenger_is_named_with_its_places_and_whom_it_differs_from():
         "kind": "baseline", "against": "sup_ap", "loss": ["smooth_ap", "proxy_anchor"],
         "difference": [0.1, -0.1], "significant": [True, False],
     })  # fmt: skip
-    first, second = standing(ranks, tests, "sup_ap", "map_at_r", str.upper)
+    caution, first, second = challenge(ranks, tests, "sup_ap", "map_at_r", str.upper)
+    assert caution.startswith("No conclusion about SUP_AP at equal effort: 4 trials are few ")
     bounds = f"[{place['rank_low']:.0f} to {place['rank_high']:.0f}]"
     assert first.startswith(
         f"SUP_AP has rank {place['rank']:.0f} of 3 {bounds} after 4 trials (mAP@R "

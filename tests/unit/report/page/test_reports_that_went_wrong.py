@@ -17,9 +17,9 @@ from made_up_inputs import (
 from made_up_results import made_up_runs, made_up_study, run_table
 
 from benchmark.papers.printed import Printed
-from benchmark.report.answer import notices
 from benchmark.report.build import PAGE, build
 from benchmark.report.inputs import FRAMES, Inputs
+from benchmark.report.notices import notices
 
 FIGURE = ("seed_differences",)  # one is enough where the rest of the page is what matters
 

@@ -137,13 +137,14 @@ def test_one_seed_gives_no_test_and_the_sentence_says_so():
 
 
 def test_the_answer_to_a_study_of_sweeps_begins_with_the_claims_and_the_sweeps(inputs):
-    claims, swept, best, *_ = answer(inputs)
+    claims, swept, gains, best = answer(inputs)
     assert claims == "Of 1 claim tested on what was run here: 1 contradicted."
     assert swept.startswith("In 2 of 2 sweeps that could be tested a setting differs significantly")
     assert (
         "the furthest of each: FastAP's bins 20 (−10.13 points of R@1), FastAP's batch size 64"
         in swept
     )
+    assert "FastAP no, lower; FastAP (bins=5) no, lower" in gains
     assert best.startswith("The highest mean R@1")
 
 
