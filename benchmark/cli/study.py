@@ -67,14 +67,18 @@ def plan(
 
     Example: python -m benchmark plan roadmap --sources
     """
+    from benchmark.metrics.metric import display_name as metric_label
     from benchmark.papers.forecast import as_text as forecast_text
     from benchmark.papers.forecast import undecidable
     from benchmark.runs.plan import plan_text, sources_text
 
     loaded = load(study, results)
     numbers = undecidable(loaded)
-    listed = ", ".join(dict.fromkeys(numbers))
-    said = f"no number of seeds decides {len(numbers)} printed numbers: {listed}" if numbers else ""
+    said = ""
+    if numbers:
+        places = [f"{table} {data} {metric_label(metric)}" for _, table, data, metric in numbers]
+        listed = ", ".join(dict.fromkeys(places))
+        said = f"no number of seeds decides {sum(numbers.values())} printed numbers: {listed}"
     echo(plan_text(loaded, results, said))
     if power and (expected := forecast_text(loaded)):
         echo(f"\n{expected}")

@@ -61,15 +61,18 @@ def designs(study: Study) -> dict[tuple[str, str, str, str], tuple[planning.Desi
     return found
 
 
-def undecidable(study: Study) -> list[str]:
-    """Return table, dataset and metric of each number that no number of seeds decides (NOTE)."""
-    found = []
-    for (_, table, dataset, metric), (design, cells) in designs(study).items():
+def undecidable(study: Study) -> dict[tuple[str, str, str, str], int]:
+    """Return (source, table, dataset, metric) of numbers that no number of seeds decides (NOTE).
+
+    The value is how many numbers they are.
+    """
+    found = {}
+    for place, (design, cells) in designs(study).items():
         spread = ASSUMED_SPREAD if math.isnan(design.spread) else design.spread
         most = replace(design, spread=spread, seeds=planning.MOST_SEEDS)
         drift_is_called = planning.power(most, LARGE) >= planning.POWER
         if not drift_is_called and planning.chance_to_confirm(most) < RARELY:
-            found += [f"{table} {dataset} {display_name(metric)}"] * len(cells)
+            found[place] = len(cells)
     return found
 
 

@@ -45,6 +45,7 @@ OPENING = {
 }
 SMALL = 20  # rows
 # Where printed numbers were run they are the question: they come first, all else starts closed.
+OPENING_OF_PAPERS = {"table": ("outcomes",), "figure": ("verdicts",)}
 OF_PAPERS = ("verdicts", "papers", "claims")
 # Sections for a second reading start closed; so do our own frozen runs where they stand alone.
 CLOSED = ("cost", "curves", ANALYSES)
@@ -70,7 +71,10 @@ SECTIONS = {
     "noise": ("Sources of noise", "figure:noise_sources table:noise"),
     "ablation": ("Ablation", "table:ablation"),
     GALLERY: ("Retrieval gallery", ""),
-    "verdicts": ("Published numbers and verdicts", "figure:verdicts table:published table:outside"),
+    "verdicts": (
+        "Published numbers and verdicts",
+        "table:outcomes figure:verdicts table:published table:outside",
+    ),
     "papers": ("The papers' tables and figures", "table/paper figure/paper"),
     "claims": ("Claims of the papers", "table:claims"),
     "missing": ("Runs without a result", "table:missing"),
@@ -311,9 +315,9 @@ def _sections(inputs: Inputs, built: Built) -> tuple[list[Artefact], list[Sectio
         else:
             left[f"{each.kind}:{each.name}"] = each
     opening, printed = [], judged(published_of(inputs.verdicts))
-    for kind, names in {"figure": OF_PAPERS}.items() if printed else OPENING.items():
+    for kind, names in (OPENING_OF_PAPERS if printed else OPENING).items():
         keys = [key for name in names if (key := f"{kind}:{name}") in left]
-        small = [key for key in keys if kind == "figure" or left[key].rows <= SMALL]
+        small = [key for key in keys if kind == "figure" or printed or left[key].rows <= SMALL]
         opening += [left.pop(key) for key in small[:1]]
     grouped = defaultdict(list)
     for key, each in left.items():

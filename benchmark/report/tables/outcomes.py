@@ -1,0 +1,166 @@
+"""Whether the printed tables came out: a row for each, in the order of the print."""
+
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from benchmark.core.words import listed, plain, words_of
+from benchmark.papers.forecast import undecidable
+from benchmark.papers.paper import cite, vocabulary_of
+from benchmark.papers.verdicts import INCONCLUSIVE, LOW, NOT_RUN
+from benchmark.report.inputs import Inputs, records
+from benchmark.report.labels import dataset_name, metric_label
+from benchmark.report.table import (
+    Column,
+    Line,
+    NothingToShow,
+    Table,
+    TableCell,
+    filled,
+    number_cell,
+)
+from benchmark.report.tables import TABLES
+from benchmark.report.tally import judged, published_of
+from benchmark.stats.reproduction import DRIFTED, REPRODUCED
+
+KINDS = ("table", "fig", "text")  # how names of printed tables begin, in the order of the rows
+GROUP = ["source", "table", "dataset", "metric"]  # numbers that one forecast is about
+
+
+class Outcome(NamedTuple):
+    """What became of the numbers of one printed table.
+
+    close, far     undecided numbers, whose difference is inside the margin, or beyond it
+    undecidable    undecided numbers that no number of seeds decides
+    median         median of the sizes of the differences, in points; NaN where nothing was run
+    drifts         a line for each drift that stands
+    """
+
+    source: str
+    table: str
+    numbers: int
+    reproduced: int
+    drifted: int
+    standing: int
+    close: int
+    far: int
+    undecidable: int
+    not_run: int
+    median: float
+    drifts: tuple[str, ...]
+
+
+@TABLES.register("outcomes", display="Did the printed tables come out?")
+def outcomes(inputs: Inputs) -> Table:
+    """Return one row per printed table that the study refers to."""
+    published = published_of(inputs.verdicts)
+    if not judged(published):
+        raise NothingToShow("no published number was run under the conditions of its paper")
+    columns = [
+        Column(("Printed in",), numeric=False, words=("table",), cell=_printed_in),
+        _counts(("Numbers",), "numbers"),
+        _counts(("Reproduced",), "reproduced", tone="good"),
+        Column(("Drifted (stand)",), ("drifted", "standing"), cell=_drifted),
+        _counts(("Undecided", "close"), "close", tone="unsure"),
+        _counts(("Undecided", "far"), "far", tone="unsure"),
+        _counts(("Undecided", "for good"), "undecidable"),
+        _counts(("Not run",), "not_run", tone="muted"),
+        Column(("Median", "difference"), ("points",), cell=_median),
+    ]
+    caption = (
+        "One row for each printed table. Undecided numbers are close if they differ by at most the "
+        "margin, and far if by more: that is where the estimate lies, and no test. For good: no "
+        "number of seeds decides them, because the printed side is too uncertain. "
+        "Drifts that stand are named below their table. Median: of the sizes of the differences, "
+        "in points."
+    )
+    rows = (("", row) for row in table_outcomes(inputs))
+    return filled("Did the printed tables come out?", caption, columns, rows)
+
+
+def table_outcomes(inputs: Inputs) -> list[Outcome]:
+    """Return the outcome of each printed table, in the order of the print."""
+    never = undecidable(inputs.study)
+    published = published_of(inputs.verdicts)
+    found = []
+    for (source, table), rows in published.groupby(["source", "table"], sort=False):
+        sizes = rows["difference"].abs()
+        verdict = rows["verdict"]
+        undecided = verdict == INCONCLUSIVE
+        close = undecided & (sizes <= rows["margin"])
+        places = rows[GROUP].itertuples(index=False, name=None)
+        hopeless = pd.Series([place in never for place in places], index=rows.index)
+        drifted = rows[verdict == DRIFTED]
+        standing = drifted[drifted["stands"].eq(True)]
+        outcome = Outcome(
+            source=str(source),
+            table=str(table),
+            numbers=len(rows),
+            reproduced=int((verdict == REPRODUCED).sum()),
+            drifted=len(drifted),
+            standing=len(standing),
+            close=int(close.sum()),
+            far=int((undecided & ~close).sum()),
+            undecidable=int((undecided & hopeless).sum()),
+            not_run=int((verdict == NOT_RUN).sum()),
+            median=float(sizes.median()),
+            drifts=tuple(standing_drifts(standing, rows, inputs)),
+        )
+        found.append(outcome)
+    return sorted(found, key=lambda each: (each.source, in_print(each.table)))
+
+
+def in_print(table: str) -> tuple[int, list[tuple[int, str]]]:
+    """Return what sorts "table2" before "table10", tables before figures, figures before text."""
+    kind = next(at for at, name in enumerate((*KINDS, "")) if table.startswith(name))
+    parts = re.findall(r"(\d+)|([^\d]+)", table)
+    return kind, [(int(digits or 0), letters) for digits, letters in parts]
+
+
+def standing_drifts(drifts: pd.DataFrame, table: pd.DataFrame, inputs: Inputs) -> Iterator[str]:
+    """Yield "ROADMAP on SOP lower by up to 2.1 points of R@1 and mAP@R" for drifts that stand.
+
+    Backbone and batch size are named where the printed ``table`` has several.
+    """
+    if drifts.empty:
+        return
+    names = vocabulary_of(str(drifts["source"].iloc[0]))
+    keys = ["loss", "dataset", "backbone", "setting", "batch_size", "direction"]
+    for _, rows in drifts.groupby(keys, sort=False, dropna=False):
+        row: Any = next(records(rows))
+        where = f"{inputs.label(row.loss)} on {dataset_name(row.dataset)}"
+        if table["backbone"].nunique() > 1:
+            where += f" with {names.name('backbone', row.backbone)}"
+        if table["batch_size"].nunique() > 1:
+            where += f" at batch size {row.batch_size:.0f}"
+        direction = "lower" if row.direction == LOW else "higher"
+        most = f"{rows['difference'].abs().max():.1f}"
+        by = f"up to {most}" if len(rows) > 1 else most
+        metrics = dict.fromkeys(metric_label(metric) for metric in rows["metric"])
+        yield f"{where} {direction} by {by} points of {words_of(listed(metrics))}"
+
+
+def _printed_in(row: Outcome) -> TableCell:
+    lines = tuple(Line(f"{words_of(text)} stands", "bad") for text in row.drifts)
+    return TableCell(cite(row.source, row.table), lines=lines, words=(row.table,))
+
+
+def _counts(header: tuple[str, ...], name: str, tone: str = "") -> Column:
+    def cell(row: Outcome) -> TableCell:
+        number = getattr(row, name)
+        return number_cell(str, number, tone=tone if number else "")
+
+    return Column(header, (name,), cell=cell)
+
+
+def _drifted(row: Outcome) -> TableCell:
+    text = f"{row.drifted} ({row.standing})" if row.drifted else "0"
+    return number_cell(
+        lambda *_: text, row.drifted, row.standing, tone="bad" if row.drifted else ""
+    )
+
+
+def _median(row: Outcome) -> TableCell:
+    return number_cell(plain, row.median)
