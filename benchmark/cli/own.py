@@ -60,21 +60,21 @@ def conform(
             brief = "" if finding.result == "failed" else finding.note
             echo(f"  {finding.check:{WIDTH}} {finding.result:15} {brief}".rstrip())
     failed = [finding for finding in findings if finding.result == "failed"]
-    printed: set[str] = set()
-    for finding in failed:
-        text = finding.shown_case()
-        echo(f"\n{finding.check}: {finding.note}")
-        echo("  (a batch shown above)" if text in printed else text)
-        printed.add(text)
     passed = sum(finding.result == "passed" for finding in findings)
     counts = f"{passed} passed"
     if others := len(findings) - passed - len(failed):
         counts += f", {others} not applicable"
     if failed:
         counts = f"failed: {len(failed)} of {len(findings)} checks; {counts}"
-        if words := in_common({finding.check for finding in failed}):
-            counts += f"\nin common: {words}"
     echo(f"\n{counts}")
+    if failed and (words := in_common({finding.check for finding in failed})):
+        echo(f"in common: {words}")
+    printed: set[str] = set()
+    for finding in failed:
+        text = finding.shown_case()
+        echo(f"\n{finding.check}: {finding.note}")
+        echo("  (a batch shown above)" if text in printed else text)
+        printed.add(text)
     if json is not None:
         checks = [finding.as_json() for finding in findings]
         result = {"candidate": candidate, "reference": loss, "options": options}

@@ -270,14 +270,18 @@ def compare(
 @app.command()
 def fidelity(
     study: str | None = Argument(None, metavar="[STUDY]", help="name or path of a study"),
-    deviations: bool = Option(False, help="print only the values that may move a score"),
+    every: bool | None = Option(
+        None, "--all/--deviations", help="print all values, or those that may move a score"
+    ),
     csv: Path | None = Option(None, help="write the table to this file", callback=file_to_write),
 ) -> None:
     """Compare values of recipes with papers and their code.
 
     All studies without STUDY.
 
-    Example: python -m benchmark fidelity roadmap --deviations
+    Prints the values that may move a score, and how many there are; --csv writes all.
+
+    Example: python -m benchmark fidelity roadmap --all
     """
     import pandas as pd
 
@@ -292,7 +296,9 @@ def fidelity(
     if not rows:
         echo(f"the recipes of '{study}' follow no paper, so there is nothing to compare")
         return
-    shown = [row for row in rows.values() if row.deviates or not deviations]
+    if every is None:
+        every = csv is not None
+    shown = [row for row in rows.values() if row.deviates or every]
     if csv:
         write_text(csv, pd.DataFrame(shown, columns=Row._fields).to_csv(index=False))
     echo(str(csv) if csv else as_text(rows.values(), shown))

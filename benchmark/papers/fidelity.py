@@ -213,22 +213,27 @@ def _flat(data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]
 
 
 def as_text(rows: Collection[Row], shown: Collection[Row]) -> str:
-    """Return ``shown`` for a terminal, by recipe, and how many of all ``rows`` deviate."""
-    lines, recipes = [], dict.fromkeys(row.recipe for row in shown)
-    for recipe in recipes:
+    """Return how many of all ``rows`` deviate, and ``shown`` for a terminal, by recipe."""
+    lines = [_counted(rows)]
+    if len(shown) < len(rows):
+        lines.append(f"shown: the {len(shown)} that may move a score; --all shows the others")
+    for recipe in dict.fromkeys(row.recipe for row in shown):
         part = [row._asdict() for row in shown if row.recipe == recipe]
         table = [{name: name for name in (*COLUMNS, "reason")}, *part]
         widths = {name: min(34, max(len(row[name]) for row in table)) for name in COLUMNS}
-        lines.append(recipe)
+        lines += ["", recipe]
         for row in table:
             cells = "  ".join(f"{row[name] or '-':{widths[name]}}" for name in COLUMNS)
             lines.append(f"  {cells}  {row['reason']}".rstrip())
-        lines.append("")
+    return "\n".join(lines)
+
+
+def _counted(rows: Collection[Row]) -> str:
     equal = sum(row.equal == "yes" for row in rows)
     stated = sum(row.equal != "not stated" for row in rows)
     unstated = [row for row in rows if row.equal == "not stated"]
     idle = sum(row.effect == "no effect" for row in unstated)
-    return "\n".join(lines) + (
+    return (
         f"{len(rows)} values of {len({row.recipe for row in rows})} recipes: {equal} of {stated} "
         f"that paper or code state are equal; {idle} of {len(unstated)} that neither states have "
         f"no effect; {sum(row.deviates for row in rows)} may move a score, "

@@ -105,7 +105,11 @@ def _blocks(study: Study, states: States) -> list[str]:
         return []
     rate = ["at rates"] if measured else []
     head = ("block", "runs", "to do", "GPU-hours", *rate, "GPU memory, GiB", "measured, GiB")
-    return ["", *_aligned([head, *rows], 1)]
+    explained = (
+        "GPU-hours and memory: what the runs ask for; at rates: at measured speeds; measured: the "
+        "peak memory of a finished run, ? before one has finished"
+    )
+    return ["", *_aligned([head, *rows], 1), explained]
 
 
 def _measured_hours(states: States) -> list[str]:
