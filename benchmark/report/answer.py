@@ -320,17 +320,17 @@ def noise_shares(asked: Asked) -> str:
 def sweeps(asked: Asked) -> str:
     """Return the sweeps with a significant difference, and the furthest value of each."""
     swept = asked.inputs.printed.sweeps
-    tested = list(dict.fromkeys(each.title for each in swept if each.p_holm is not None))
+    tests = swept[swept["p_holm"].notna()]
+    tested = list(dict.fromkeys(tests["title"]))
     if not tested:
         needed = "at least two common seeds of a setting and its default"
         return f"No sweep could be tested: that takes {needed}."
     number = count(len(tested), "sweep")
-    if len(tested) < len({each.title for each in swept}):
+    if len(tested) < swept["title"].nunique():
         number += " that could be tested"
-    furthest = {}
-    for each in sorted(swept, key=lambda each: abs(each.difference or 0.0)):
-        if each.significant and each.p_holm is not None:
-            furthest[each.title] = each
+    sure = tests[tests["significant"].astype(bool)]
+    ordered = sure.sort_values("difference", key=abs, kind="stable")
+    furthest = {row.title: row for row in records(ordered)}
     correction = "differ significantly from the default after Holm's correction"
     if not furthest:
         return f"In none of {number} does a setting {correction}."

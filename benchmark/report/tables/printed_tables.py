@@ -14,7 +14,7 @@ from benchmark.papers.paper import Footnote, arranged_tables, cite, footnotes
 from benchmark.papers.printed import NO_SCORE, OTHER_DATA, QUOTED, TIME
 from benchmark.papers.quantities import BACKBONE_TIME, COUNTS, GAP, TIMES
 from benchmark.papers.schema import Paper, PublishedNumber
-from benchmark.papers.verdicts import EPOCHS
+from benchmark.papers.verdicts import EPOCHS, HIGH, INCONCLUSIVE, LOW
 from benchmark.report.artefacts import Part
 from benchmark.report.inputs import Inputs, records
 from benchmark.report.labels import metric_label
@@ -30,7 +30,7 @@ from benchmark.report.table import (
     words,
 )
 from benchmark.report.tables.loss_tables import test_columns
-from benchmark.stats.reproduction import DRIFTED
+from benchmark.stats.reproduction import DRIFTED, REPRODUCED
 
 PARTS = (
     "ours", "ours sd", "ours n", "published", "published sd", "published n",
@@ -42,6 +42,8 @@ MARKED = (
     f"{MARK} Something is assumed or unknown, or the verdict does not stand if laboratories differ "
     "as they are known to: the cell's tip and the CSV file say what."
 )
+# Beside a difference, with the colour of the verdict.
+SIGNS = {REPRODUCED: "=", f"{DRIFTED} {LOW}": "↓", f"{DRIFTED} {HIGH}": "↑", INCONCLUSIVE: "?"}
 ACROSS = 7  # columns of numbers that fit beside one another
 UNJUDGED = {
     QUOTED: "",
@@ -203,10 +205,11 @@ def _cell(entry: Entry | None, mark: str, seeds: int) -> TableCell:
     if mean is None or ours.verdict in UNJUDGED:
         judged = [Line(f"published {said}"), Line(UNJUDGED.get(ours.verdict, ""), "muted")]
     else:
-        by = f"{signed(ours.difference)} from "
+        by = f"{SIGNS[verdict]} {signed(ours.difference)} from {number.text}"
+        if _unsure(ours):
+            by += f" {MARK}"
         second = f"or from {note.value} {letter}" if note else ""
-        word = Line(words_of(verdict) + f" {MARK}" * _unsure(ours), TONES[ours.verdict])
-        judged = [Line(f"{by}{number.text} {remarked}".rstrip()), Line(second), word]
+        judged = [Line(f"{by} {remarked}".rstrip(), TONES[ours.verdict]), Line(second)]
     lines = tuple(each for each in judged if each.text)
     title = "\n".join(_title(said, ours))
     return TableCell(
@@ -215,6 +218,9 @@ def _cell(entry: Entry | None, mark: str, seeds: int) -> TableCell:
 
 
 def _title(said: str, ours: Any) -> Iterator[str]:
+    verdict = f"{ours.verdict} {ours.direction}".strip()
+    if verdict in SIGNS:
+        yield verdict
     yield f"published {said}; ours n={ours.ours_n:.0f}"
     if finite(ours.ci_low) is not None:
         span = interval(ours.ci_low, ours.ci_high, signed)
@@ -248,7 +254,8 @@ def _caption(paper: Paper, name: str, entries: list[Entry], runs: int, first: bo
     if runs and first:
         parts.append(
             f"Each cell: ours {EPOCHS[rule]}, mean ± sd of {runs}; its difference from the print "
-            "in points; the verdict."
+            "in points, with the verdict as a colour and a sign: = reproduced, ↑ ↓ drifted, "
+            "? inconclusive."
         )
         why = "" if paper.about.epoch is None else paper.about.epoch.why.rstrip(".")
         silent = "The paper does not say which epoch its numbers are of"

@@ -15,8 +15,9 @@ from benchmark.papers.printed import printed_of
 from benchmark.papers.quantities import GapDecrease
 from benchmark.papers.verdicts import typed
 from benchmark.report.render import to_csv, to_html, to_latex, to_markdown
+from benchmark.report.table import TONES
 from benchmark.report.tables import TABLES
-from benchmark.report.tables.printed_tables import paper_tables
+from benchmark.report.tables.printed_tables import SIGNS, paper_tables
 from benchmark.runs.run_table import RunTable
 from benchmark.study import load_study
 from benchmark.study.model import References
@@ -81,9 +82,11 @@ def test_a_cell_shows_ours_difference_and_verdict_and_tells_the_rest_on_demand(t
     assert found.text == f"{row['ours_mean']:.2f} ± {row['ours_sd']:.2f}" and found.note == ""
     by = f"{row['difference']:+.2f}".replace("-", "−")
     verdict = f"{row['verdict']} {row['direction']}".strip()
-    assert found.lines[0].text == f"{by} from 64.2"
-    assert found.lines[1].text.removesuffix(" §") == verdict and len(found.lines) == 2
-    told = found.title.splitlines()
+    (line,) = found.lines
+    assert line.text.removesuffix(" §") == f"{SIGNS[verdict]} {by} from 64.2"
+    assert line.tone == TONES[row["verdict"]]
+    word, *told = found.title.splitlines()
+    assert word == verdict == found.words[0]
     assert told[0] == "published 64.2; ours n=2" and told[1].startswith(f"ours − published: {by} [")
     assert told[2].startswith("best epoch: ") and found.numbers[9] >= found.numbers[0]
     assert told[-1] == found.words[3] == row["reason"] and found.title in to_html(
@@ -100,7 +103,8 @@ def test_a_mark_with_a_legend_says_that_a_verdict_rests_on_something_unsure(inpu
     )
     table = tables_of(inputs.study, made_up_runs(inputs.study), verdicts)["roadmap2021v2_table3"]
     shown = [line[2].lines[-1].text for line in table.sections[0].rows]
-    assert shown == ["reproduced", "reproduced §", "reproduced §"]
+    assert all(text.startswith("= ") for text in shown)
+    assert [text.endswith(" §") for text in shown] == [False, True, True]
     assert table.notes[0].startswith("§ ")
 
 
