@@ -70,6 +70,7 @@ ADDED = {
     "problems have a code, those of data files, too": 430,
     "verdicts have declared columns, and are read where they were judged": 1_700,
     "problems of papers have a code, a key and a line": 600,
+    "the answer goes in the order of the question, printed tables have a row each": 1_800,
 }
 LAYOUT = {
     tokenize.COMMENT,
