@@ -5,8 +5,7 @@ from typing import Any
 
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.metrics.metric import display_name
-
-metric_label = display_name
+from benchmark.papers.schema import GAIN
 
 
 @functools.cache
@@ -14,6 +13,12 @@ def _datasets() -> dict[str, str]:
     from benchmark.datasets import DATASETS
 
     return {entry.name: entry.display for entry in DATASETS}
+
+
+def metric_label(name: str) -> str:
+    """Return the display name of a metric: "R@1", or "relative gain in mAP@R" (percent)."""
+    of = name.removesuffix(GAIN)
+    return display_name(of) if of == name else f"relative gain in {display_name(of)}"
 
 
 def loss_name(name: str) -> str:

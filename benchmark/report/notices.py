@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 
 from benchmark.core.code_version import mixed
+from benchmark.core.options import options_of
 from benchmark.core.words import count, listed
+from benchmark.losses.catalogue import load_catalogue
 from benchmark.papers.verdicts import NOT_RUN
 from benchmark.report.inputs import DIVERGENCE_CELL, Inputs, rows_of
 from benchmark.report.labels import dataset_name, metric_label
@@ -50,7 +52,20 @@ def notices(inputs: Inputs) -> list[str]:
             f"Made up: nothing was trained for {inputs.made_up} of {count(len(inputs.runs), 'run')}"
             ", whose scores were drawn. Nothing on this page says anything of a loss or a paper.",
         )
-    return [*found, *_of_references(inputs)]
+    return [*found, *_challenger(inputs), *_of_references(inputs)]
+
+
+def _challenger(inputs: Inputs) -> Iterator[str]:
+    """Say of a challenger without ranges what its trials vary."""
+    challenger = inputs.study.losses.get(inputs.study.comparison.baseline or "")
+    if not inputs.study.references.field or challenger is None:
+        return
+    config = load_catalogue()[challenger.name].config
+    if not any("search" in item.metadata for item in options_of(config).values()):
+        yield (
+            f"{inputs.label(challenger.label)} declares no 'search': its trials vary the learning "
+            "rate, the weight decay and the images of each class, and none of its own options."
+        )
 
 
 def _unfinished(inputs: Inputs) -> Iterator[str]:

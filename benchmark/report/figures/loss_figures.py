@@ -37,6 +37,7 @@ WIDTHS = {1: 3, 2: 2, 3: 3}  # panels in a row by number of metrics, for metrics
 OVER = ["setting", "batch_size", "metric"]  # of figures over datasets
 KINDS = {"ranking": "ranking losses", "pair": "pairs and triplets", "proxy": "proxies"}
 PLACE = ["dataset", "setting", "batch_size"]
+MOVED = "Points are moved sideways so that none covers another."
 
 
 def panel_grid(
@@ -133,9 +134,8 @@ def metric_by_batch_size(inputs: Inputs) -> Drawing:
     legend_below(figure)
     caption = (
         f"Test score at the last epoch against batch size: mean over seeds with its "
-        f"{inputs.confidence} t interval (none where a single seed finished). Points are moved "
-        f"sideways so that none covers another. Losses far below the others are not "
-        f"drawn, and named at the foot.{rest}"
+        f"{inputs.confidence} t interval (none where a single seed finished). {MOVED} Losses far "
+        f"below the others are not drawn, and named at the foot.{rest}"
     )
     if len(means) < len(data):
         caption += " Settings with one batch size are only in the CSV file."
@@ -225,7 +225,7 @@ def loss_cost(inputs: Inputs) -> Drawing:
     legend_below(figure, columns=3 if single else 4)
     caption = (
         "Time inside the loss, forward and backward, per training step: mean over seeds, bars from "
-        f"the fastest to the slowest seed. Logarithmic axis.{rest}"
+        f"the fastest to the slowest seed. Logarithmic axis. {MOVED}{rest}"
     )
     alt = (
         f"Points for {len(losses)} losses at batch sizes {', '.join(map(str, sizes))}: "
@@ -349,7 +349,7 @@ def noise_sources(inputs: Inputs) -> Drawing:
     caption = (
         f"Share of each source of chance in the variance of a run's score, with its "
         f"{inputs.confidence} interval, from {int(data['runs'].max())} runs of a Latin square. "
-        f"Interaction is what a seed does only together with the others.{rest}"
+        f"Interaction is what a seed does only together with the others. {MOVED}{rest}"
     )
     first = rows_of(data, metric=metrics[0], loss=losses[0])
     shares = ", ".join(f"{row.source} {100 * row.share:.0f}%" for row in records(first))
@@ -505,7 +505,10 @@ def _trial_panels(inputs: Inputs, table: pd.DataFrame, label: str, *, categories
 @styled()
 def expected_best(inputs: Inputs) -> Drawing:
     """Return a row of panels per dataset, one for each kind of loss."""
-    curves, metric = inputs.some("budget_curves"), metric_label(inputs.headline)
+    curves = inputs.some("budget_curves")
+    metric = metric_label(inputs.headline)
+    if curves["trials"].max() < 2:
+        raise NothingToShow("one trial makes no curve over the number of trials")
     figure = _trial_panels(inputs, curves, f"held-out {metric} (%)", categories=False)
     caption = (
         f"Expected best {metric} on held-out training classes of so many trials drawn without "
@@ -526,7 +529,8 @@ def score_by_budget(inputs: Inputs) -> Drawing:
     caption = (
         f"Test {metric} of the setting that is best after so many trials: mean and "
         f"{inputs.confidence} t interval over fresh seeds. “A” is the setting as published, "
-        "which no trial chose. Losses stand in three panels by what they compare, on one scale."
+        "which no trial chose. Losses stand in three panels by what they compare, on one scale. "
+        f"{MOVED}"
     )
     top = ranks[ranks["trials"] == ranks["trials"].max()].sort_values("mean").iloc[-1]
     alt = (

@@ -13,10 +13,10 @@ import pandas as pd
 
 from benchmark.core.words import count, listed, words_of
 from benchmark.papers.explain import rule
-from benchmark.papers.paper import all_figures, cite, cite_statement
+from benchmark.papers.paper import all_figures, cite, cite_statement, paper_of
 from benchmark.papers.printed import OURS, PUBLISHED, FigureMarks, Mark
 from benchmark.papers.schema import BATCH_SIZE, Figure, Panel, TestSet
-from benchmark.papers.verdicts import CLAIM_VERDICTS, FILED
+from benchmark.papers.verdicts import CLAIM_VERDICTS, FILED, FROZEN
 from benchmark.papers.vocabulary import load_vocabulary
 from benchmark.report.artefacts import Part
 from benchmark.report.drawing import (
@@ -42,6 +42,7 @@ from benchmark.report.inputs import Inputs, records, rows_of
 from benchmark.report.labels import metric_label
 from benchmark.report.table import TONES, NothingToShow
 
+NUMBER = r"[0-9.]+"  # a printed row that says a value and not of what
 PITCH, LINE, ROOM = 0.065, 0.12, 0.62  # inches: of a mark, a line of a name, around a panel
 _MARKERS = {"drifted": "s", "inconclusive": "D", "reproduced": "o"}  # in the order of the rows
 Claims = Mapping[str, tuple[str, str]]
@@ -70,6 +71,9 @@ def verdicts(inputs: Inputs) -> Drawing:
         raise NothingToShow(
             f"none of {count(len(table), 'reference number')} was measured (all are {words})"
         )
+    same = judged["source"].eq(FROZEN) & judged["se"].eq(0) & judged["difference"].eq(0)
+    if same.all():
+        raise NothingToShow(f"all {len(judged)} numbers are those of the frozen runs, to the bit")
     panels = [_placed(part, inputs) for _, part in judged.groupby(["source", "table"], sort=False)]
     heights = [part["at"].max() + ROOM for part in panels]
     # Two columns of panels, to be read one after the other.
@@ -103,7 +107,8 @@ def verdicts(inputs: Inputs) -> Drawing:
 def _placed(part: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
     """Return the numbers of a table by printed rows, with their heights, in inches from above."""
     frozen = part["source"] == part["table"]
-    names = part["row_label"].mask(frozen, part["loss"].map(inputs.label))
+    printed = part["row_label"].mask(part["row_label"].str.fullmatch(NUMBER), _settings(part))
+    names = printed.mask(frozen, part["loss"].map(inputs.label))
     words = load_vocabulary()
     # what a row's name leaves open; a paper has its datasets beside one another
     for column in ("dataset", "backbone", "batch_size")[not frozen.all() :]:
@@ -117,6 +122,21 @@ def _placed(part: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
     size = part.groupby("order")["name"].transform("size")
     step = np.maximum(PITCH, (LINE * lines + 0.04) / size)
     return part.assign(at=step.cumsum() - step / 2, step=step)
+
+
+def _settings(part: pd.DataFrame) -> pd.Series:
+    """Return what rows that are printed as a bare number are of: "tau 0.01, P 4, batch 256"."""
+    paper = paper_of(part["source"].iloc[0])
+    stated = {}
+    if paper is not None:
+        stated = {number.line: number.conditions for number in paper.numbers}
+    order = dict.fromkeys(key for line in part["line"] for key in stated.get(line, ()))
+    names = []
+    for row in records(part):
+        conditions = stated.get(row.line, {})
+        words = [f"{key.upper() if len(key) == 1 else key} {conditions[key]}" for key in order]
+        names.append(", ".join([*words, f"batch {row.batch_size:.0f}"]))
+    return pd.Series(names, index=part.index)
 
 
 def _panel(axes: Axes, part: pd.DataFrame, inputs: Inputs) -> None:
@@ -134,12 +154,18 @@ def _panel(axes: Axes, part: pd.DataFrame, inputs: Inputs) -> None:
         ends = bars(some, "difference", "ci_low", "ci_high")
         axes.errorbar(some["difference"], some["at"], xerr=ends, label=label, **style)
     several = part["dataset"].nunique() > 1
-    for row in records(part[part["verdict"] == "drifted"]):
+    lowest = 0.0  # where the last name ends, in inches from above: names do not overprint
+    for row in records(part[part["verdict"] == "drifted"].sort_values("at")):
         words = [words_of(metric_label(row.metric))]
-        words += [row.dataset] * several + [row.split] * (row.split != "test")
+        if several:
+            words.append(row.dataset)
+        if row.split != "test":
+            words.append(row.split)
         x, side = (row.ci_low, "right") if row.difference > 0 else (row.ci_high, "left")
+        height = max(row.at, lowest)
+        lowest = height + LINE
         at = {"ha": side, "va": "center", "fontsize": FONT - 0.5}
-        axes.text(x, row.at, f" {' '.join(words)} ", **at)
+        axes.text(x, height, f" {' '.join(words)} ", **at)
     rows = part.groupby("order")
     axes.set_yticks(rows["at"].mean(), rows["name"].first())
     tops = rows["step"].sum().cumsum()

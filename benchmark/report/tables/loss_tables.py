@@ -46,6 +46,10 @@ FEW = 4  # conditions of a small table
 Cell = tuple[Any, ...]  # dataset, setting of the columns, batch size, row
 DRAWN = {"seeds": "seeds", "trials": "trials and folds", "both": "all of them"}
 METRIC = words("Metric", lambda row: metric_label(row.metric))
+OTHER_FAMILY = (
+    "Not the family that answers the study's question, which is the {family}'s: Holm's correction "
+    "is over the tests of each table, so that the same pair has another p here."
+)
 OF_TESTS = (
     "Two-sided paired t-test over common seeds, test score at the last epoch, with the spread that "
     "all pairs share (p_plain in stats/paired.csv: the pair's own). Differences, intervals and "
@@ -457,12 +461,16 @@ def _pair_table(
         for row in records(tests.drop_duplicates("family"))
     )
     over_classes = bool(tests["query_low"].notna().any())
+    notes = [f"Holm families at level {inputs.study.comparison.alpha:g}: {families}."]
+    answering = "baseline" if inputs.ablation.empty else "ablation"
+    if kind != answering:
+        notes.insert(0, OTHER_FAMILY.format(family=answering))
     return filled(
         title,
         f"{caption} {OF_TESTS}",
         [*columns, *test_columns(inputs, over_classes, outcomes)],
         rows,
-        [f"Holm families at level {inputs.study.comparison.alpha:g}: {families}."],
+        notes,
     )
 
 
@@ -614,7 +622,9 @@ def budgets(inputs: Inputs) -> Table:
 
     def name(row: Any) -> TableCell:
         own = inputs.study.references.field and row[0] == inputs.study.comparison.baseline
-        return TableCell(inputs.label(row[0]), mark="own" if own else "")
+        if own:
+            return TableCell(f"{inputs.label(row[0])} (the challenger)", mark="own")
+        return TableCell(inputs.label(row[0]))
 
     columns = [
         Column(("", "Loss"), numeric=False, cell=name),
