@@ -219,7 +219,8 @@ def _train(spec: RunSpec) -> Recording:
     finally:
         hook.remove()
     rows, labels = zip(*seen, strict=True)
-    query, gallery = item.protocol.query, item.protocol.gallery
+    query = item.protocol.query
+    gallery = item.protocol.gallery
     return Recording(
         batches=np.concatenate(rows).astype(np.float32),
         batch_labels=np.concatenate(labels).astype(np.int64),
@@ -289,7 +290,8 @@ class Context:
         the hyperparameters of the block's setting on its dataset, else of its recipe, else of any
         block.
         """
-        first, blocks = self._first, self.study.blocks
+        first = self._first
+        blocks = self.study.blocks
         here = [each for each in blocks if each.setting == first.setting]
         place = first.datasets[0].label
         nearest = [each for each in here if place in [choice.label for choice in each.datasets]]
@@ -307,7 +309,8 @@ class Context:
         if changed := {key: new for key, new in params.items() if chosen.params.get(key) != new}:
             label = "_".join([loss, *(f"{key}_{value:g}" for key, value in changed.items())])
             chosen = replace(chosen, label=label, params={**chosen.params, **changed})
-        recipe, dataset = self.block.recipe_of(chosen.name), self.block.datasets[0]
+        recipe = self.block.recipe_of(chosen.name)
+        dataset = self.block.datasets[0]
         return RunSpec(dataset, self.block.setting, chosen, batch_size, seed, recipe)
 
     def trained(self, loss: str, batch_size: int, seed: int, **params: Any) -> Recording:

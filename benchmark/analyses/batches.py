@@ -82,7 +82,8 @@ def errors_of(
                 values = loss.query_losses(scores, targets, self_pairs=True, generator=generator)
                 difference = 1 - values.numpy() - exact
                 over = np.nanmean(difference[np.isfinite(difference)] > 1e-9)
-                error, signed = np.nanmean(np.abs(difference)), np.nanmean(difference)
+                error = np.nanmean(np.abs(difference))
+                signed = np.nanmean(difference)
                 errors.append((name, words, width, step + 1, error, signed, over))
     columns = ["loss", "setting", "width", "step", "error", "signed", "over"]
     return pd.DataFrame(errors, columns=columns)
@@ -202,7 +203,8 @@ def trained_tau(context: Context) -> Analysis:
         figure, left, right = _panels(*titles, "tau of the evaluation (cosine)")
         tones = shades(STYLES[TRAINED].colour, len(TAUS))
         for tau, tone, marker in zip(TAUS, tones, "osD^v", strict=True):
-            curve, row = along.loc[tau], means.loc[tau]
+            curve = along.loc[tau]
+            row = means.loc[tau]
             look: dict[str, Any] = {"color": tone, "marker": marker, "markersize": 4}
             every = max(1, len(curve) // 8)
             left.plot(curve, label=f"trained at tau = {tau:g}", markevery=every, **look)
@@ -255,7 +257,9 @@ def shares(embeddings: np.ndarray, labels: np.ndarray, width: float) -> dict[str
         return np.searchsorted(ordered, values + width, side="left") - below
 
     rows = embeddings.astype(np.float64)
-    size, inside, mixed = len(labels), [], []
+    size = len(labels)
+    inside = []
+    mixed = []
     for query, row in enumerate(rows @ rows.T):
         inside.append(within(row, row).sum())
         positive = labels == labels[query]
@@ -303,8 +307,10 @@ def operating_region(context: Context) -> Analysis:
                 rows.append({"source": source, "seed": seed, "batch_size": size, **mean})
     data = pd.DataFrame(rows)
     means = data.groupby(["source", "batch_size"], sort=False)[[*SHARES, "entries"]].mean()
-    frozen, printed = 100 * means.loc[FROZEN]["off_diagonal"], 100 * means.loc["trained"]["printed"]
-    trained, claims = data[data["source"] == "trained"], []
+    frozen = 100 * means.loc[FROZEN]["off_diagonal"]
+    printed = 100 * means.loc["trained"]["printed"]
+    trained = data[data["source"] == "trained"]
+    claims = []
     for kind, words in SHARES.items():
         by_size = 100 * trained.pivot(index="seed", columns="batch_size", values=kind)
         by_kind = by_size.mean()
@@ -390,7 +396,8 @@ def batch_composition(context: Context) -> Analysis:
     from benchmark.datasets import load_dataset
     from benchmark.input.samplers import create_sampler
 
-    size, seed = context.block.batch_sizes[-1], context.seeds[0]
+    size = context.block.batch_sizes[-1]
+    seed = context.seeds[0]
     spec = context.spec("fast_ap", size, seed)
     train = load_dataset(spec.dataset.name, spec.dataset.params).train
     if train.categories is None:
@@ -398,7 +405,8 @@ def batch_composition(context: Context) -> Analysis:
         raise ConfigError("analysis 'batch_composition'", [Problem(words)])
     of = {"labels": train.labels, "categories": train.categories}
     own = spec.recipe.sampler
-    counts, first = [], {}
+    counts = []
+    first = {}
     for strategy, (name, params) in {**STRATEGIES, "this study": (own.name, own.params)}.items():
         epoch = create_sampler(name, params, **of, batch_size=size, seed=seed).epoch(0)
         first[strategy] = epoch[0]

@@ -18,7 +18,9 @@ TIMED = ("blackbox_ap", "fast_ap", "smooth_ap")
 SIZES = (256, 512, 1024, 2048)
 BINS = (10, 20, 40, 80)
 REPEATS = 5
-EACH, WIDTH = 4, 64  # images of a class, of table S1; size of an embedding
+# images of a class, of table S1; size of an embedding
+EACH = 4
+WIDTH = 64
 
 
 def milliseconds(name: str, size: int, **params: Any) -> float:

@@ -32,7 +32,8 @@ def average_precision(positive: np.ndarray, negative: np.ndarray) -> float:
     Ranks count the items at or above a score: tied items have the worst of their ranks, as in the
     losses.
     """
-    own, others = np.sort(-positive), np.sort(-negative)
+    own = np.sort(-positive)
+    others = np.sort(-negative)
     # In ascending negated scores, what lies left of a score or on it ranks at or above it.
     rank_positive = np.searchsorted(own, own, side="right")
     rank_negative = np.searchsorted(others, own, side="right")
@@ -92,7 +93,9 @@ def gap(batches: Sequence[Batch]) -> float:
 
 def plain_bound(batches: Sequence[Batch]) -> float:
     """Return Eq. 8: the gap of perfect batches, each ranked below the one before."""
-    total, positives, negatives = 0.0, 0, 0
+    total = 0.0
+    positives = 0
+    negatives = 0
     for batch in batches:
         ranks = np.arange(1, len(batch.positive) + 1) + positives
         total += float(np.sum(ranks / (ranks + negatives)))
@@ -114,14 +117,21 @@ def calibrated_bounds(batches: Sequence[Batch], alpha: float, beta: float) -> tu
     bounds = []
     # batches with equal counts may change places: few orders differ
     for order in dict.fromkeys(permutations(counts)):
-        total, good, positives, bad, negatives = 0.0, 0, 0, 0, 0  # of the batches before
+        # of the batches before
+        total = 0.0
+        good = 0
+        positives = 0
+        bad = 0
+        negatives = 0
         for here_good, here_positives, here_bad, here_negatives in order:
             for rank in range(1, here_good + 1):
                 total += (rank + good) / (rank + good + bad)
             for rank in range(here_good + 1, here_positives + 1):
                 total += (rank + positives) / (rank + positives + negatives)
-            good, positives = good + here_good, positives + here_positives
-            bad, negatives = bad + here_bad, negatives + here_negatives
+            good = good + here_good
+            positives = positives + here_positives
+            bad = bad + here_bad
+            negatives = negatives + here_negatives
         bounds.append(1.0 - total / positives)
     return bounds[0], max(bounds)
 
@@ -149,9 +159,11 @@ def measure(
     alone: own_gap (Eq. 6), perfect (every batch ranked perfectly), plain (Eq. 8), calibrated (Eq. 9
     in the order drawn), worst (Eq. 9).
     """
-    gallery, gallery_labels = recording.gallery, recording.gallery_labels
+    gallery = recording.gallery
+    gallery_labels = recording.gallery_labels
     if own := not len(gallery):
-        gallery, gallery_labels = recording.query, recording.query_labels
+        gallery = recording.query
+        gallery_labels = recording.query_labels
     total = len(recording.query)
     order = np.random.default_rng(derive(0, "gap queries", total)).permutation(total)
     rows = []
@@ -181,16 +193,19 @@ def measure(
 def build(context: Context) -> Analysis:
     """Return the gap of SupAP and ROADMAP by training and measuring batch size, and its bounds."""
     each = max(1, context.block.recipe.sampler.params.get("samples_per_class", 2) - 1)
-    sizes, parts = doubled(context.block.batch_sizes), []
+    sizes = doubled(context.block.batch_sizes)
+    parts = []
     edges = [context.spec(CALIBRATED, sizes[0], 0).loss.params[end] for end in ("alpha", "beta")]
     for trained_at, loss, seed in product(context.block.batch_sizes, LOSSES, context.seeds):
         found = measure(context.trained(loss, trained_at, seed), sizes, each, *edges)
         parts.append(found.assign(loss=loss, trained_at=trained_at, seed=seed))
     data = pd.concat(parts, ignore_index=True)
     means = data.groupby(["trained_at", "loss", "seed", "measured_at"])["gap"].mean().reset_index()
-    bounds, sizes = data[data["perfect"]], sorted(means["measured_at"].unique())
+    bounds = data[data["perfect"]]
+    sizes = sorted(means["measured_at"].unique())
     curves = 100 * means.groupby(["trained_at", "loss", "measured_at"])["gap"].mean().unstack()
-    low, high = curves[sizes[0]], curves[sizes[-1]]
+    low = curves[sizes[0]]
+    high = curves[sizes[-1]]
     falls = [rising(-curve) for curve in curves.to_numpy()]
     share = 100 * data.groupby("loss")["perfect"].mean()
     ends = "; ".join(
@@ -209,7 +224,8 @@ def build(context: Context) -> Analysis:
     }
     if len(bounds):
         more, held = _bounds(bounds)
-        values, claims = values | more, claims | held
+        values = values | more
+        claims = claims | held
     headers = ["loss", *(("batch size", str(size)) for size in sizes)]
     drawn = _draw(means, bounds, sizes)
     return Analysis(*drawn, headers, _rows(means, bounds, sizes), values, claims)
@@ -226,12 +242,14 @@ def _decreases(means: pd.DataFrame) -> Iterator[tuple[bool | None, dict[str, Any
 
 
 def _bounds(bounds: pd.DataFrame) -> tuple[dict[str, Any], dict[str, bool | None]]:
-    own, less = bounds["own_gap"], bounds["plain"] - bounds["worst"]
+    own = bounds["own_gap"]
+    less = bounds["plain"] - bounds["worst"]
     over, drawn, worst = (
         int((own > bounds[key] + ROUNDING).sum()) for key in ("plain", "calibrated", "worst")
     )
     negative = int((own < -ROUNDING).sum())
-    tighter, looser = float((less > ROUNDING).mean()), float((less < -ROUNDING).mean())
+    tighter = float((less > ROUNDING).mean())
+    looser = float((less < -ROUNDING).mean())
     values: dict[str, Any] = dict(perfect=len(bounds), negative=negative, over_plain=over)
     values |= dict(over_drawn=drawn, over_worst=worst, tighter=100 * tighter, looser=100 * looser)
     values |= dict(worst=bounds["worst"].mean(), plain=bounds["plain"].mean())

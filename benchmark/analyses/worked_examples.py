@@ -22,16 +22,21 @@ from benchmark.core.words import listed
 from benchmark.report.drawing import DOUBLE, FAINT, STYLES, new_figure, styled
 from benchmark.report.labels import loss_name
 
-TAU, EPSILON = 0.01, 0.01  # ROADMAP A.3
+# ROADMAP A.3
+TAU = 0.01
+EPSILON = 0.01
 DELTA = TAU * math.log((1 - EPSILON) / EPSILON)  # where the sigmoid is 1 - epsilon
-ALPHA, BETA = 0.9, 0.6  # ROADMAP 4
+# ROADMAP 4
+ALPHA = 0.9
+BETA = 0.6
 # ROADMAP figures 10, 11: each batch ranked perfectly, the second all below the first. Scores: ours.
 BATCHES = (
     Batch(np.array([0.95, 0.9]), np.array([0.8, 0.75])),
     Batch(np.array([0.6, 0.55]), np.array([0.4, 0.35])),
 )
 # Smooth-AP 4.1: the instances by score, and which of them are positive.
-ORDER, INSTANCES = (0, 4, 1, 2, 5, 6, 7, 3), (0, 1, 2, 3)
+ORDER = (0, 4, 1, 2, 5, 6, 7, 3)
+INSTANCES = (0, 1, 2, 3)
 # FastAP figure 4c: a perfect ranking of a small margin. Scores are ours.
 NEAR = np.array([0.50, 0.49, 0.48, 0.38, 0.37, 0.36])
 RELEVANT = np.array([True, True, True, False, False, False])
@@ -127,9 +132,11 @@ def worked_examples(context: Context) -> Analysis:
         float(np.maximum(ALPHA - own, 0).mean() + np.maximum(others - BETA, 0).mean())
         for own, others in BATCHES
     ]
-    found, bound = gap(BATCHES), plain_bound(BATCHES)
+    found = gap(BATCHES)
+    bound = plain_bound(BATCHES)
     steep = float(slope(np.array([DELTA]))[0])
-    gains, by_bins = violations(), []
+    gains = violations()
+    by_bins = []
     for bins in BINS:
         value, gradient = value_and_gradient(loss_of("fast_ap", bins=bins), NEAR, RELEVANT)
         by_bins.append({"x": bins, "loss": value, "value": float(np.abs(gradient).max())})
@@ -143,7 +150,8 @@ def worked_examples(context: Context) -> Analysis:
     errors = {count: distance_to_area(count) for count in POSITIVES}
     scores = np.random.default_rng(derive(0, "one bin")).uniform(-1, 1, (EXAMPLES, len(NEAR)))
     constant = {one_bin(row) for row in scores}
-    none, some = np.abs(gaps(0.0)).max(), gaps(SLACK).mean()
+    none = np.abs(gaps(0.0)).max()
+    some = gaps(SLACK).mean()
     rows = [
         ["toy gap", "gap of two perfect batches", found, math.nan],
         ["worst case", "bound of Eq. 8", bound, math.nan],
@@ -186,7 +194,8 @@ def worked_examples(context: Context) -> Analysis:
         pd.DataFrame({"term": gains.keys(), "value": gains.values(), "panel": "terms"}),
         pd.DataFrame(by_bins).assign(panel="bins"),
     ]
-    figure, data = _draw_examples(*parts), pd.concat(parts, ignore_index=True)
+    figure = _draw_examples(*parts)
+    data = pd.concat(parts, ignore_index=True)
     headers = ["example", "setting", "value", "gradient"]
     return Analysis(figure, data, headers, [("", row) for row in rows], values, claims)
 
@@ -246,9 +255,11 @@ def outcome(loss: Any, count: int, seed: int = 0) -> Outcome:
     These have 1 to 5 positives and 1 to 20 negatives.
     """
     rng = np.random.default_rng(derive(seed, "random rankings"))
-    below, gradients = 0, []
+    below = 0
+    gradients = []
     for _ in range(count):
-        positives, negatives = rng.integers(1, 6), rng.integers(1, 21)
+        positives = rng.integers(1, 6)
+        negatives = rng.integers(1, 21)
         spread = rng.choice([0.01, 0.05, 0.2])
         scores = np.clip(rng.normal(0.5, spread, positives + negatives), -1, 1)
         positive = np.arange(len(scores)) < positives
@@ -272,7 +283,8 @@ def outcome(loss: Any, count: int, seed: int = 0) -> Outcome:
 )
 def toy_ranking(context: Context) -> Analysis:
     """Return the gradients on the toy ranking, and how often the losses' properties hold."""
-    draws, exact = 200 if context.quick else DRAWS, ap_loss(*TOY)
+    draws = 200 if context.quick else DRAWS
+    exact = ap_loss(*TOY)
     outcomes = {name: outcome(loss, draws) for name, loss in toy_losses().items()}
     random = f"{draws} random rankings"
     headers = ["loss", "value", "AP loss", *(("gradient", point) for point in SCORES)]
@@ -284,7 +296,8 @@ def toy_ranking(context: Context) -> Analysis:
     ]
     smooth, stepped, sup = outcomes.values()
     first, second, third = smooth.gradient
-    size, largest = abs(first), np.abs(stepped.gradient).max()
+    size = abs(first)
+    largest = np.abs(stepped.gradient).max()
     steps = "; ".join(
         f"{name} " + ", ".join(f"{-each:+.2g}" for each in item.gradient)
         for name, item in outcomes.items()
@@ -443,9 +456,12 @@ def surrogates(context: Context) -> Analysis:
     losses["blackbox_ap"] = loss_of("blackbox_ap", margin=0.0)
     slopes = {name: pair(loss, np.array([*PROBES.values()]))[1] for name, loss in losses.items()}
     grid = np.linspace(-1.0, 1.0, 4001)
-    step, smooth_ap, sup_ap = (grid >= 0).astype(float), losses["smooth_ap"], losses["sup_ap"]
+    step = (grid >= 0).astype(float)
+    smooth_ap = losses["smooth_ap"]
+    sup_ap = losses["sup_ap"]
     sup, sup_slope = step_of(sup_ap, grid)
-    above, below = (sup - step).min(), (step - step_of(smooth_ap, grid)[0]).max()
+    above = (sup - step).min()
+    below = (step - step_of(smooth_ap, grid)[0]).max()
     smooth_far, sup_far = (step_of(loss, np.array([0.13]))[1][0] for loss in (smooth_ap, sup_ap))
     lowest = float(sup_slope[grid > 0].min())
     narrow, wide = (

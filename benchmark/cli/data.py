@@ -245,7 +245,8 @@ def _load(name: str, params: dict[str, Any], allow_counts: bool) -> "tuple[Datas
     expected = loader.expected_counts(dataset.counts)
     rows = []  # "-" where nothing is published, or nothing differs
     for split in dict.fromkeys([*dataset.counts, *expected]):
-        found, published = dataset.counts.get(split, {}), expected.get(split, {})
+        found = dataset.counts.get(split, {})
+        published = expected.get(split, {})
         for kind in dict.fromkeys([*found, *published]):
             number = found.get(kind, 0)
             gap = number - published.get(kind, number)

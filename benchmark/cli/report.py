@@ -94,7 +94,8 @@ def verdicts(study: StudyName, results: Results = RESULTS) -> None:
     from benchmark.papers.judging import write_verdicts
 
     loaded, table = load_runs(study, results)
-    folder, frozen = loaded.folder(results), loaded.references.frozen
+    folder = loaded.folder(results)
+    frozen = loaded.references.frozen
     if frozen and not Path(frozen).is_file():
         advice = f"'python -m benchmark freeze {loaded.name}' writes them"
         echo(f"no frozen runs at {frozen} yet: {advice}", err=True)

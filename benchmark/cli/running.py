@@ -87,7 +87,8 @@ def _foretell(study: Any, cores: str, results: Path) -> None:
     from benchmark.runs.folders import states_of
 
     states = states_of(study, results)
-    first, training = states[0][0], states[0][0].spec.recipe.training
+    first = states[0][0]
+    training = states[0][0].spec.recipe.training
     begun = any(state.result for _, state in states)
     if begun or first.resources.gpus or len(states) * training.epochs < 100:
         return  # beside a hundred epochs one more is little

@@ -133,7 +133,8 @@ def specs(study: StudyName, results: Results = RESULTS) -> None:
     from benchmark.study.grid import expand
 
     runs = expand(load(study, results)).values()
-    written, place = write_specs(runs, results), results / "runs"
+    written = write_specs(runs, results)
+    place = results / "runs"
     echo(f"{written} of {len(runs)} specifications written below {place}")
 
 

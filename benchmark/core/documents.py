@@ -95,7 +95,9 @@ class _Reader:
     """Makes values of nodes, and notes their lines."""
 
     def __init__(self, loader: Any, found: Yaml):
-        self.loader, self.found, self.count = loader, found, 0
+        self.loader = loader
+        self.found = found
+        self.count = 0
 
     def value(self, node: yaml.Node, key: str = "", depth: int = 0) -> Any:
         """Return the value of a node; raise YamlError unless it is plain."""

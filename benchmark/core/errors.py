@@ -131,7 +131,8 @@ def printable(text: str) -> str:
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> str:
     """Return the message for a name that is not registered, with the nearest known one."""
     own = ("loss", "dataset", "sampler", "table", "figure")  # what your files may add
-    known, lost = sorted(known), kind in own and not value_of(PLUGINS)
+    known = sorted(known)
+    lost = kind in own and not value_of(PLUGINS)
     close = difflib.get_close_matches(str(name), known, n=1, cutoff=0.75 if lost else 0.5)
     hint = f"; did you mean '{close[0]}'?" if close else ";"
     unset = f"; {PLUGINS} is not set, so files of your own are not read" * (lost and not close)

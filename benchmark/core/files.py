@@ -99,7 +99,8 @@ def read_record(
         advice = f": run 'python -m benchmark {command}'" if command else f"; expected {what}"
         raise RunError(f"{path} does not exist{advice}") from error
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-        reason, advice = str(error), "delete it and run the study again"
+        reason = str(error)
+        advice = "delete it and run the study again"
         if hasattr(error, "errors"):  # pydantic's: the first thing that is wrong
             first = error.errors()[0]
             reason = f"{'.'.join(map(str, first['loc']))} {first['msg']}".strip()

@@ -119,12 +119,15 @@ def worded(kind: Any, values: Any, error: ValidationError) -> list[Problem]:
     for each in error.errors():
         code = each["type"]
         key: tuple[int | str, ...] = ()
-        value, message = values, f"{each['msg']}, not {each['input']!r:.200}"
+        value = values
+        message = f"{each['msg']}, not {each['input']!r:.200}"
         for part in each["loc"]:  # the names of alternatives are there as well
             if isinstance(value, Mapping) and (part in value or each["type"] == "missing"):
-                key, value = (*key, part), value.get(part)
+                key = (*key, part)
+                value = value.get(part)
             elif isinstance(value, (list, tuple)) and isinstance(part, int):
-                key, value = (*key, part), value[part]
+                key = (*key, part)
+                value = value[part]
         if each["type"] == "missing":
             message = each["msg"]
         elif each["type"] == "unexpected_keyword_argument":
@@ -150,7 +153,8 @@ def worded(kind: Any, values: Any, error: ValidationError) -> list[Problem]:
 
 def _at(kind: Any, key: Iterable[int | str]) -> tuple[list[type], str]:
     """Return the dataclasses that the value at ``key`` may be of, and its help."""
-    kinds, help_text = list(_dataclasses(kind)), ""
+    kinds = list(_dataclasses(kind))
+    help_text = ""
     for part in key:
         for kind in kinds:
             if item := options_of(kind).get(part):

@@ -48,7 +48,8 @@ def platform_label() -> str:
 
 def hardware() -> Hardware:
     """Return processor, cores (present and usable), memory in GB and the names of the GPUs."""
-    cpu, memory = platform.processor() or platform.machine(), None
+    cpu = platform.processor() or platform.machine()
+    memory = None
     with contextlib.suppress(OSError):
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
         names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]

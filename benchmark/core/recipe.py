@@ -369,9 +369,14 @@ def check_recipe(recipe: Recipe) -> list[Problem]:
     The width of a network without a head is known to the network alone: training checks its
     whitening.
     """
-    model, memory, measured = recipe.model, recipe.memory, recipe.evaluation
-    frozen, epochs = model.freeze_backbone, recipe.training.epochs
-    milestones, kept, width = recipe.schedule.milestones, measured.whitening, model.embedding_dim
+    model = recipe.model
+    memory = recipe.memory
+    measured = recipe.evaluation
+    frozen = model.freeze_backbone
+    epochs = recipe.training.epochs
+    milestones = recipe.schedule.milestones
+    kept = measured.whitening
+    width = model.embedding_dim
     found = check_input(recipe.input, model.channels)
     return [replace(each, key=f"input.{each.key}") for each in found] + failing(
         (

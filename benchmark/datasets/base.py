@@ -231,7 +231,8 @@ class Findings:
     """Everything that is wrong with the files of one dataset, raised as one DataError."""
 
     def __init__(self, dataset: str, root: Path):
-        self.dataset, self.root = dataset, root
+        self.dataset = dataset
+        self.root = root
         self.problems: list[Problem] = []
 
     def add(self, code: str, message: str, key: str = "") -> None:

@@ -48,5 +48,6 @@ class ClassFolds(DatasetLoader):
             for part in parts  # each with its classes numbered from 0
         )
         fingerprint = fingerprint_of(whole.fingerprint, f"{config.folds} {config.fold}")
-        protocols, images = {"held_out": Protocol(rest)}, whole.images_fingerprint
+        protocols = {"held_out": Protocol(rest)}
+        images = whole.images_fingerprint
         return Dataset(where, train, protocols, fingerprint, whole.metrics, {}, images)

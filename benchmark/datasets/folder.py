@@ -67,7 +67,8 @@ class Folder(DatasetLoader):
         table = (self._read_csv if self.config.split_csv else self._read_folders)(findings)
         findings.stop()
         large = table["label"].map(table["label"].value_counts()) >= self.config.min_images
-        left_out, table = table[~large], table[large].copy()
+        left_out = table[~large]
+        table = table[large].copy()
         if not self.config.split_csv:
             self._split(findings, table)
         table["protocol"] = table["role"].replace("train", "")
@@ -111,7 +112,10 @@ class Folder(DatasetLoader):
         """
         categories = self.config.categories
         shape = "category/class/image" if categories else "class/image"
-        images, others, empty, unreadable = [], [], [], []
+        images = []
+        others = []
+        empty = []
+        unreadable = []
         for path, is_file in _entries(findings):
             if not is_text(path.as_posix()):
                 unreadable.append(path.as_posix())
@@ -285,7 +289,8 @@ def _entries(findings: Findings) -> Iterator[tuple[Path, bool]]:
         for name in files:
             yield (folder / name).relative_to(root), True
         for name in list(folders):
-            path, real = folder / name, (folder / name).resolve()
+            path = folder / name
+            real = (folder / name).resolve()
             above[path] = above[folder] | {real}
             if real in above[folder]:
                 words = f"{path} is a link to a folder that contains it; remove the link"

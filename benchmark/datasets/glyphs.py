@@ -80,7 +80,9 @@ def _subset(drawn: dict[str, np.ndarray], codes: np.ndarray) -> ImageSet:
 class Glyphs(GlyphLoader):
     """All characters."""
 
-    name, classes, min_images = "glyphs", None, 2
+    name = "glyphs"
+    classes = None
+    min_images = 2
     expected: ClassVar = {"train": {"images": 17_406}}
 
 
@@ -88,7 +90,9 @@ class Glyphs(GlyphLoader):
 class Glyphs1k(GlyphLoader):
     """1,000 characters."""
 
-    name, classes, min_images = "glyphs_1k", 1000, 4
+    name = "glyphs_1k"
+    classes = 1000
+    min_images = 4
     expected: ClassVar = {"train": {"images": 5_347}}
 
 
@@ -96,7 +100,9 @@ class Glyphs1k(GlyphLoader):
 class GlyphsTiny(GlyphLoader):
     """64 characters."""
 
-    name, classes, min_images = "glyphs_tiny", 64, 4
+    name = "glyphs_tiny"
+    classes = 64
+    min_images = 4
     expected: ClassVar = {"train": {"images": 346}}
 
 

@@ -57,7 +57,8 @@ LEVELS = {  # protocol -> grades that are relevant, grades that are ignored
 }
 GRADES = ("easy", "hard", "junk")
 BASES = {"roxford_1m": "roxford5k", "rparis_1m": "rparis6k"}  # set with distractors -> set
-DISTRACTORS, DISTRACTOR_LIST = "revisitop1m", "revisitop1m.txt"
+DISTRACTORS = "revisitop1m"
+DISTRACTOR_LIST = "revisitop1m.txt"
 CLUSTERS = "retrieval-SfM-120k-imagenames-clusterids.mat"
 ANNOTATIONS = "annotations/annotation_clean_train.txt"
 
@@ -81,7 +82,8 @@ class RevisitedLoader(IndexedLoader):
 
     def read(self, findings: Findings) -> pd.DataFrame:
         """Return the queries and the gallery, in the order of the ground truth."""
-        file, again = f"gnd_{self.name}.pkl", "get the ground truth again"
+        file = f"gnd_{self.name}.pkl"
+        again = "get the ground truth again"
         with findings.reading(file):
             content = read_plain_pickle(findings.root / file)
             gallery, queries, entries = (list(content[key]) for key in ("imlist", "qimlist", "gnd"))
@@ -92,7 +94,8 @@ class RevisitedLoader(IndexedLoader):
         if len(entries) != len(queries):
             words = f"{file}: {len(entries)} entries in gnd for {len(queries)} queries in qimlist"
             findings.add("other_count", f"{words}; {again}", file)
-        read, wrong = [], []
+        read = []
+        wrong = []
         for number, entry in enumerate(entries):
             try:
                 read.append(read_entry(entry, len(gallery)))
@@ -117,7 +120,8 @@ class RevisitedLoader(IndexedLoader):
 
     def protocols(self, table: pd.DataFrame) -> dict[str, Protocol]:
         """Return the three protocols of the same queries and gallery."""
-        sets, protocols = image_sets(table, self.opener), {}
+        sets = image_sets(table, self.opener)
+        protocols = {}
         for level, (used, judgements) in judged_levels(self.graded).items():
             paths = [sets["query"].names[number] for number in used]
             opener = Opener(Path(self.config.root), paths, self.boxes[used])
@@ -326,7 +330,8 @@ class Sfm120k(LandmarkTrainingLoader):
         """Return the training images, in the order of the file."""
         with findings.reading(CLUSTERS):
             cids, cluster = read_matlab(findings.root / CLUSTERS, "cids", "cluster")
-            names, clusters = texts(cids), whole_numbers(cluster)
+            names = texts(cids)
+            clusters = whole_numbers(cluster)
         if clusters.shape != (len(names),) or not names:
             shapes = f"{len(names)} cids and clusters {clusters.shape}"
             words = f"{CLUSTERS} has {shapes}; needed: one each per image"

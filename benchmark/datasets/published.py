@@ -52,7 +52,9 @@ class Cub(IndexedLoader):
 
     name = "cub"
     largest_side = 500
-    images, labels, classes = "images.txt", "image_class_labels.txt", "classes.txt"
+    images = "images.txt"
+    labels = "image_class_labels.txt"
+    classes = "classes.txt"
     provided = ("images/", images, labels, classes)
     archives = (Archive("CUB_200_2011.tgz", provided, "97eceeb196236b17998738112f37df78"),)
     # ROADMAP section 4: 11,788 images of 200 classes; the halves follow from the class numbers
@@ -99,8 +101,10 @@ class Cars196(IndexedLoader):
     """
 
     name = "cars196"
-    annotations, names = "cars_annos.mat", "devkit/cars_meta.mat"
-    train, test = "devkit/cars_train_annos.mat", "cars_test_annos_withlabels.mat"
+    annotations = "cars_annos.mat"
+    names = "devkit/cars_meta.mat"
+    train = "devkit/cars_train_annos.mat"
+    test = "cars_test_annos_withlabels.mat"
     archives = (
         Archive("car_ims.tgz", ("car_ims/",), "d5c8f0aa497503f355e17dc7886c3f14"),
         Archive(annotations, (annotations,), "b407c6086d669747186bd1d764ff9dbc"),
@@ -145,7 +149,8 @@ class Cars196(IndexedLoader):
             nameless = sorted({number for number in classes if not 1 <= number <= len(names)})
             advice = "class_names must have each one"
             findings.add_all("missing", "classes without a name", nameless, advice, file)
-            paths, numbers = paths + here, numbers + classes
+            paths = paths + here
+            numbers = numbers + classes
         findings.stop()
         # the number keeps classes apart whose names are alike, and puts them in their order
         labels = [f"{number:03d} {names[number - 1]}" for number in numbers]
@@ -251,7 +256,8 @@ class InShop(IndexedLoader):
 
     def read(self, findings: Findings) -> pd.DataFrame:
         """Return the rows of the partition list, in its order."""
-        fields, header = ("path", "item", "role"), "image_name item_id evaluation_status"
+        fields = ("path", "item", "role")
+        header = "image_name item_id evaluation_status"
         rows = read_rows(findings, self.partition, fields, header=header, skip=1)
         if len(rows):
             with open(findings.root / self.partition, encoding="utf-8-sig") as file:
@@ -266,7 +272,8 @@ class InShop(IndexedLoader):
         wrong = [repr(" ".join(row)[:100]) for row in rows[~valid].itertuples(index=False)]
         form = f"each must read {form}"
         findings.add_all("malformed_line", "malformed lines", wrong, form, self.partition)
-        rows, parts = rows[valid], parts[valid]
+        rows = rows[valid]
+        parts = parts[valid]
         category = parts.map(lambda part: "/".join(part[1:3]))
         # an item in two categories counts to the one listed first: every class has one category
         category = rows["item"].map(category.groupby(rows["item"]).first())
@@ -378,7 +385,8 @@ class Gpr1200(IndexedLoader):
 
     def read(self, findings: Findings) -> pd.DataFrame:
         """Return the table of the images in the folder, class after class."""
-        found, wrong = [], []
+        found = []
+        wrong = []
         for name in os.listdir(findings.root / "images"):
             text, _, rest = name.partition("_")
             known = rest and whole_number(text) in range(1200) and is_text(name)
@@ -427,7 +435,8 @@ class FaceLoader(IndexedLoader):
 
     def opener(self, rows: pd.DataFrame) -> Opener:
         """Return the opener of the images, cropped to the faces unless they are aligned."""
-        root, paths = Path(self.config.root), rows["path"].tolist()
+        root = Path(self.config.root)
+        paths = rows["path"].tolist()
         if self.config.aligned:
             return Opener(root, paths)
         boxes = rows[list(self.further)].to_numpy(dtype=np.float64)
@@ -487,7 +496,8 @@ class VggFace2(FaceLoader):
     def load(self) -> Dataset:
         """Return the dataset; raise DataError with everything wrong, IJB-C included."""
         own, loaded = self.load_with_others()
-        protocols, counts = dict(own.protocols), dict(own.counts)
+        protocols = dict(own.protocols)
+        counts = dict(own.counts)
         for one in loaded.values():
             protocols |= one.protocols
             counts |= {part: number for part, number in one.counts.items() if part != "train"}
@@ -523,7 +533,8 @@ class IjbC(FaceLoader):
     def read(self, findings: Findings) -> pd.DataFrame:
         """Return the images of people with five instances or more, in the order of the table."""
         rows = read_table(findings, IJBC_TABLE, ("SUBJECT_ID", "FILENAME"), self.further)
-        people, names = rows["SUBJECT_ID"], rows["FILENAME"]
+        people = rows["SUBJECT_ID"]
+        names = rows["FILENAME"]
         # a frame (frames/<video>_<number>.<suffix>) belongs to its video, a still image to itself
         sources = [n.rpartition("_")[0] if n.startswith("frames/") else n for n in names]
         instances = people + "/" + pd.Series(sources, rows.index, dtype=object)

@@ -82,7 +82,8 @@ class PixelInput(Input):
     """Rotates, shifts, zooms and adds noise to batches of images that lie in memory as uint8."""
 
     def __init__(self, image_set: ImageSet, config: InputConfig, channels: int):
-        self.config, self.channels = config, channels
+        self.config = config
+        self.channels = channels
         pixels = np.asarray(image_set.pixels)
         if pixels.shape[-1] == 1:
             pixels = pixels.repeat(channels, axis=-1)
@@ -131,7 +132,8 @@ class PixelInput(Input):
         low, high = config.scale
         zoom = 1 / (low + (high - low) * (uniform[1] + 1) / 2)
         shift = uniform[2:] * 2 * config.translate  # grid coordinates span 2 per side
-        cosine, sine = torch.cos(angle) * zoom, torch.sin(angle) * zoom
+        cosine = torch.cos(angle) * zoom
+        sine = torch.sin(angle) * zoom
         rows = [torch.stack([cosine, -sine, shift[0]], 1), torch.stack([sine, cosine, shift[1]], 1)]
         # F.affine_grid gives the same bits by matrices three wide, several times slower
         grid = torch.stack(rows, 1).view(-1, 3) @ self._coordinates
@@ -168,7 +170,9 @@ class FileInput(Input):
     def __init__(
         self, image_set: ImageSet, config: InputConfig, channels: int, device: torch.device = CPU
     ):
-        self.image_set, self.config, self.channels = image_set, config, channels
+        self.image_set = image_set
+        self.config = config
+        self.channels = channels
         self._device = device
         constants = [torch.tensor(255.0), *normalisation(config, channels)]
         self._mean, self._std = (values.view(-1).numpy() for values in constants[1:])
@@ -281,7 +285,8 @@ class _Views(Dataset):
     """
 
     def __init__(self, image_set: ImageSet, config: InputConfig, channels: int):
-        self.image_set, self.config = image_set, config
+        self.image_set = image_set
+        self.config = config
         self.mode = "L" if channels == 1 else "RGB"
 
     def __getitem__(self, job: Job) -> torch.Tensor | str:
@@ -304,7 +309,8 @@ class _Views(Dataset):
                 view = train_view(size, self.config, generator)
             return view.divisor
 
-        number, opener = job.numbers[offset], self.image_set.opener
+        number = job.numbers[offset]
+        opener = self.image_set.opener
         open_part: Any = getattr(opener, self.config.decoding, self.image_set.image)
         if self.config.decoding == "reduced" and open_part != self.image_set.image:
             picture = open_part(number, divisor)

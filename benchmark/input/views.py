@@ -160,7 +160,8 @@ def eval_view(size: Size, config: InputConfig, scale: float = 1.0) -> View:
     if config.native_size:
         shrink = min(1.0, (config.max_side or max(size)) / max(size))
         whole_width, whole_height = (max(1, round(shrink * length)) for length in size)
-        resized, box = (whole_width, whole_height), (0, 0, whole_width, whole_height)
+        resized = (whole_width, whole_height)
+        box = (0, 0, whole_width, whole_height)
     else:
         resized = resized_size(size, config.resize or side, square=not config.keep_aspect)
         left, top = (round((length - side) / 2) for length in resized)
@@ -189,7 +190,8 @@ def random_resized_box(size: Size, config: InputConfig, generator: np.random.Gen
     for _ in range(TRIES):
         area = width * height * generator.uniform(least, most)
         aspect = math.exp(generator.uniform(narrow, wide))
-        crop_width, crop_height = round(math.sqrt(area * aspect)), round(math.sqrt(area / aspect))
+        crop_width = round(math.sqrt(area * aspect))
+        crop_height = round(math.sqrt(area / aspect))
         if 0 < crop_width <= width and 0 < crop_height <= height:
             left = int(generator.integers(0, width - crop_width + 1))
             top = int(generator.integers(0, height - crop_height + 1))
@@ -197,5 +199,6 @@ def random_resized_box(size: Size, config: InputConfig, generator: np.random.Gen
     aspect = min(max(width / height, aspects[0]), aspects[1])
     crop_width = max(1, min(width, round(height * aspect)))
     crop_height = max(1, min(height, round(width / aspect)))
-    left, top = (width - crop_width) // 2, (height - crop_height) // 2
+    left = (width - crop_width) // 2
+    top = (height - crop_height) // 2
     return left, top, left + crop_width, top + crop_height

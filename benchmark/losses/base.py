@@ -241,7 +241,8 @@ class RankingLoss(ScoreLoss):
             if relation.own and not include:  # without the query's own entry
                 columns = torch.arange(relation.references - 1, device=scores.device)
                 others = columns + (columns >= queries.unsqueeze(1) + relation.diagonal)
-                rows, targets = rows.gather(1, others), targets.gather(1, others)
+                rows = rows.gather(1, others)
+                targets = targets.gather(1, others)
             losses = self.per_query(rows, targets)
             slope = torch.autograd.grad(losses.sum() * scale, leaf)[0] if gradient else None
         # comparisons hide NaN; a NaN anywhere in a row must show in its value
@@ -271,7 +272,8 @@ class RankingLoss(ScoreLoss):
         """
         relation = Relation.from_targets(targets, self_pairs, scores.device)
         with torch.no_grad(), torch.autocast(scores.device.type, enabled=False):
-            full, gradient = widened(scores.detach()), scores.requires_grad
+            full = widened(scores.detach())
+            gradient = scores.requires_grad
             values, slope = self.rank(full, relation, 1.0, gradient, generator)
             valid = torch.zeros_like(values, dtype=torch.bool)
             for group in relation.groups:

@@ -42,15 +42,21 @@ class BlackBoxAP(RankingLoss):
     """
 
     def rank(self, scores, relation, scale, gradient, generator):
-        include, step = self.config.include_query, self.config.lambda_val
+        include = self.config.include_query
+        step = self.config.lambda_val
         ranked = relation.references - (relation.own and not include)
-        elements, measure, every = block_elements(scores.device), AveragePrecision(), slice(None)
-        noise, half = None, self.config.margin / 2  # what negatives gain and positives lose (Q, R)
+        elements = block_elements(scores.device)
+        measure = AveragePrecision()
+        every = slice(None)
+        # what negatives gain and positives lose (Q, R)
+        noise = None
+        half = self.config.margin / 2
         if half and self.config.fixed_margin:
             noise = scores.new_full((1, 1), half).expand_as(scores)
         elif half:
             source = scores.device if generator is None else generator.device
-            shape, dtype = scores.shape, scores.dtype
+            shape = scores.shape
+            dtype = scores.dtype
             noise = torch.randn(shape, generator=generator, dtype=dtype, device=source)
             noise = noise.abs_().mul_(half).to(scores.device)
 
@@ -90,9 +96,11 @@ def by_pairs(own: Tensor, negatives: Tensor, elements: int) -> Ranks:
     )
 
     def changes(moved: Tensor) -> tuple[Tensor, Tensor]:
-        of_negatives, of_own = torch.zeros_like(negatives), torch.empty_like(moved)
+        of_negatives = torch.zeros_like(negatives)
+        of_own = torch.empty_like(moved)
         for part in parts:
-            before, after = own[:, part].unsqueeze(2), moved[:, part].unsqueeze(2)
+            before = own[:, part].unsqueeze(2)
+            after = moved[:, part].unsqueeze(2)
             overtaken = torch.ge(negatives.unsqueeze(1), before, out=moved.new_empty(0))
             overtaken -= torch.ge(negatives.unsqueeze(1), after, out=moved.new_empty(0))
             of_negatives += overtaken.sum(1)
@@ -105,8 +113,10 @@ def by_pairs(own: Tensor, negatives: Tensor, elements: int) -> Ranks:
 
 def by_sorting(own: Tensor, negatives: Tensor, elements: int) -> Ranks:
     """Return the same ranks by sorting: time O((P + N) log(P + N))."""
-    ascending, ascending_negatives = own.sort(1).values, negatives.sort(1).values
-    among, behind = at_or_above(ascending, own), at_or_above(ascending_negatives, own)
+    ascending = own.sort(1).values
+    ascending_negatives = negatives.sort(1).values
+    among = at_or_above(ascending, own)
+    behind = at_or_above(ascending_negatives, own)
 
     def changes(moved: Tensor) -> tuple[Tensor, Tensor]:
         ordered = moved.sort(1).values

@@ -34,7 +34,8 @@ class SoftBinAP(RankingLoss):
 
     def rank(self, scores, relation, scale, gradient, generator):
         config = self.config
-        tie_aware, include = config.ties == "aware", config.include_query
+        tie_aware = config.ties == "aware"
+        include = config.include_query
         return soft_histogram_ap(
             scores,
             relation,
@@ -99,13 +100,16 @@ def soft_histogram_ap(
     running = total @ reach
     running = running.add_(1.0) if tie_aware else running.clamp_(min=torch.finfo(scores.dtype).tiny)
     values = scores.new_zeros(relation.queries)
-    slope_total, slopes = torch.zeros_like(total), []
+    slope_total = torch.zeros_like(total)
+    slopes = []
     for group in relation.blocks(include_query, scores.numel() * max(1, relation.references)):
-        queries, columns = group.queries, group.columns
+        queries = group.queries
+        columns = group.columns
         group_bins = bins[queries].gather(1, columns)
         group_share = share[queries].gather(1, columns)
         positive = _histogram(group_bins, torch.ones_like(group_share), group_share, centers)
-        running_positive, below = positive @ reach, running[queries]
+        running_positive = positive @ reach
+        below = running[queries]
         if tie_aware:
             running_positive.add_(1.0)
         ratio = running_positive / below
@@ -138,7 +142,8 @@ def _histogram(bins: Tensor, weight: Tensor, share: Tensor, centers: int) -> Ten
     lower = weight.new_zeros(rows * centers)
     lower.scatter_add_(0, flat, weight.reshape(-1))
     upper = torch.zeros_like(lower).scatter_add_(0, flat, share.reshape(-1))
-    lower, upper = lower.view(rows, centers), upper.view(rows, centers)
+    lower = lower.view(rows, centers)
+    upper = upper.view(rows, centers)
     result = lower - upper
     result[:, 1:] += upper[:, :-1]
     return result

@@ -55,7 +55,8 @@ def part_problems(module: str, part: Mapping[str, Any], where: str) -> list[Prob
 
     That of a loss may have a ``miner`` as well.
     """
-    name, params = part["class"], part.get("params", {})
+    name = part["class"]
+    params = part.get("params", {})
     above = f"{where}." if where else ""
     if name not in CLASSES[module]:
         return [Problem(unknown_name("class", name, CLASSES[module]), f"{above}class")]

@@ -104,7 +104,9 @@ class TripletPerAnchor(ComparingLoss):
             zero = 0.0 * (queries.sum() + pool.sum())  # NaN for rows that no triplet may draw
             if not len(anchors):
                 return zero
-            distances, positive, negative = distances[anchors], positive[anchors], ~same[anchors]
+            distances = distances[anchors]
+            positive = positive[anchors]
+            negative = ~same[anchors]
             fixed = distances.detach()
             rows = torch.arange(len(anchors), device=queries.device)
             source = torch.device("cpu") if generator is None else generator.device

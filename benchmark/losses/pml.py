@@ -104,7 +104,8 @@ class LibraryLoss(ComparingLoss):
                 # without references the library itself leaves out pairs of an image with itself
                 mined = self.miner(queries, labels) if self.miner else None
                 return self.inner(queries, labels, mined) + 0.0 * queries.sum()
-            pool, pool_labels = widened(others), other_labels.to(device, non_blocking=True)
+            pool = widened(others)
+            pool_labels = other_labels.to(device, non_blocking=True)
             if own:
                 pool = torch.cat([queries, pool.to(queries.dtype)])
                 pool_labels = torch.cat([labels, pool_labels])

@@ -55,7 +55,8 @@ class SupAP(SmoothAP):
 
     def soft_ranks(self):
         config = self.config
-        bend, slope = config.delta / config.tau, config.rho * config.tau
+        bend = config.delta / config.tau
+        slope = config.rho * config.tau
         bound = UpperBound(bend, slope, config.start, config.offset)
         return SoftRanks(config.tau, Exact(), bound, self.measure)
 
@@ -185,7 +186,8 @@ class PNP(SoftRankLoss):
     """
 
     def soft_ranks(self):
-        alpha, b = self.config.alpha, self.config.b
+        alpha = self.config.alpha
+        b = self.config.b
         penalty, slope = {
             "O": (lambda r: r, torch.ones_like),
             "D_s": (torch.log1p, lambda r: 1.0 / (1.0 + r)),

@@ -47,9 +47,12 @@ class Calibration(ScoreLoss):
             excess.diagonal(relation.diagonal).fill_(HIDDEN)
         # of a query's negative pairs in the loss with "pairs"; 0 for queries without a positive
         weight = scores.new_zeros(relation.queries)
-        slopes, positive_loss, positive_count = [], scores.new_zeros(()), scores.new_zeros(())
+        slopes = []
+        positive_loss = scores.new_zeros(())
+        positive_count = scores.new_zeros(())
         for group in relation.groups:
-            queries, columns = group.queries, group.columns
+            queries = group.queries
+            columns = group.columns
             size = columns.shape[1]
             lack = (self.config.alpha - scores[queries].gather(1, columns)).relu_()
             positive_loss = positive_loss + lack.sum() / (size * relation.valid if per_pair else 1)
@@ -63,7 +66,8 @@ class Calibration(ScoreLoss):
         over = excess.gt_(0.0)
         if per_pair:
             value = positive_loss + (negative_sums * weight).sum()
-            positive_step, negative_step = torch.ones_like(value), weight.unsqueeze(1)
+            positive_step = torch.ones_like(value)
+            negative_step = weight.unsqueeze(1)
         else:
             counts = torch.stack([positive_count, over.sum().to(scores.dtype)])
             if relation.totals is not None:
@@ -87,7 +91,8 @@ class Roadmap(Composite):
     """
 
     def composition(self):
-        weights, values = self.config.weights, vars(self.config)
+        weights = self.config.weights
+        values = vars(self.config)
         if weights is None:
             weights = [1.0 - self.config.lambda_, self.config.lambda_]
         if len(weights) != 2:

@@ -88,7 +88,8 @@ def check_backbone(config: ModelConfig) -> None:
         tags = sorted(name.partition(".")[2] for name in names)
     known = ", ".join(filter(None, tags)) or "none: give 'checkpoint'"
     if architecture != GOOGLENET and not timm.is_model(architecture):
-        name, every = architecture or config.backbone, [*timm.list_models(), GOOGLENET]
+        name = architecture or config.backbone
+        every = [*timm.list_models(), GOOGLENET]
         close = ", ".join(difflib.get_close_matches(name, every, n=3))
         hint = f"did you mean {close}?" if close else "see timm.list_models() for what there is"
         problem = f"unknown backbone '{name}'; {hint}"

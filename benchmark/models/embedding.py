@@ -26,7 +26,8 @@ class EmbeddingModel(nn.Module):
         self.config = config
         self.backbone = backbone
         prefix = getattr(backbone, "num_prefix_tokens", 0)
-        native, problem = config.pooling == "native", ""
+        native = config.pooling == "native"
+        problem = ""
         if config.pooling == "token" and not prefix:
             problem = f"'token' needs a backbone with a class token, {config.backbone} has none"
         elif native and not hasattr(backbone, "forward_head"):
@@ -38,7 +39,8 @@ class EmbeddingModel(nn.Module):
             NativePooling(backbone) if native else Pooling(config.pooling, prefix, channels_last)
         )
         width: Any = backbone.head_hidden_size if native else backbone.num_features
-        wanted, dim = config.layer_norm, config.embedding_dim
+        wanted = config.layer_norm
+        dim = config.embedding_dim
         self.norm = nn.LayerNorm(width, elementwise_affine=False) if wanted else nn.Identity()
         self.head = nn.Identity() if dim is None else nn.Linear(width, dim)
         if isinstance(self.head, nn.Linear) and config.head_init == "he_normal":
@@ -79,7 +81,8 @@ class EmbeddingModel(nn.Module):
     def take_backbone(self) -> FrozenBackbone:
         """Return backbone and pooling; norm and head alone stay, which take their features."""
         taken = FrozenBackbone(self.backbone, self.pooling, self._initial_digest, self._width)
-        self.backbone, self.pooling = nn.Identity(), nn.Identity()
+        self.backbone = nn.Identity()
+        self.pooling = nn.Identity()
         return taken
 
     def train(self, mode: bool = True) -> EmbeddingModel:
@@ -117,7 +120,9 @@ class FrozenBackbone(nn.Module):
 
     def __init__(self, backbone: Any, pooling: nn.Module, digest: str, width: int):
         super().__init__()
-        self.backbone, self.pooling, self.digest = backbone, pooling, digest
+        self.backbone = backbone
+        self.pooling = pooling
+        self.digest = digest
         self.width = width
         self.eval()
 
@@ -171,7 +176,9 @@ class Pooling(nn.Module):
 
     def __init__(self, kind: str, prefix: int = 0, channels_last: bool = False):
         super().__init__()
-        self.kind, self.prefix, self.channels_last = kind, prefix, channels_last
+        self.kind = kind
+        self.prefix = prefix
+        self.channels_last = channels_last
         if kind == "gem":
             self.power = nn.Parameter(torch.tensor(GEM_POWER))
 

@@ -196,9 +196,11 @@ class Measurements:
                 break
         if found.candidate is None:
             return Measured(note=found.reason)
-        cell, note = found.candidate.cell, ""
+        cell = found.candidate.cell
+        note = ""
         statuses = self._samples.statuses[cell]
-        gone, ended = statuses.get("diverged", 0), statuses.get("ok", 0)
+        gone = statuses.get("diverged", 0)
+        ended = statuses.get("ok", 0)
         values = self._samples.sample(cell, found.split, metric).by_seed
         if metric in COST_METRICS:
             values = self._costs.get((cell, metric), {})
@@ -235,7 +237,8 @@ class Measurements:
         splits_asked = 1 if set(claim.metrics) <= set(COST_METRICS) else None
         found: dict[Condition, None] = {}
         for each in self._cells:
-            dataset, backbone = each.cell.dataset, "" if own_backbones else each.backbone
+            dataset = each.cell.dataset
+            backbone = "" if own_backbones else each.backbone
             splits = self._samples.splits.get(each.cell, set())
             plain = sorted(split for split in splits if not split.endswith(SPLIT_SUFFIX))
             for split in plain[:splits_asked]:
@@ -309,7 +312,8 @@ class Question:
         self, first: Arm, second: Arm, size: int | None, low: float, high: float = np.inf
     ) -> Part:
         """Return the part of first - second, said to lie between ``low`` and ``high``."""
-        ours, theirs = self.measured(first, size), self.measured(second, size)
+        ours = self.measured(first, size)
+        theirs = self.measured(second, size)
         if theirs.printed is not None:
             theirs = replace(theirs, by_seed=dict.fromkeys(ours.by_seed, theirs.printed))
         label = f"{self.where(size)}: {first.name} - {second.name}"
@@ -321,7 +325,8 @@ class Question:
             note = f"{counts[0]} runs diverged on the first side, {counts[1]} on the second"
             return Part(label, low=low, high=high, note=note, wins=lost[1] and high == np.inf)
         values = _common([ours.by_seed, theirs.by_seed])
-        note, sisters = ours.note or theirs.note, f"difference {self.where()}"
+        note = ours.note or theirs.note
+        sisters = f"difference {self.where()}"
         return Part(label, values[0] - values[1], low, high, note=note, sisters=sisters)
 
     def by_size(self, arm: Arm) -> tuple[dict[int, Mapping[int, float]], list[Part]]:
@@ -353,7 +358,8 @@ def differs_by(case: Question) -> list[Part]:
 
 def monotone(case: Question) -> list[Part]:
     """Rising with the batch size: the slope is above 0, and no step is a fall beyond the margin."""
-    parts, sisters = [], f"difference {case.where()}"
+    parts = []
+    sisters = f"difference {case.where()}"
     for arm in case.claim.first:
         by_size, missing = case.by_size(arm)
         parts += missing
@@ -367,7 +373,8 @@ def monotone(case: Question) -> list[Part]:
 
 def best_at(case: Question) -> list[Part]:
     """One level beats every other; those ``near`` it may be as good, within the margin."""
-    levels, near = case.claim.level_arms, {str(level) for level in case.claim.near}
+    levels = case.claim.level_arms
+    near = {str(level) for level in case.claim.near}
     best = levels[str(case.claim.best)]
     return [
         case.difference(best, arm, size, -case.margin if level in near else 0.0)
@@ -432,9 +439,11 @@ def gains_most(case: Question) -> list[Part]:
 def cost_ratio(case: Question) -> list[Part]:
     """First costs so many times what second costs: the ratio lies in ``between``."""
     low, high = (*map(np.log, case.claim.between), np.inf)[:2]
-    parts, sisters = [], f"ratio {case.where()}"
+    parts = []
+    sisters = f"ratio {case.where()}"
     for size, first, second in case.contrasts:
-        ours, theirs = case.measured(first, size), case.measured(second, size)
+        ours = case.measured(first, size)
+        theirs = case.measured(second, size)
         label = f"{case.where(size)}: {first.name} / {second.name}"
         logs = np.log(_common([ours.by_seed, theirs.by_seed]))
         ratios = logs[0] - logs[1]
@@ -481,6 +490,7 @@ def _slope(label: str, by_size: Mapping[int, Mapping[int, float]], unit: str = "
     """Return the part of least-squares slopes over log2 of the batch size, one per seed."""
     if len(by_size) < 2:
         return Part(label, unit=unit, note="needs runs at 2 batch sizes or more")
-    values, x = _common(list(by_size.values())), np.log2(list(by_size))
+    values = _common(list(by_size.values()))
+    x = np.log2(list(by_size))
     x -= x.mean()
     return Part(label, (x @ values) / (x @ x), unit=unit)

@@ -53,7 +53,8 @@ from benchmark.study import Study
 AGAINST = 0.05
 FALSE_DISCOVERIES = 0.05
 SHOWN = 40  # parts of one reading that are explained
-PUBLISHED, HERE = "published", "here"
+PUBLISHED = "published"
+HERE = "here"
 READINGS = {
     PUBLISHED: "on the datasets, backbone and batch sizes of the paper, every one of them",
     HERE: "on those of the paper's datasets and backbones that this study ran",
@@ -176,16 +177,19 @@ def judge_claims(
     Hochberg 1995).
     """
     listed = [replace(claim, alpha=spend(claim.alpha)) for claim in claims]
-    gaps, rules = list(gaps), {rule_of(claim.source) for claim in listed}
+    gaps = list(gaps)
+    rules = {rule_of(claim.source) for claim in listed}
     sources = {rule: Measurements(table, candidates, gaps, rule) for rule in rules}
-    judged, rates = {}, {}
+    judged = {}
+    rates = {}
     for reading in READINGS:
         judged[reading] = [
             _judged(claim, sources[rule_of(claim.source)], reading, spend(AGAINST))
             for claim in listed
         ]
         rates[reading] = discoveries([each.p_contradicted for each, _ in judged[reading]])
-    rows, parts = [], []
+    rows = []
+    parts = []
     for (at, claim), reading in itertools.product(enumerate(listed), READINGS):
         (each, condition), rate = judged[reading][at], float(rates[reading][at])
         if each.verdict == CONTRADICTED and rate > spend(FALSE_DISCOVERIES):
@@ -212,7 +216,8 @@ def _judged(claim: Claim, source: Measurements, reading: str, level: float) -> t
     the claim is about. What was left out "here" is named and keeps a claim from being supported.
     Where no run can answer, the same comparison on other data is shown.
     """
-    condition, can_answer = claim.condition, True
+    condition = claim.condition
+    can_answer = True
     if reading == PUBLISHED:
         conditions = source.published(claim)
         parts = [part for each in conditions for part in parts_of(claim, source, each)]
@@ -250,7 +255,8 @@ def summary_text(verdicts: pd.DataFrame) -> str:
 
     Of ``not_run`` and ``not_asked`` it is a count, and the reasons of those that no run can decide.
     """
-    lines, verdicts = [], verdicts.fillna({"outside": ""})
+    lines = []
+    verdicts = verdicts.fillna({"outside": ""})
     for reading, meaning in READINGS.items():
         rows = verdicts[verdicts["reading"] == reading]
         counts = ", ".join(f"{(rows['verdict'] == word).sum()} {word}" for word in CLAIM_VERDICTS)
@@ -313,7 +319,8 @@ def _explained(part: dict[Any, Any]) -> str:
     label = part["part"] or "no part"
     if not part["n"]:
         return f"{label}: not run ({part['note']})"
-    low, high = part["low"], part["high"]
+    low = part["low"]
+    high = part["high"]
     if pd.isna(high):
         claimed = f"above {low:g}"
     elif pd.isna(low):

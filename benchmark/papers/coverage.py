@@ -73,7 +73,8 @@ def _state(
 
 def _candidate(number: PublishedNumber, grid: list[Candidate]) -> tuple[Candidate | None, str]:
     """Return the candidate that a number belongs to with a remark, or None and the reason."""
-    stated, metric = stated_by(number), number.metric
+    stated = stated_by(number)
+    metric = number.metric
     if not number.is_score:
         quantity = load_vocabulary().quantities.get(metric)
         fitting = [each for each in grid if quantity and fits(stated, each)]
@@ -83,7 +84,8 @@ def _candidate(number: PublishedNumber, grid: list[Candidate]) -> tuple[Candidat
     found = match(stated, grid)
     if found.candidate is None:
         return None, found.reason
-    family, dataset = metric_of(metric), found.candidate.settings["dataset.name"]
+    family = metric_of(metric)
+    dataset = found.candidate.settings["dataset.name"]
     measured = family is not None and family.family in dataset_metrics(dataset)
     if not measured or k_of(metric) not in (None, *found.candidate.recall_at):
         return None, f"'{metric}' is not measured in {found.candidate.cell.setting}"

@@ -128,7 +128,8 @@ def find_verdicts(verdicts: pd.DataFrame, words: str) -> pd.DataFrame:
         for each in _rows(verdicts)
     ]
     vocabulary: set[str] = set().union(*names)
-    problems, chosen = [], list(range(len(verdicts)))
+    problems = []
+    chosen = list(range(len(verdicts)))
     for word in filter(None, map(plain, words.split("/"))):
         fitting = set(fnmatch.filter(vocabulary, word)) if "*" in word else {word} & vocabulary
         if not fitting and "*" not in word:

@@ -102,7 +102,8 @@ def ledger(
     rows = []
     others = {each.item: each for each in own if each.item.rpartition(".")[2] in OTHER_ITEMS}
     for item, fact in {**last, **others}.items():
-        value, stated = values.get(item), fact.code or fact.paper
+        value = values.get(item)
+        stated = fact.code or fact.paper
         equal: Literal["yes", "no", "not stated"] = "not stated"
         if stated:
             same = fact.effect == "none" if item in others else as_yaml(stated).value == value
@@ -159,7 +160,8 @@ def rows_of_run(
     """
     found: dict[str, Row] = {}
     for row in sorted(rows, key=lambda row: row.item.startswith("options.")):
-        option, item = "", row.item
+        option = ""
+        item = row.item
         if item.startswith("options."):
             _, option, item = item.split(".", 2)
         section, _, name = item.partition(".")

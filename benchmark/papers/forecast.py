@@ -37,7 +37,8 @@ def designs(study: Study) -> dict[tuple[str, str, str, str], tuple[planning.Desi
     """
     seeds = Counter(run.spec.cell for run in expand(study).values())
     places = Counter((cell.dataset, cell.setting.label) for cell in seeds)
-    groups, spreads = defaultdict(list), defaultdict(list)
+    groups = defaultdict(list)
+    spreads = defaultdict(list)
     for number, cell in (reached := reached_numbers(study)):
         groups[number.source, number.table, number.dataset, number.metric].append((number, cell))
     families = Counter((number.source, number.table) for number, _ in reached)

@@ -179,7 +179,8 @@ def sides_of_study(
     for selection in selections:
         if selection not in RULES:
             raise ConfigError("--selection", [unknown_name("selection rule", selection, RULES)])
-    found, asked = candidates(study), asked_numbers(study.references.published)
+    found = candidates(study)
+    asked = asked_numbers(study.references.published)
     samples = functools.cache(functools.partial(Samples, table))
     frozen = Path(study.references.frozen or ".")
     sides: dict[str, list[Sides]] = {}
@@ -259,7 +260,9 @@ def sides_of_numbers(
 
 def _gain(samples: Samples, of: Score) -> tuple[Sample, float]:
     """Return by how many percent a loss is above SupAP by seed, and the margin of its metric so."""
-    cell, split, metric = of[0], of[1], of[2].removesuffix(GAIN)
+    cell = of[0]
+    split = of[1]
+    metric = of[2].removesuffix(GAIN)
     plain = samples.sample(replace(cell, loss=PLAIN, base_loss=PLAIN), split, metric)
     gaps = differences_by_seed(samples.sample(cell, split, metric), plain)
     gains = {seed: 100 * gap / plain.by_seed[seed] for seed, gap in gaps.items()}
@@ -323,7 +326,8 @@ def _changes(then: Sample, now: Sample) -> str:
     """Return what differs between two samples besides the scores."""
     parts = []
     for key, name in zip(VERSIONS, ("specification", *VERSIONS[1:]), strict=True):
-        old, new = then.versions.get(key, ()), now.versions.get(key, ())
+        old = then.versions.get(key, ())
+        new = now.versions.get(key, ())
         if old and new and set(old) != set(new):
             shown = "" if key == "spec_digest" else f" ({', '.join(old)}; now {', '.join(new)})"
             parts.append(f"{name.replace('_', ' ')} differs{shown}")

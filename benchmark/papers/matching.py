@@ -103,7 +103,9 @@ def candidates(study: Study) -> Candidates:
 
 
 def _candidate(spec: RunSpec, by_option: frozenset[str], by_variant: frozenset[str]) -> Candidate:
-    words, settings, dataset = load_vocabulary(), settings_of(spec), spec.dataset
+    words = load_vocabulary()
+    settings = settings_of(spec)
+    dataset = spec.dataset
     backbone = words.backbone(spec.recipe.model.backbone)
     width = words.conditions[EMBEDDING_DIM].column
     if settings.get(width) is None:
@@ -166,7 +168,8 @@ class Match:
 
 def stated_by(number: PublishedNumber) -> Stated:
     """Return what a published number states and means of its runs."""
-    words, means = vocabulary_of(number.source), dict(number.means)
+    words = vocabulary_of(number.source)
+    means = dict(number.means)
     implied_size = means.pop(BATCH_SIZE, None)
     dim = {EMBEDDING_DIM: number.embedding_dim} if number.embedding_dim else {}
     size = number.batch_size if number.batch_size is not None else implied_size

@@ -35,10 +35,14 @@ from benchmark.study import Study
 from benchmark.study.model import JOINT
 
 # Instead of a verdict: a quoted value, a time, a quantity, another training set.
-QUOTED, TIME, NO_SCORE, OTHER_DATA = "quoted", "time", "no_score", "other_data"
+QUOTED = "quoted"
+TIME = "time"
+NO_SCORE = "no_score"
+OTHER_DATA = "other_data"
 
 
-OURS, PUBLISHED = "ours", "published"
+OURS = "ours"
+PUBLISHED = "published"
 
 
 @dataclass(frozen=True)
@@ -212,7 +216,9 @@ class Line:
     """One line of a panel: a loss on a test set, and what the x axis varies."""
 
     def __init__(self, grid: Grid, panel: Panel, test_set: TestSet, words: Vocabulary):
-        self.grid, self.panel, self.test_set = grid, panel, test_set
+        self.grid = grid
+        self.panel = panel
+        self.test_set = test_set
         x = panel.parameter or panel.x
         names = [] if x in ("", BATCH_SIZE) else x.split(" - ")
         stated = words.requirements(dict.fromkeys(names, ""))
@@ -249,7 +255,8 @@ class Line:
         """Return the scores of the first cell at each x that has any, in order of x."""
         found: dict[float, Sample] = {}
         for candidate in self.cells:
-            x, sample = self.x(candidate), self.scores(candidate)
+            x = self.x(candidate)
+            sample = self.scores(candidate)
             if x is not None and sample.n:
                 found.setdefault(x, sample)
         return dict(sorted(found.items()))
@@ -329,7 +336,8 @@ def _gain(line: Line, mark: Mark) -> Iterator[Mark]:
         for loss in (line.panel.loss, line.panel.loss_against)
     )
     for key in sorted(ours.keys() & theirs.keys(), key=lambda key: key[1]):
-        first, second = ours[key], theirs[key]
+        first = ours[key]
+        second = theirs[key]
         seeds = sorted(seed for seed in first.keys() & second.keys() if second[seed] > 0)
         if seeds:
             gains = [100 * (first[seed] - second[seed]) / second[seed] for seed in seeds]

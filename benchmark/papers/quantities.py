@@ -17,7 +17,8 @@ Costs = Mapping[tuple[Cell, str], Mapping[int, float]]  # by cell and quantity: 
 # What the analysis of the decomposability gap leaves, and the losses that it compares.
 GAP = "gap_decrease"
 GAP_FILES = "analyses/decomposability_gap*/summary.json"
-PLAIN, CALIBRATED = "sup_ap", "roadmap"
+PLAIN = "sup_ap"
+CALIBRATED = "roadmap"
 
 
 def convergence_of(table: RunTable) -> Costs:

@@ -70,10 +70,12 @@ def registration_state(study: Study, results: Path) -> RegistrationState:
             "starts, and these results were made without it or before it did."
         )
     found = json.loads(path.read_text(encoding="utf-8"))
-    before, now = found["parts"], analysis_of(study)
+    before = found["parts"]
+    now = analysis_of(study)
     changes = []
     for part in dict.fromkeys([*before, *now]):
-        old, new = before.get(part, {}), now.get(part, {})
+        old = before.get(part, {})
+        new = now.get(part, {})
         for name in dict.fromkeys([*old, *new]):
             words = f"was {old.get(name)}, is {new.get(name)}"
             if name not in new or name not in old:
@@ -94,7 +96,8 @@ def registration_state(study: Study, results: Path) -> RegistrationState:
 
 def analysis_of(study: Study) -> Parts:
     """Return all that decides the verdicts of a study besides its scores, as plain JSON."""
-    comparison, frozen = study.comparison, Path(study.references.frozen or ".")
+    comparison = study.comparison
+    frozen = Path(study.references.frozen or ".")
     numbers = [each for each, _ in reached_numbers(study)]
     frozen_digest = _digest(frozen.read_bytes().decode()) if frozen.is_file() else "none"
     families = Counter(f"{each.source} {each.table}" for each in numbers)

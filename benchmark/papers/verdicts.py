@@ -22,7 +22,9 @@ NOT_RUN = "not_run"
 NOT_ASKED = "not_asked"
 SUPPORTED = "supported"
 CONTRADICTED = "contradicted"
-LOW, HIGH = "low", "high"  # direction of a drift: ours below or above the reference
+# direction of a drift: ours below or above the reference
+LOW = "low"
+HIGH = "high"
 
 # In the order in which they are counted and shown.
 VERDICTS: dict[str, str] = {
@@ -51,7 +53,8 @@ EPOCHS = {
     "one_best": "at the one test epoch with the best mAP@R",
     "best_recall_at_1": "at the one test epoch with the best R@1",
 }
-PAPERS, OTHER = "paper", "other"
+PAPERS = "paper"
+OTHER = "other"
 RULES = (PAPERS, OTHER, *EPOCHS)
 
 _SPAN = "[{ci_low:.2f}, {ci_high:.2f}]"
@@ -206,7 +209,8 @@ def typed(columns: Mapping[str, Any]) -> pd.DataFrame:
 
 def by_source(verdicts: pd.DataFrame) -> list[tuple[str, pd.Series, Mapping[str, str]]]:
     """Return (heading, words, meanings) of the papers' numbers and of our own frozen runs."""
-    ours, word = verdicts["source"] == FROZEN, verdicts["verdict"]
+    ours = verdicts["source"] == FROZEN
+    word = verdicts["verdict"]
     numbers = word[~ours]
     # only identical runs have no standard error
     frozen = word[ours].map(OF_FROZEN).mask(verdicts["se"].eq(0) & word.eq(REPRODUCED), IDENTICAL)

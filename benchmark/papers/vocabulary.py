@@ -17,7 +17,8 @@ from benchmark.metrics.metric import display_name, metric_of
 
 FOLDER = Path(__file__).parent
 # Columns of conditions that are no settings of a run.
-OPTIONS, SPLIT = "options", "split"
+OPTIONS = "options"
+SPLIT = "split"
 EMBEDDING_DIM = "embedding_dim"
 
 

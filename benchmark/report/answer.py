@@ -172,7 +172,8 @@ def _outcome(tests: pd.DataFrame, asked: Asked) -> str:
         if outcome in ("yes", "no, lower"):
             shown = [points(value, 1) for value in rows["difference"]]
             if not few:
-                least, most = rows["difference"].min(), rows["difference"].max()
+                least = rows["difference"].min()
+                most = rows["difference"].max()
                 shown = [f"{points(least, 1)} to {points(most, 1)}"]
             sizes = f" ({listed(shown)} {unit})"
             unit = "points"
@@ -248,7 +249,8 @@ def last_step(asked: Asked) -> str:
 def batch_sizes(asked: Asked) -> str:
     """Return how the smallest and the largest batch size differ, and that no test compares them."""
     wide = asked.means.pivot(index="loss", columns="batch_size", values="mean")
-    smallest, largest = wide.columns[0], wide.columns[-1]
+    smallest = wide.columns[0]
+    largest = wide.columns[-1]
     change = (wide[largest] - wide[smallest]).dropna().sort_values(ascending=False)
     parts = []
     for verb, some in (("rises", change[change > 0]), ("falls", change[change <= 0])):

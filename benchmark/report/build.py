@@ -60,9 +60,11 @@ class Attempts:
 
 def build(study: Study, results: Path, choice: Choice | None = None) -> Built:
     """Make all behind a study's two tables; raise RunError without them or ConfigError."""
-    choice, attempts = choice or Choice(), Attempts()
+    choice = choice or Choice()
+    attempts = Attempts()
     choice.check(study.losses)
-    folder, compared = study.folder(results), at_level(study)
+    folder = study.folder(results)
+    compared = at_level(study)
     table = RunTable.read(folder)
     judged = write_verdicts(study, table, folder)
     frames = {"verdicts": judged[PAPERS], "claims": write_claims(study, table, folder)}

@@ -94,7 +94,8 @@ def style_of(label: str, base: str | None = None) -> LineStyle:
     if label in STYLES:
         return STYLES[label]
     digest = hashlib.sha256(label.encode()).digest()
-    marker, dash = _MARKERS[digest[1] % len(_MARKERS)], _DASHES[digest[2] % len(_DASHES)]
+    marker = _MARKERS[digest[1] % len(_MARKERS)]
+    dash = _DASHES[digest[2] % len(_DASHES)]
     if base in STYLES:
         return LineStyle(STYLES[base].colour, marker, dash, open=True)
     return LineStyle(_SPARE[digest[0] % len(_SPARE)], marker, dash)

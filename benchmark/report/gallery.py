@@ -33,8 +33,13 @@ from benchmark.report.inputs import CONDITION, Inputs
 from benchmark.report.render import as_text
 from benchmark.report.table import NothingToShow
 
-GALLERY, TABLE, SIDES = "gallery", "queries.csv", ("first", "second")
-GAIN, LOSS, RANDOM, CATEGORY = "largest gain", "largest loss", "random", "category"
+GALLERY = "gallery"
+TABLE = "queries.csv"
+SIDES = ("first", "second")
+GAIN = "largest gain"
+LOSS = "largest loss"
+RANDOM = "random"
+CATEGORY = "category"
 REASONS = {
     GAIN: "the queries that the second loss improves most",
     LOSS: "the queries that it worsens most",
@@ -47,13 +52,21 @@ DATASETS = 4  # that a gallery goes through
 NETWORK = ["dataset", "split", "network", "seed", "metric"]
 ACROSS = 4  # panels of curves in a row
 HALVES = (0, 0.5, 1)  # ticks of recall and precision
-SIDE, FRAME = 64, 4  # pixels of a thumbnail and of what is around it
+# pixels of a thumbnail and of what is around it
+SIDE = 64
+FRAME = 4
 CELL = SIDE + 2 * FRAME
-GAP, AFTER_QUERY, NUMBER = 6, 16, 26  # to the next picture, and room for the number of the row
+# to the next picture, and room for the number of the row
+GAP = 6
+AFTER_QUERY = 16
+NUMBER = 26
 BAND = 16  # below each picture, for its mark
 DASH = 8
-MATCH, MISMATCH, QUERY = (18, 144, 108, 255), (208, 71, 42, 255), (123, 129, 144, 255)
-TICK, CROSS = ((-6, 0, -2, 4), (-2, 4, 6, -5)), ((-5, -5, 5, 5), (-5, 5, 5, -5))
+MATCH = (18, 144, 108, 255)
+MISMATCH = (208, 71, 42, 255)
+QUERY = (123, 129, 144, 255)
+TICK = ((-6, 0, -2, 4), (-2, 4, 6, -5))
+CROSS = ((-5, -5, 5, 5), (-5, 5, 5, -5))
 Facts = dict[str, Any]  # of gallery.json
 
 
@@ -126,7 +139,8 @@ def run_pairs(inputs: Inputs, choice: Choice) -> list[Facts]:
     it was asked for as the second; where it is asked for, there is a pair per dataset and network.
     The names of a pair's files begin with its ``name``.
     """
-    metric, first = inputs.headline, choice.first or inputs.study.comparison.baseline
+    metric = inputs.headline
+    first = choice.first or inputs.study.comparison.baseline
     scores = inputs.scores[inputs.scores["metric"] == metric].drop_duplicates("run_id")
     networks = [Setting.from_label(label).backbone for label in scores["setting"]]
     untrained = scores["loss"].map(inputs.base_losses) == UNTRAINED
@@ -269,7 +283,8 @@ def draw(neighbours: Neighbours, rows: Iterable[int]) -> bytes:
 
     A match has a solid frame and a tick, anything else a dashed frame and a cross.
     """
-    rows, across = list(rows), neighbours.matches.shape[1]
+    rows = list(rows)
+    across = neighbours.matches.shape[1]
     size = (NUMBER + CELL + AFTER_QUERY + across * (CELL + GAP), len(rows) * (CELL + BAND))
     canvas = Image.new("RGBA", size, (0, 0, 0, 0))
     pen = ImageDraw.Draw(canvas)
@@ -282,7 +297,8 @@ def draw(neighbours: Neighbours, rows: Iterable[int]) -> bytes:
             left = NUMBER + CELL + AFTER_QUERY + number * (CELL + GAP)
             colour = MATCH if match else MISMATCH
             _framed(canvas, neighbours.neighbour_images[row, number], left, top, colour)
-            x, y = left + CELL // 2, top + CELL + BAND // 2
+            x = left + CELL // 2
+            y = top + CELL + BAND // 2
             for x0, y0, x1, y1 in TICK if match else CROSS:
                 pen.line((x + x0, y + y0, x + x1, y + y1), fill=colour, width=3)
     stream = io.BytesIO()
@@ -294,7 +310,9 @@ def draw(neighbours: Neighbours, rows: Iterable[int]) -> bytes:
 def _framed(
     canvas: Image.Image, pixels: np.ndarray, left: int, top: int, colour: tuple[int, ...]
 ) -> None:
-    pen, right, bottom = ImageDraw.Draw(canvas), left + CELL - 1, top + CELL - 1
+    pen = ImageDraw.Draw(canvas)
+    right = left + CELL - 1
+    bottom = top + CELL - 1
     pen.rectangle((left, top, right, bottom), outline=colour, width=FRAME - 1)
     for start in range(DASH, CELL, 2 * DASH) if colour == MISMATCH else ():
         stop = start + DASH - 1

@@ -16,7 +16,8 @@ SHOWN = 12  # changes of the analysis that are named
 
 def notices(inputs: Inputs) -> list[str]:
     """Return every reason for caution, the gravest first; none for a complete, uniform study."""
-    finished, found = rows_of(inputs.runs, status="ok"), [*_unfinished(inputs)]
+    finished = rows_of(inputs.runs, status="ok")
+    found = [*_unfinished(inputs)]
     # a whole dataset and setting may lack a metric
     cell = ["dataset", "setting"]
     runs = finished.groupby(cell)["run_id"].nunique()
@@ -94,7 +95,8 @@ def _unfinished(inputs: Inputs) -> Iterator[str]:
 
 def _of_references(inputs: Inputs) -> Iterator[str]:
     """Yield notes where no number was measured as published, and on looks and changes."""
-    verdicts, state = inputs.verdicts, inputs.registered
+    verdicts = inputs.verdicts
+    state = inputs.registered
     published = published_of(verdicts)
     if len(published) and (published["verdict"] == NOT_RUN).all():
         datasets = [dataset_name(label) for label in sorted(inputs.runs["dataset"].unique())]

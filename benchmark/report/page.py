@@ -114,7 +114,8 @@ class AnalysisItem(NamedTuple):
 
 def load_analysis(folder: Path) -> AnalysisItem:
     """Return what an analysis has left in a folder of its own."""
-    name, summary = folder.name, AnalysisSummary.read(folder)
+    name = folder.name
+    summary = AnalysisSummary.read(folder)
     svg, table = ((folder / file).read_text("utf-8") for file in ("figure.svg", "table.html"))
     downloads = [
         download(label, f"{ANALYSES}/{name}/{file}", (folder / file).read_bytes(), f"{name}_{file}")
@@ -143,7 +144,8 @@ class Built:
 
 def build_page(inputs: Inputs, built: Built) -> str:
     """Return the whole page; equal parts give equal bytes."""
-    verdicts, study = inputs.verdicts, inputs.study
+    verdicts = inputs.verdicts
+    study = inputs.study
     printed = judged(published_of(verdicts))
     elements = [each.element for each in built.artefacts]
     elements += [each.figure for each in built.analyses]
@@ -308,13 +310,16 @@ def _sections(inputs: Inputs, built: Built) -> tuple[list[Artefact], list[Sectio
 
     Gallery and analyses bring their own content.
     """
-    left, rest, hidden = {}, [], "" if judged(inputs.claims) else "claims"
+    left = {}
+    rest = []
+    hidden = "" if judged(inputs.claims) else "claims"
     for each in built.artefacts:
         if each.reason or each.name == hidden or (each.group == "paper" and not each.measured):
             rest.append(each)
         else:
             left[f"{each.kind}:{each.name}"] = each
-    opening, printed = [], judged(published_of(inputs.verdicts))
+    opening = []
+    printed = judged(published_of(inputs.verdicts))
     for kind, names in (OPENING_OF_PAPERS if printed else OPENING).items():
         keys = [key for name in names if (key := f"{kind}:{name}") in left]
         small = [key for key in keys if kind == "figure" or printed or left[key].rows <= SMALL]
@@ -322,7 +327,8 @@ def _sections(inputs: Inputs, built: Built) -> tuple[list[Artefact], list[Sectio
     grouped = defaultdict(list)
     for key, each in left.items():
         grouped[f"{each.kind}/{each.group}"].append(key)
-    anchors, found = [*SECTIONS], []
+    anchors = [*SECTIONS]
+    found = []
     if printed:
         anchors = [*OF_PAPERS, *(anchor for anchor in SECTIONS if anchor not in OF_PAPERS)]
     own = {GALLERY: built.gallery.pairs, ANALYSES: built.analyses}

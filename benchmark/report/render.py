@@ -60,7 +60,8 @@ def to_csv(table: Table) -> str:
     names = ["section"] * sectioned
     noted = []
     for column, *cells in zip(table.columns, *rows, strict=True):
-        name, own = " ".join(filter(None, column.header)), (*column.parts, *column.words)
+        name = " ".join(filter(None, column.header))
+        own = (*column.parts, *column.words)
         noted.append(bool(column.parts) and any(each.note or not each.numbers for each in cells))
         names += [] if column.parts else [name]
         names += [f"{name} {part}".strip() for part in own] + [f"{name} note"] * noted[-1]

@@ -15,10 +15,12 @@ HUB_FILES = ("model.safetensors", "pytorch_model.bin")
 
 def needs_of(spec: RunSpec) -> dict[str, bool]:
     """Return what a run needs from elsewhere, in words with its place, and whether it is there."""
-    found, own = weights_of(spec.recipe.model), loader_of(spec.dataset.name, spec.dataset.params)
+    found = weights_of(spec.recipe.model)
+    own = loader_of(spec.dataset.name, spec.dataset.params)
     others: dict[str, Any] = own.others() if isinstance(own, IndexedLoader) else {}
     for name, loader in {spec.dataset.name: own, **others}.items() if own.archives else ():
-        root, packed = Path(loader.config.root), getattr(loader.config, "packed", None)
+        root = Path(loader.config.root)
+        packed = getattr(loader.config, "packed", None)
         missing = [path for each in loader.layout(root) for path in each.missing(root)]
         there = all(packed and path.endswith("/") for path in missing)
         found[f"dataset {name} ({root})"] = there

@@ -189,7 +189,8 @@ def begin_next_look(study: Study, results: Path, *, partial: bool = False) -> st
             "on without them with --partial"
         )
     folder = study.folder(results)
-    begun, further = look_state(folder)["begun"], at_look(study, study.look + 1)
+    begun = look_state(folder)["begun"]
+    further = at_look(study, study.look + 1)
     today = datetime.now(UTC).date().isoformat()
     write_json(folder / LOOKS, {"look": further.look, "begun": [*begun, today]})
     states = states_of(further, results)

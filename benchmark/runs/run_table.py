@@ -147,7 +147,8 @@ class RunTable:
         curve = scores[(scores["selection"] == "curve") & (scores["split"] != "train")]
         led = curve["run_id"].isin(curve.loc[curve["split"] == lead, "run_id"])
         curve = curve.assign(leader=curve["split"].mask(led, lead))
-        place, metrics = ["run_id", "leader"], LEADING[rule]
+        place = ["run_id", "leader"]
+        metrics = LEADING[rule]
         leads = curve[(curve["split"] == curve["leader"]) & curve["metric"].isin(metrics)]
         leads = leads.assign(order=leads["metric"].map(metrics.index)).sort_values(
             ["order", "value", "epoch"], ascending=[True, False, True], kind="stable"
@@ -216,7 +217,8 @@ def _decode(text: str) -> Any:
 
 def collect(study: Study, results: Path) -> dict[str, int]:
     """Write a study's tables and provenance below ``results``; return its runs by status."""
-    states, folder = states_of(study, results), study.folder(results)
+    states = states_of(study, results)
+    folder = study.folder(results)
     table = RunTable.from_rows(
         [_run_row(run.spec, state) for run, state in states],
         [row for _, state in states if state.result for row in _score_rows(state.result)],
@@ -389,7 +391,8 @@ def _content(spec: RunSpec, counts: Counts) -> dict[str, Any]:
 
 def _unmatched(done: list[tuple[RunSpec, Result, Provenance | None]]) -> Iterator[str]:
     """Yield warnings where compared losses saw other batches or began with other weights."""
-    streams, starts = [], []
+    streams = []
+    starts = []
     for spec, result, source in done:
         pair = (spec.dataset.label, spec.setting.label, spec.batch_size, spec.seed)
         # a diverged run may have seen fewer batches than the others

@@ -36,14 +36,18 @@ from benchmark.core.records import METRICS, PROVENANCE, RESULT, SPEC, RunSpec, s
 from benchmark.core.results import EpochRecord, Provenance, Result
 
 ARTIFACT_ROOT = "mlflow-artifacts:/"  # no folder of this machine: the results can be moved
-COMPLETE, NOTE = "result_digest", "mlflow.note.content"
+COMPLETE = "result_digest"
+NOTE = "mlflow.note.content"
 SOURCE = {"mlflow.user": "benchmark", "mlflow.source.name": "python -m benchmark train"}
 COSTS_PER_EPOCH = ("images_per_second", "loss_ms")
 PATIENCE = 12  # seconds that the import grants a server for a run: it may also drip for ever
 # A view of the list of runs, which an address can ask for: the tag that holds it, and its name.
-VIEW, COLUMNS = "mlflow.sharedViewState.", "columns"
+VIEW = "mlflow.sharedViewState."
+COLUMNS = "columns"
 LOCAL = "http://127.0.0.1:5000"  # of 'make ui'
-POLL, AFTERWARDS = 5.0, 5.0  # seconds between two looks at a run, and after its end
+# seconds between two looks at a run, and after its end
+POLL = 5.0
+AFTERWARDS = 5.0
 
 
 class DeletedError(RunError):
@@ -161,8 +165,10 @@ def complete(client: Any, run: Any, spec: RunSpec, folder: Path, results: Path) 
     """Bring in all that the folder of a finished run says, and last the mark that it is whole."""
     from mlflow.entities import Dataset, DatasetInput, InputTag, RunTag
 
-    result, provenance = Result.read(folder / RESULT), Provenance.read(folder / PROVENANCE)
-    end, costs = 1000 * (folder / RESULT).stat().st_mtime, vars(provenance.costs)
+    result = Result.read(folder / RESULT)
+    provenance = Provenance.read(folder / PROVENANCE)
+    end = 1000 * (folder / RESULT).stat().st_mtime
+    costs = vars(provenance.costs)
     # first the metrics of the last epoch, with which the comparison page of the UI starts
     values = {f"cost/{name}": costs[name] for name in costs if name not in COSTS_PER_EPOCH}
     metrics = _metrics({**_flat("", result.metrics.last), **values}, result.epochs, end)
@@ -193,7 +199,8 @@ def publish(study: str, page: Path, results: Path) -> str:
     from mlflow.exceptions import MlflowException
     from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
 
-    server, place = value_of(TRACKING_URI), f"reports/{study}"
+    server = value_of(TRACKING_URI)
+    place = f"reports/{study}"
     if not page.is_file() or (server and not is_server(server)):
         return ""
     if server:
@@ -222,7 +229,8 @@ def import_runs(
     """
     from mlflow.entities import RunTag
 
-    counts, tags = {"imported": 0, "present": 0, "unfinished": 0}, verdict_tags(judged)
+    counts = {"imported": 0, "present": 0, "unfinished": 0}
+    tags = verdict_tags(judged)
     patience = PATIENCE if is_server(value_of(TRACKING_URI)) else 0
     signal.signal(signal.SIGALRM, _give_up)
     try:
@@ -284,7 +292,8 @@ def follow(study: str, spec: Path, folder: Path) -> None:
         time.sleep(AFTERWARDS)
         os._exit(1)  # whatever MLflow still waits for
 
-    over, sent = Event(), 0
+    over = Event()
+    sent = 0
     os.nice(10)
     Thread(target=watch, daemon=True).start()
     with connected(folder) as client:

@@ -32,8 +32,14 @@ from benchmark.stats.intervals import Floats, holm
 from benchmark.stats.samples import Spread
 
 ALPHA = 0.05
-REPRODUCED, DRIFTED, UNDECIDED, UNTESTED = "reproduced", "drifted", "inconclusive", "untested"
-SPREAD, BEST, TAILS, LABORATORY = "spread", "best_of_3", "tails", "laboratory"
+REPRODUCED = "reproduced"
+DRIFTED = "drifted"
+UNDECIDED = "inconclusive"
+UNTESTED = "untested"
+SPREAD = "spread"
+BEST = "best_of_3"
+TAILS = "tails"
+LABORATORY = "laboratory"
 MARKS: Mapping[str, str] = {
     BEST: "the published value is the best of three runs",
     LABORATORY: "laboratories differ by 0.5 points",
@@ -142,11 +148,16 @@ def standard_error(evidence: Evidence) -> tuple[Floats, Floats, NDArray[np.int64
     A variance that is known has no part in the uncertainty of the sum: Satterthwaite's df.
     """
     values = {name: np.asarray(each, float) for name, each in vars(evidence).items()}
-    n, v, df = values["ours_n"], values["variance"], values["df"]
-    r, r_df = values["reference_variance"], values["reference_df"]
-    k, w = values["paired_n"], values["paired_variance"]
+    n = values["ours_n"]
+    v = values["variance"]
+    df = values["df"]
+    r = values["reference_variance"]
+    r_df = values["reference_df"]
+    k = values["paired_n"]
+    w = values["paired_variance"]
     m = np.where(values["reference_n"] >= 1, values["reference_n"], 1.0)
-    has_v, has_r = np.isfinite(v) & (df > 0), np.isfinite(r) & (r_df > 0)
+    has_v = np.isfinite(v) & (df > 0)
+    has_r = np.isfinite(r) & (r_df > 0)
     paired = (k >= 1) & np.isfinite(w) & (values["paired_df"] > 0)
     conditions = [paired, has_v & has_r, has_v, has_r]
     dfs = [values["paired_df"], np.minimum(df, r_df), df, r_df]
@@ -154,7 +165,8 @@ def standard_error(evidence: Evidence) -> tuple[Floats, Floats, NDArray[np.int64
     with np.errstate(divide="ignore", invalid="ignore"):
         both = 1 / n + 1 / m
         squares = [w / k, v / n + r / m, v * both, r * both]
-        square, df = np.select(conditions, squares, np.nan), np.select(conditions, dfs, np.nan)
+        square = np.select(conditions, squares, np.nan)
+        df = np.select(conditions, dfs, np.nan)
         whole = square + values["laboratory"]
         return np.sqrt(whole), df * (whole / square) ** 2, case
 
@@ -165,8 +177,10 @@ def compare(evidence: Evidence, alpha: ArrayLike = ALPHA, planned: int = 0) -> T
     Without any spread there is no test, unless the runs are identical. ``planned`` is the number of
     tests in the plan, where fewer could be made.
     """
-    ours, reference = np.asarray(evidence.ours, float), np.asarray(evidence.reference, float)
-    margin, slack = np.asarray(evidence.margin, float), np.asarray(evidence.slack, float)
+    ours = np.asarray(evidence.ours, float)
+    reference = np.asarray(evidence.reference, float)
+    margin = np.asarray(evidence.margin, float)
+    slack = np.asarray(evidence.slack, float)
     se, df, case = standard_error(evidence)
     difference, se, df, case, margin, slack, alpha = np.broadcast_arrays(
         ours - reference, se, df, case, margin, slack, np.asarray(alpha, float)
@@ -178,8 +192,10 @@ def compare(evidence: Evidence, alpha: ArrayLike = ALPHA, planned: int = 0) -> T
         return np.asarray(special.stdtr(df, -distance / se), float)
 
     half = _quantile(1 - alpha, df) * se + slack
-    room, size = margin - slack, np.abs(difference)
-    p_above, p_below = tail(room + difference), tail(room - difference)
+    room = margin - slack
+    size = np.abs(difference)
+    p_above = tail(room + difference)
+    p_below = tail(room - difference)
     # one-sided for a wide margin, two-sided for a margin of zero
     p_drift = tail(size - margin - slack) + tail(size + margin + slack)
     same = np.broadcast_to(np.asarray(evidence.identical, bool), difference.shape)
@@ -217,7 +233,8 @@ def applies(reference_n: ArrayLike, published: ArrayLike = True) -> dict[str, ND
     ``published`` is False for our own frozen runs: what others did does not touch them. Nor is the
     mean of several runs the best of three.
     """
-    foreign, several = np.asarray(published, bool), np.asarray(reference_n, float) >= 2
+    foreign = np.asarray(published, bool)
+    several = np.asarray(reference_n, float) >= 2
     single = np.asarray(foreign & ~several)
     return {BEST: single, LABORATORY: foreign, SPREAD: foreign, TAILS: np.asarray(True)}
 
@@ -270,7 +287,8 @@ def tipping_points(
         there = replace(evidence, **world_of(evidence, mark, middle[:, None]))
         own = compare(there, alpha, planned).verdict[range(decided.size), decided]
         stays = own == verdict[decided]
-        low, high = np.where(stays, middle, low), np.where(stays, high, middle)
+        low = np.where(stays, middle, low)
+        high = np.where(stays, high, middle)
     points = np.full(verdict.shape, np.nan)
     points[decided] = low
     return points
@@ -302,10 +320,12 @@ def range_test(values: Floats, low: float, high: float, alpha: float, shared: Sp
     mean = float(values.mean()) if n else np.nan
     if n < 2 or not shared.df > 0:
         return RangeTest(n, mean)
-    se, df = shared.sd / np.sqrt(n), shared.df
+    se = shared.sd / np.sqrt(n)
+    df = shared.df
     half = se * float(special.stdtrit(df, 1 - alpha))
     ends = np.array([mean - low, high - mean]) / se
-    inside, outside = special.stdtr(df, -ends), special.stdtr(df, ends)
+    inside = special.stdtr(df, -ends)
+    outside = special.stdtr(df, ends)
     sides = int(np.isfinite(low)) + int(np.isfinite(high))
     against = min(1.0, sides * float(outside.min()))
     return RangeTest(n, mean, mean - half, mean + half, float(inside.max()), against)

@@ -59,8 +59,10 @@ def moderate(
     """
     variance, df = np.broadcast_arrays(np.asarray(variance, float), np.asarray(df, float))
     own = np.isfinite(variance) & (df > 0)
-    variance, df = np.where(own, variance, 0.0), np.where(own, df, 0.0)
-    alike, some = _alike(variance, df, own), _without_outliers(variance, df, own)
+    variance = np.where(own, variance, 0.0)
+    df = np.where(own, df, 0.0)
+    alike = _alike(variance, df, own)
+    some = _without_outliers(variance, df, own)
     alike_without = _alike(variance, df, some)
     drop = (some != own).any(axis=-1, keepdims=True) & (alike_without >= limit)
     lenders = np.where(drop, some, own)

@@ -152,7 +152,8 @@ def relative_gain(
     a = a[a.index.isin(b.index)]
     b = b.loc[a.index]
     usable = np.isfinite(a) & (b > 0)
-    a, b = a.where(usable), b.where(usable)
+    a = a.where(usable)
+    b = b.where(usable)
     n, mean, sd, low, high = t_intervals((100 * (a - b) / b).to_numpy(float), 1 - alpha)
     of_means = 100 * (a.mean(axis=1) - b.mean(axis=1)) / b.mean(axis=1)
     found = a.index.to_frame(index=False).assign(loss=loss, against=against, n=n, gain=mean, sd=sd)

@@ -22,7 +22,9 @@ RESULTS = "results.csv"  # the published numbers of a paper
 REPRODUCIBLE = ("own", "retrained")  # the others were not trained by the paper that prints them
 CUT = "\0"  # what a row with too few, or too many, fields has instead
 UNREADABLE = (OSError, UnicodeDecodeError, csv.Error)
-TRIALS, FINAL = "trials", "final"  # folders of a field: the frozen runs of other losses
+# folders of a field: the frozen runs of other losses
+TRIALS = "trials"
+FINAL = "final"
 
 
 def paper_folders() -> dict[str, Path]:
@@ -74,9 +76,15 @@ def named_papers(published: Iterable[str]) -> set[str]:
 
 
 NUMBERS = (PAPER, RESULTS, "implied.yaml", "outside.yaml")  # a published number, completed
-WORDS, SWEEPS, REPEATED = "vocabulary.yaml", "sweeps.yaml", "repeated.yaml"
-FIDELITY, PRETRAINING = "fidelity.csv", "pretraining.csv"
-TABLES, FIGURES, CLAIMS, FOOTNOTES = "tables.yaml", "figures.yaml", "claims.yaml", "footnotes.yaml"
+WORDS = "vocabulary.yaml"
+SWEEPS = "sweeps.yaml"
+REPEATED = "repeated.yaml"
+FIDELITY = "fidelity.csv"
+PRETRAINING = "pretraining.csv"
+TABLES = "tables.yaml"
+FIGURES = "figures.yaml"
+CLAIMS = "claims.yaml"
+FOOTNOTES = "footnotes.yaml"
 REMARKS = "remarks.yaml"
 
 
@@ -110,7 +118,8 @@ def data_files(step: str, named: Collection[str]) -> list[Path]:
     for key, folder in paper_folders().items():
         names = (*reads.every, *(reads.named if key in named else ()))
         paths += [folder / name for name in dict.fromkeys(names)]
-    files, here = [path.resolve() for path in paths if path.is_file()], Path.cwd()
+    files = [path.resolve() for path in paths if path.is_file()]
+    here = Path.cwd()
     return [path.relative_to(here) if path.is_relative_to(here) else path for path in files]
 
 

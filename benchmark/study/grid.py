@@ -71,7 +71,8 @@ def conflicts(blocks: list[Block]) -> list[str]:
 
 def different_parts(one: RunSpec, other: RunSpec) -> list[str]:
     """Return the parts that differ, apart from batch size and seed: "loss", "recipe.training"."""
-    mine, theirs = vars(one.recipe), vars(other.recipe)
+    mine = vars(one.recipe)
+    theirs = vars(other.recipe)
     parts = [name for name in ("dataset", "loss") if getattr(one, name) != getattr(other, name)]
     return parts + [f"recipe.{name}" for name in mine if mine[name] != theirs[name]]
 
@@ -98,7 +99,9 @@ def at_look(study: Study, look: int) -> Study:
             f"study '{study.name}' is at look {look} by {LOOKS}, and plans {len(study.looks)}; put "
             f"the looks back into {study.path}, or delete the file"
         )
-    count, planned, digest = study.looks[look - 1], study.planned_seeds, study.digest
+    count = study.looks[look - 1]
+    planned = study.planned_seeds
+    digest = study.digest
     if look > 1:
         digest = hashlib.sha256(f"{digest} look {look}".encode()).hexdigest()[:16]
     blocks = tuple(

@@ -329,9 +329,11 @@ JOINT = "-on-"  # between the name of a study and the other dataset that it runs
 
 def name_on(study: str | Path, dataset: str) -> str:
     """Return the name or path under which ``study`` on another dataset is loaded."""
-    stem, suffix = str(study), ""
+    stem = str(study)
+    suffix = ""
     if stem.endswith((".yaml", ".yml")):
-        stem, suffix = stem.rpartition(".")[0], ".yaml"
+        stem = stem.rpartition(".")[0]
+        suffix = ".yaml"
     return f"{stem}{JOINT}{dataset}{suffix}"
 
 

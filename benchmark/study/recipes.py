@@ -32,7 +32,8 @@ RGB = 3
 
 def read_recipe(name: str, study_path: Path) -> RecipeFile:
     """Return the recipe called ``name``; raise ConfigError with all its problems."""
-    documents, data = _extended(name, _folders(study_path)), dict[str, Any]()
+    documents = _extended(name, _folders(study_path))
+    data = dict[str, Any]()
     for document in reversed(documents):
         data = _laid_over(data, document.data)
     try:
@@ -104,8 +105,10 @@ def _document(path: Path, _changed: int) -> Document:
 
 def _laid_over(below: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
     """Lay a file over what it extends; a value that is written anew loses the old one's source."""
-    merged, changed = merge(below, data), leaves(data)
-    old, own = below.get("sources", {}), data.get("sources", {})
+    merged = merge(below, data)
+    changed = leaves(data)
+    old = below.get("sources", {})
+    own = data.get("sources", {})
     if isinstance(old, dict) and isinstance(own, dict):
         kept = {key: old[key] for key in old if not any(_is_in(key, leaf) for leaf in changed)}
         merged["sources"] = kept | own
@@ -130,7 +133,8 @@ def unsourced(written: dict[str, Any], data: dict[str, Any]) -> list[Problem]:
     """Return each value of a file with sources that has none, and each source without a value."""
     if "sources" not in written:
         return []
-    own, keys = written["sources"], leaves(data)
+    own = written["sources"]
+    keys = leaves(data)
     missing = [leaf for leaf in leaves(written) if not any(_is_in(leaf, key) for key in own)]
     idle = [key for key in own if not any(_is_in(leaf, key) for leaf in keys)]
     found = []
@@ -184,11 +188,14 @@ def _backbone_problem(config: ModelConfig) -> Problem | None:
 
 def input_problems(recipe: Recipe) -> list[Problem]:
     """Return where the inputs of a recipe are others than those its pretrained weights know."""
-    model, view = recipe.model, recipe.input
+    model = recipe.model
+    view = recipe.input
     if not model.pretrained or model.checkpoint is not None or model.channels != RGB:
         return []
     facts = WEIGHTS.get(model.backbone) or _facts_of_timm(model)
-    side, patch, fixed = view.image_size, facts.patch, facts.fixed_side
+    side = view.image_size
+    patch = facts.patch
+    fixed = facts.fixed_side
     near = sorted({max(side // patch, 1) * patch, (side // patch + 1) * patch}) if patch else []
     scaled = [(scale, int(0.5 + scale * side)) for scale in recipe.evaluation.scales or ()]
 

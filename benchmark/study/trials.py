@@ -34,7 +34,9 @@ VIEW = "class_folds"
 FOLD = ".fold"  # between the label of a dataset and the number of its fold
 FILE = "selection.json"
 SUFFIX = "-selected"
-AUTHORS, EQUAL = "authors", "equal"  # options of the final runs: "authors", "equal16"
+# options of the final runs: "authors", "equal16"
+AUTHORS = "authors"
+EQUAL = "equal"
 
 
 def value_at(search: Mapping[str, Any], share: float, published: Any, whole: bool = False) -> Any:
@@ -71,7 +73,8 @@ def trial_blocks(block: Block, loss: Variant, config: type, trials: int) -> Iter
     multiplier where a frozen backbone leaves one rate.
     """
     recipe = block.recipe_of(loss.name)
-    sampler, of_sampler = recipe.sampler, SAMPLERS[recipe.sampler.name].target.Config
+    sampler = recipe.sampler
+    of_sampler = SAMPLERS[recipe.sampler.name].target.Config
     varied = [
         (section, name, item.metadata["search"], values.get(name), hints_of(kind)[item.name] is int)
         for section, kind, values in (
@@ -91,7 +94,8 @@ def trial_blocks(block: Block, loss: Variant, config: type, trials: int) -> Iter
                 words = f"{name} is {published!r}; its range 'times' needs a number to multiply"
                 raise ConfigError(f"trials of loss '{loss.label}'", [words])
             drawn.setdefault(section, {})[name] = value_at(search, share, published, whole)
-        own, params = drawn.get("losses", {}), drawn.get("sampler", {})
+        own = drawn.get("losses", {})
+        params = drawn.get("sampler", {})
         override: dict[str, Any] = dict(drawn)  # what a study file would lay over the recipe
         override |= {"sampler": {"name": sampler.name, "params": params}} if params else {}
         override |= {"losses": {loss.name: own}} if own else {}
@@ -133,11 +137,13 @@ def with_trials(
             for fold in range(rules.folds)
         )
         for loss in block.losses:
-            config, on_folds = losses[loss.name].config, replace(block, datasets=datasets)
+            config = losses[loss.name].config
+            on_folds = replace(block, datasets=datasets)
             found += trial_blocks(on_folds, loss, config, max(rules.trials))
     taken = {seed for block in blocks for seed in block.seeds}
     fresh = [seed for seed in range(len(taken) + rules.final_seeds) if seed not in taken]
-    seeds, budgets = tuple(fresh[: rules.final_seeds]), tuple(sorted(rules.trials))
+    seeds = tuple(fresh[: rules.final_seeds])
+    budgets = tuple(sorted(rules.trials))
     return found, Trials(budgets, rules.folds, seeds, tuple(blocks))
 
 
@@ -193,7 +199,8 @@ def write_selected(study: Study, choices: list[Choice], results: Path) -> list[P
 
     Its recipes that lie beside the study are copied, so that the file stands by itself.
     """
-    path, recipes = selected_path(study, results), _recipes(study)
+    path = selected_path(study, results)
+    recipes = _recipes(study)
     target = path.parent / "recipes"
     if all(recipe.parent.resolve() != target.resolve() for recipe in recipes):
         begin_folder(target)  # what else lies there would take the place of the repository's

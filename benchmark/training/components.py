@@ -70,7 +70,8 @@ def build_components(
 
     ``report`` gets the progress of the features of a frozen backbone, and may raise to stop.
     """
-    recipe, loss_facts = spec.recipe, LOSSES[spec.loss.name].facts
+    recipe = spec.recipe
+    loss_facts = LOSSES[spec.loss.name].facts
     problem = memory_problem(recipe, spec.loss.name, loss_facts["accepts_references"])
     problems = check_recipe(recipe) + ([Problem(problem, "memory.size")] if problem else [])
     if spec.loss.name == UNTRAINED and recipe.training.epochs:

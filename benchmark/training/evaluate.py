@@ -163,12 +163,15 @@ def measure(
     One that judges by lists has a second split ``name+aqe`` of expanded queries, if the recipe
     expands them. A GPU ranks by labels itself; lists are always ranked by the processor.
     """
-    result, expansion = Evaluation(embedded), config.query_expansion
+    result = Evaluation(embedded)
+    expansion = config.query_expansion
     # counting ranks in numpy is faster on a CPU than sorting there
     ranker = str(device) if device.type == "cuda" else None
     rank = partial(evaluate_retrieval, recall_at=tuple(config.recall_at), device=ranker)
     for name, item in embedded.items():
-        protocol, rows, labels = item.protocol, item.query, item.protocol.query.labels
+        protocol = item.protocol
+        rows = item.query
+        labels = item.protocol.query.labels
         if protocol.judgements is not None:
             splits = {name: rows}
             if expansion is not None:
@@ -209,7 +212,9 @@ class Evaluator:
         embedding_dim: int,
     ):
         """Raise ConfigError when whitening is to keep more dimensions than the embeddings have."""
-        self.protocols, self.config, self._make_input = dataset.protocols, config, make_input
+        self.protocols = dataset.protocols
+        self.config = config
+        self._make_input = make_input
         self._inputs: dict[int, Input] = {}
         self._sample: ImageSet | None = None
         if config.whitening is not None:
@@ -243,7 +248,8 @@ class Evaluator:
     def _embed(
         self, image_set: ImageSet, model: EmbeddingModel, device: torch.device
     ) -> np.ndarray:
-        key, config = id(image_set), self.config
+        key = id(image_set)
+        config = self.config
         if key not in self._inputs:
             self._inputs[key] = self._make_input(image_set)
         shown = self._inputs[key], len(image_set), config.batch_size, device
@@ -264,7 +270,8 @@ def embed_images(
 
     ``scale``: of their sides.
     """
-    rows, start = np.empty((count, 0), np.float32), 0
+    rows = np.empty((count, 0), np.float32)
+    start = 0
     # filled in place: a million images fit once
     for batch in images.eval_batches(batch_size, scale):
         shown = images.normalised(batch.to(device, non_blocking=True))

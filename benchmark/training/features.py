@@ -62,7 +62,9 @@ class FrozenFeatures:
         report: Callable[[str], None],
     ):
         """``report`` gets a line for each part that was computed, and may raise to stop."""
-        self.backbone, self.recipe, self.device = backbone, recipe, device
+        self.backbone = backbone
+        self.recipe = recipe
+        self.device = device
         self._report = report
         self._known: dict[int, torch.Tensor] = {}
         versions = provenance.packages()

@@ -25,7 +25,8 @@ from benchmark.core.code_version import code_version
 from benchmark.core.environment import FORK_SERVER, choose_kernels
 from benchmark.core.interrupts import handling_stop_signals
 
-VARIABLE, OFF = FORK_SERVER, "off"
+VARIABLE = FORK_SERVER
+OFF = "off"
 THREADS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
@@ -125,7 +126,8 @@ def _be_command(connection: socket.socket) -> NoReturn:
         sys.argv[1:], folder, environment = json.loads(request)
         for number, descriptor in enumerate(streams):
             os.dup2(descriptor, number)
-        sys.stdout, sys.stderr = open(1, "w"), open(2, "w", 1)  # noqa: SIM115
+        sys.stdout = open(1, "w")  # noqa: SIM115
+        sys.stderr = open(2, "w", 1)  # noqa: SIM115
         os.chdir(folder)
         os.environ.clear()
         os.environ.update(environment, **{VARIABLE: OFF})

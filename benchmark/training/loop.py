@@ -32,17 +32,25 @@ class Trainer:
     """Trains one run in its folder, from the beginning or from its checkpoint."""
 
     def __init__(self, components: Components, folder: Path, progress: Progress):
-        self.components, self.folder, self.progress = components, folder, progress
-        self.recipe, self.identity = components.recipe, components.identity()
+        self.components = components
+        self.folder = folder
+        self.progress = progress
+        self.recipe = components.recipe
+        self.identity = components.identity()
         self.epochs = self.recipe.training.epochs
         self.state = RunState(machines=[machine()], package_digests=[provenance.packages_digest()])
-        model, loss, device, memory = components.model, components.loss, components.device, None
+        model = components.model
+        loss = components.loss
+        device = components.device
+        memory = None
         if self.recipe.memory.size is not None:
             dtype = next(model.parameters()).dtype
-            labels, width = components.labels, model.embedding_dim
+            labels = components.labels
+            width = model.embedding_dim
             memory = Memory(self.recipe.memory, labels, width, device, dtype)
         optimizer = create_optimizer(self.recipe.optimizer, model, loss)
-        scaler, settings = grad_scaler(self.recipe.training, device), self.recipe.training
+        scaler = grad_scaler(self.recipe.training, device)
+        settings = self.recipe.training
         seed = components.spec.seed
         self.normalised = components.train_input.normalised
         self.stepper = Stepper(
@@ -68,7 +76,8 @@ class Trainer:
         last: Evaluation | None = None
         state = self.state
         while state.epoch < self.epochs:
-            rate, done = self._train_epoch(stop), state.epoch + 1
+            rate = self._train_epoch(stop)
+            done = state.epoch + 1
             due = done == self.epochs or done % self.recipe.evaluation.every == 0
             with stop.answered_by(self._checkpoint):  # an evaluation may take hours
                 last = self._evaluate() if due else None
@@ -81,9 +90,12 @@ class Trainer:
 
     def _train_epoch(self, stop: StopRequest) -> float:
         """Take the steps that are left of the epoch; return its last learning rate."""
-        state, components, stepper = self.state, self.components, self.stepper
+        state = self.state
+        components = self.components
+        stepper = self.stepper
         clock = time.perf_counter()
-        batches, embedded = [np.array(batch) for batch in state.mined], 0
+        batches = [np.array(batch) for batch in state.mined]
+        embedded = 0
         if not batches:
             with stop.answered_by(self._checkpoint):
                 batches, embedded = batches_of(components, state.epoch)
@@ -147,7 +159,8 @@ class Trainer:
         return f"epoch {self.state.epoch + 1}, step {step} of it"
 
     def _evaluate(self) -> Evaluation:
-        started, components = time.perf_counter(), self.components
+        started = time.perf_counter()
+        components = self.components
         embedded = components.evaluator.embed(components.model, components.device)
         broken = [key for key, item in embedded.items() if not item.finite]
         if broken:
@@ -190,12 +203,15 @@ def batches_of(components: Components, epoch: int) -> tuple[list[np.ndarray], in
 
     The images of the pool are seen as test images are, and the network is left in its mode.
     """
-    sampler, recipe, model = components.sampler, components.recipe, components.model
+    sampler = components.sampler
+    recipe = components.recipe
+    model = components.model
     if not sampler.pooled:
         return sampler.epoch(epoch), 0
     pool = components.dataset.train.part(sampler.pool(epoch))
     images = create_input(pool, recipe.input, recipe.model.channels, components.device)
-    size, training = recipe.evaluation.batch_size, model.training
+    size = recipe.evaluation.batch_size
+    training = model.training
     model.eval()
     rows = embed_images(model, images, len(pool), size, components.device)
     model.train(training)

@@ -82,7 +82,8 @@ def create_optimizer(
     groups = list(model.parameter_groups(config.head_lr_multiplier, config.layer_decay))
     proxies = [parameter for parameter in loss.parameters() if parameter.requires_grad]
     if proxies:
-        multiplier, decay = config.proxy_lr_multiplier, config.proxy_weight_decay
+        multiplier = config.proxy_lr_multiplier
+        decay = config.proxy_weight_decay
         own: dict[str, Any] = {"lr_multiplier": multiplier or config.head_lr_multiplier}
         own |= {} if decay is None else {"weight_decay": decay}
         groups.append({"params": proxies, **own})
@@ -107,15 +108,20 @@ def learning_rate_factor(config: ScheduleConfig, epoch: int, share: float, epoch
     """
     done = epoch + share
     warmup = min(1.0, done / config.warmup_epochs) if config.warmup_epochs else 1.0
-    shape, peak = 1.0, config.peak_at
+    shape = 1.0
+    peak = config.peak_at
     if config.name == "step":
         shape = config.gamma ** sum(epoch >= milestone for milestone in config.milestones)
     elif config.name == "linear":
         shape = 1.0 - done / epochs
     elif config.name == "one_cycle":
         if done / epochs < peak:
-            start, end, passed = ONE_CYCLE_START, 1.0, done / epochs / peak
+            start = ONE_CYCLE_START
+            end = 1.0
+            passed = done / epochs / peak
         else:
-            start, end, passed = 1.0, ONE_CYCLE_END, (done / epochs - peak) / (1.0 - peak)
+            start = 1.0
+            end = ONE_CYCLE_END
+            passed = (done / epochs - peak) / (1.0 - peak)
         shape = end + (start - end) * 0.5 * (1.0 + math.cos(math.pi * passed))
     return warmup * shape

@@ -28,7 +28,9 @@ WAIT = """
 import os, select, sys
 select.select([0], [], [], {})[0] or os.execv(sys.argv[1], sys.argv[1:])
 """
-AFTERWARDS, SMALL_SHARE = 5.0, 0.03  # seconds, and share of a run, to wait for it at most
+# seconds, and share of a run, to wait for it at most
+AFTERWARDS = 5.0
+SMALL_SHARE = 0.03
 
 
 class Progress:
@@ -91,7 +93,8 @@ def logged_live(spec: Path, out: Path) -> Iterator[None]:
 
     The end of a pipe tells it that the run is over; after 5 s more it ends.
     """
-    study, started = value_of(STUDY), time.monotonic()
+    study = value_of(STUDY)
+    started = time.monotonic()
     if not study or not is_server(value_of(TRACKING_URI)):
         yield
         return

@@ -74,7 +74,8 @@ def train(
     spec = RunSpec.read(spec_path)
     folder = Path(out) if out is not None else Path(spec_path).parent
     progress = Progress(spec.run_id, spec.recipe.training.epochs)
-    path, finished = folder / RESULT, None
+    path = folder / RESULT
+    finished = None
     with contextlib.suppress(RunError):  # there is none, or a damaged one
         finished = Result.read(path)
     if finished and finished.spec_digest == spec.digest:
@@ -102,7 +103,8 @@ def train(
         startup = time.monotonic() - started
         trainer = Trainer(components, folder, progress)
         with logged_live(spec_path, folder):
-            reason, last = "", None
+            reason = ""
+            last = None
             try:
                 last = trainer.run(stop)
             except DivergedError as error:
@@ -120,7 +122,8 @@ def train(
 
 def why_no_room(components: Components, error: Exception) -> str:
     """Return why a run does not fit its GPU, and the option that makes it smaller."""
-    training, batch = components.recipe.training, components.spec.batch_size
+    training = components.recipe.training
+    batch = components.spec.batch_size
     if not training_norms(components.model):
         size = min(training.micro_batch or batch, batch)
         change = f"training.micro_batch below {size}, which leaves the gradient as it is"
@@ -138,8 +141,12 @@ def write_outcome(trainer: Trainer, last: Evaluation | None, startup: float, rea
 
     The result is the same bits for the same specification and code.
     """
-    folder, components, state = trainer.folder, trainer.components, trainer.state
-    spec, dataset, records = components.spec, components.dataset, state.records
+    folder = trainer.folder
+    components = trainer.components
+    state = trainer.state
+    spec = components.spec
+    dataset = components.dataset
+    records = state.records
     EpochRecord.write_all(folder / METRICS, records)
     if last is None:
         for name in (NEIGHBOURS, QUERIES):
@@ -176,8 +183,11 @@ def write_outcome(trainer: Trainer, last: Evaluation | None, startup: float, rea
 
 def make_provenance(trainer: Trainer, startup: float) -> Provenance:
     """Return who computed this and at what cost: what may differ between equal results."""
-    components, state, identity = trainer.components, trainer.state, trainer.identity
-    on_gpu, records = components.device.type == "cuda", state.records
+    components = trainer.components
+    state = trainer.state
+    identity = trainer.identity
+    on_gpu = components.device.type == "cuda"
+    records = state.records
     images = sum(record.images_per_second * record.seconds for record in records)
     seconds = sum(record.seconds for record in records)
     return Provenance(
@@ -232,9 +242,11 @@ def write_neighbours(
     queries = np.sort(order[: config.neighbour_queries])
     neighbours, scores, matches = item.nearest(queries, config.neighbours)
     ranks = item.positive_ranks(queries)
-    asked, found = item.protocol.query, item.images
+    asked = item.protocol.query
+    found = item.images
     if (extra := item.protocol.distractors) is not None:  # numbered behind the gallery
-        inner, size = found.image, len(found)
+        inner = found.image
+        size = len(found)
         found = ImageSet(
             np.concatenate([found.labels, extra.labels]),
             [*found.names, *extra.names],

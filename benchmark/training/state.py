@@ -94,7 +94,8 @@ class RunState:
 
     def finish_epoch(self, learning_rate: float, evaluation: Scores | None) -> EpochRecord:
         """Close the epoch under way; return its record."""
-        steps, seconds = max(len(self.losses), 1), self.epoch_seconds
+        steps = max(len(self.losses), 1)
+        seconds = self.epoch_seconds
         record = EpochRecord(
             epoch=self.epoch + 1,
             step=self.step,
@@ -107,8 +108,13 @@ class RunState:
         )
         self.records.append(record)
         self.train_seconds += seconds
-        self.epoch, self.position, self.losses, self.mined = self.epoch + 1, 0, [], []
-        self.epoch_seconds, self.epoch_loss_seconds, self.epoch_images = 0.0, 0.0, 0
+        self.epoch = self.epoch + 1
+        self.position = 0
+        self.losses = []
+        self.mined = []
+        self.epoch_seconds = 0.0
+        self.epoch_loss_seconds = 0.0
+        self.epoch_images = 0
         return record
 
     def continued(self, saved: dict[str, Any]) -> RunState:

@@ -120,7 +120,8 @@ class Stepper:
         Micro-batches give the embeddings without a graph, and go forward again to go backward. In
         stages, they give them as in a test, and each of them updates the network.
         """
-        size, staged = self.config.micro_batch, self.config.staged
+        size = self.config.micro_batch
+        staged = self.config.staged
         if size is not None and self.passes(len(images)) > 1:
             parts = [slice(start, start + size) for start in range(0, len(images), size)]
 
@@ -186,7 +187,8 @@ class Stepper:
 
         0 where the loss knows no groups, or the batch goes through in one piece.
         """
-        size, group = self.config.micro_batch, getattr(self.loss, "group", None)
+        size = self.config.micro_batch
+        group = getattr(self.loss, "group", None)
         at_once = self.config.staged or self.memory is not None
         if at_once or not group or size is None or size >= images:
             return 0
@@ -199,7 +201,8 @@ class Stepper:
         total = torch.zeros((), device=self.device)
         for start in range(0, len(images), size):
             part = slice(start, start + size)
-            embeddings, share = self._embed(images[part]), len(images[part]) / len(images)
+            embeddings = self._embed(images[part])
+            share = len(images[part]) / len(images)
             loss, gradient = self._differentiate(embeddings, labels[part])
             self._send_back(embeddings, share * gradient)
             total = total + share * loss
@@ -264,7 +267,8 @@ class Stopwatch:
             torch.cuda.synchronize()
             self._seconds += sum(start.elapsed_time(end) for start, end in self._events) / 1000.0
             self._events.clear()
-        seconds, self._seconds = self._seconds, 0.0
+        seconds = self._seconds
+        self._seconds = 0.0
         return seconds
 
 
@@ -324,7 +328,8 @@ class Memory:
         chosen = chosen[-len(self._images) :]
         images = images[chosen]
         slots = self._slots_of(images) if self._by_image else _oldest(self._written, len(images))
-        device, dtype = self._embeddings.device, self._embeddings.dtype
+        device = self._embeddings.device
+        dtype = self._embeddings.dtype
         rows, targets = (
             torch.from_numpy(indices).to(device, non_blocking=True) for indices in (chosen, slots)
         )
@@ -335,7 +340,8 @@ class Memory:
 
     def state_dict(self) -> dict[str, torch.Tensor]:
         """Return everything that a resumed run needs, as tensors."""
-        images, written = torch.from_numpy(self._images), torch.from_numpy(self._written)
+        images = torch.from_numpy(self._images)
+        written = torch.from_numpy(self._written)
         return {"embeddings": self._embeddings, "images": images, "written": written}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

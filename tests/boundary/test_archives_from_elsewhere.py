@@ -36,7 +36,8 @@ def zipped(*entries: Entry) -> bytes:
 
 def special(kind: bytes, target: str = "", name: str = "set/odd") -> Entry:
     info = tarfile.TarInfo(name)
-    info.type, info.linkname = kind, target
+    info.type = kind
+    info.linkname = target
     return info, b""
 
 

@@ -41,7 +41,8 @@ def resumed(checkout: Checkout, tmp_path: Path) -> int:
 
     It is trained once more, in one go and without Slurm, to compare.
     """
-    finished, folder = checkout.run_folder(), tmp_path / "undisturbed"
+    finished = checkout.run_folder()
+    folder = tmp_path / "undisturbed"
     folder.mkdir()
     command = [*train_command(finished / "spec.json"), "--out", str(folder)]
     variables = {**os.environ, "PYTHONPATH": str(ROOT)}

@@ -38,7 +38,8 @@ def test_a_run_is_a_job_that_asks_for_what_its_study_says(checkout: Checkout):
 
     jobs = {job["Comment"].split("_smoke_")[1]: job for job in checkout.jobs()}
     assert set(jobs) == {"smooth_ap_bs32_seed0", "sup_ap_bs32_seed0"}, "collecting is no job"
-    with_gpu, without = jobs["smooth_ap_bs32_seed0"], jobs["sup_ap_bs32_seed0"]
+    with_gpu = jobs["smooth_ap_bs32_seed0"]
+    without = jobs["sup_ap_bs32_seed0"]
     assert [with_gpu[key] for key in ("TimeLimit", "MinMemoryNode")] == ["01:10:00", "900M"]
     assert [without[key] for key in ("TimeLimit", "MinMemoryNode")] == ["00:30:00", "700M"]
     assert "gpu" in with_gpu["TresPerJob"] and "TresPerJob" not in without

@@ -49,7 +49,8 @@ def test_every_whole_number_of_the_command_line_has_two_ends(path, command):
     verb = inspect.unwrap(command.callback)
     hints = typing.get_type_hints(verb, include_extras=True)
     for name, parameter in inspect.signature(verb).parameters.items():
-        kind, given = hints[name], parameter.default
+        kind = hints[name]
+        given = parameter.default
         if hasattr(kind, "__metadata__"):
             (given,), kind = kind.__metadata__, kind.__origin__
         if re.search(r"\bint\b", str(kind)):

@@ -194,7 +194,8 @@ assert len(glyphs.glyph_images()["codes"]) == 200
 glyphs._draw = None  # the second reading comes from the file
 assert glyphs.glyph_images()["pixels"][7, 1, 2] == 34
 """
-    meeting, cache = tmp_path / "meeting", tmp_path / "cache"
+    meeting = tmp_path / "meeting"
+    cache = tmp_path / "cache"
     meeting.mkdir()
     environment = {**os.environ, "BENCHMARK_CACHE": str(cache)}
     command = [sys.executable, "-c", code, str(meeting)]

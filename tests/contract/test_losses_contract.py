@@ -17,7 +17,8 @@ from benchmark.losses.conformance.formulas import reference
 from benchmark.losses.conformance.suite import lattice, mixed
 
 torch.set_num_threads(1)
-DIM, CLASSES = 8, 6
+DIM = 8
+CLASSES = 6
 ENTRIES = {entry.name: entry for entry in LOSSES if entry.facts["kind"] not in ("none", "triplets")}
 EVERY = sorted(ENTRIES)
 RANKING = [name for name in EVERY if ENTRIES[name].facts["kind"] == "ranking"]
@@ -316,7 +317,8 @@ def test_embeddings_that_are_not_finite_never_give_a_finite_loss(name, bad, row)
 @pytest.mark.parametrize("count", [1, 2, 24])
 @pytest.mark.parametrize("name", [n for n in EVERY if needs_positives(ENTRIES[n].target)])
 def test_batch_without_a_positive_is_a_clear_error(name, count):
-    embeddings, labels = batch()[0][:count], torch.arange(count)
+    embeddings = batch()[0][:count]
+    labels = torch.arange(count)
     ways = [(make(name), ())]
     if name in REFERENCED:
         ways += [(make(name), (embeddings, labels + count))]
@@ -368,7 +370,8 @@ def test_value_and_gradient_are_those_of_the_formula(name, options, case):
 
 @pytest.mark.parametrize(("name", "options"), [*OPTIONS, *BLACKBOX], ids=str)
 def test_value_is_that_of_the_formula_where_scores_are_tied(name, options):
-    loss, formula = create_loss(name, **options), reference(name, options)
+    loss = create_loss(name, **options)
+    formula = reference(name, options)
     for seed in range(8):
         case = lattice("ties", [4, 3, 1, 2], seed, 6)
         expected = formula.answer(case, gradient=False).value
@@ -380,7 +383,8 @@ def test_gradients_agree_with_finite_differences(name, options):
     loss = create_loss(name, **options)
     # lengths other than 1 also check the part of the gradient along the rows
     rows = 0.97 * HALVES.embeddings
-    references, pool_labels = 0.97 * HALVES.references, HALVES.reference_labels
+    references = 0.97 * HALVES.references
+    pool_labels = HALVES.reference_labels
     assert torch.autograd.gradcheck(
         lambda e, r: loss(e, HALVES.labels, r, pool_labels),
         (rows.requires_grad_(), references.requires_grad_()),
@@ -434,7 +438,8 @@ def test_unknown_loss_names_the_nearest_one(name):
 
 @pytest.mark.parametrize("name", EVERY)
 def test_state_returns_after_saving_and_loading(name):
-    first, second = make(name), create_loss(name, embedding_dim=DIM, num_classes=CLASSES, seed=8)
+    first = make(name)
+    second = create_loss(name, embedding_dim=DIM, num_classes=CLASSES, seed=8)
     second.load_state_dict(first.state_dict())
     embeddings, labels = batch()
     values = [loss(embeddings, labels, generator=rng()).item() for loss in (first, second)]

@@ -106,7 +106,8 @@ ELSEWHERE = {
 
 
 def test_what_has_no_effect_is_switched_off_in_its_recipe():
-    known, wrong = {**IDLE, **ELSEWHERE}, []
+    known = {**IDLE, **ELSEWHERE}
+    wrong = []
     for study in ("fast_ap", "listwise", "roadmap", "smooth_ap"):
         rows = study_ledger(load_study(study))
         values = {(row.recipe, row.item): yaml.safe_load(row.ours or "null") for row in rows}

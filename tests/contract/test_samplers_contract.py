@@ -57,7 +57,8 @@ def test_every_batch_is_int64_of_the_asked_size_with_images_that_exist(name, siz
 
 @EVERY
 def test_an_epoch_follows_from_seed_and_number_whatever_was_asked_before(name):
-    first, fresh = make(name, 16), make(name, 16)
+    first = make(name, 16)
+    fresh = make(name, 16)
     for epoch in (0, 2, 1):
         first.epoch(epoch)
     assert stream(first, 5) == stream(fresh, 5)
@@ -77,7 +78,8 @@ def test_the_global_generator_neither_matters_nor_moves(name):
 
 @EVERY
 def test_the_given_labels_are_not_changed(name):
-    labels, categories = LABELS.copy(), CATEGORIES.copy()
+    labels = LABELS.copy()
+    categories = CATEGORIES.copy()
     create_sampler(name, {}, labels=labels, categories=categories, batch_size=16, seed=0).epoch(0)
     assert np.array_equal(labels, LABELS)
     assert np.array_equal(categories, CATEGORIES)

@@ -123,7 +123,8 @@ def test_paper_and_code_differ_where_the_recipes_say_so():
     ],
 )
 def test_the_study_of_one_table_has_its_numbers_and_no_run_besides(name, whole, table):
-    own, others = load_study(name), load_study(whole)
+    own = load_study(name)
+    others = load_study(whole)
     asked = [(number, cell) for number, cell in reached_numbers(others) if number.table == table]
     assert reached_numbers(own) == asked and own.looks == others.looks
     planned = {run_id: run.digest for run_id, run in expand(others).items()}
@@ -139,7 +140,8 @@ def test_the_study_of_one_table_has_its_numbers_and_no_run_besides(name, whole, 
 @pytest.mark.parametrize("name", [name for name in study_names() if name.startswith(PAPER_STUDIES)])
 def test_a_block_asks_for_the_memory_of_a_gpu_that_is_counted_for_its_largest_run(name):
     """Smaller ones may ask for what the study does."""
-    study, needed = load_study(name), {}
+    study = load_study(name)
+    needed = {}
     for block in study.blocks:
         most = math.ceil(max(map(training_mb, block.specs())) / 1000) * 1000
         needed[block.name] = max(needed.get(block.name, 0), most)

@@ -68,7 +68,8 @@ def test_an_error_says_what_to_do_next(place, arguments, advice):
 def test_completion_of_the_module_works_for_the_installed_command(tmp_path):
     if shutil.which("ranking-benchmark", path=str(Path(sys.executable).parent)) is None:
         pytest.skip("the package is not installed in this environment")
-    python, folder = shlex.quote(sys.executable), shlex.quote(str(Path(sys.executable).parent))
+    python = shlex.quote(sys.executable)
+    folder = shlex.quote(str(Path(sys.executable).parent))
     script = f"""
         export PATH={folder}:$PATH _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION=1
         eval "$({python} -m benchmark --show-completion bash)"

@@ -41,7 +41,8 @@ def points(share):
 
 def test_the_table_has_the_mean_and_spread_of_every_loss(scores):
     here = scores[scores["metric"] == "recall_at_1"].groupby(["loss", "batch_size"])["value"]
-    mean, sd = 100 * here.mean(), 100 * here.std()
+    mean = 100 * here.mean()
+    sd = 100 * here.std()
     for loss, name in NAMES.items():
         row = next(line for line in README.split("| |") if line.strip(" |").startswith(name))
         printed = re.findall(r"(\d+\.\d\d) ± (\d+\.\d\d)", row)[:2]

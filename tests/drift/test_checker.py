@@ -69,7 +69,8 @@ def test_a_planted_drift_is_found_with_cell_values_counts_and_rule(runs, frozen)
 
 def test_a_planted_drift_from_a_published_number_is_found():
     runs = long_table({"fast_ap": 0.55}, dataset="cub", setting="resnet50", batch_sizes=(128,))
-    numbers, grid = asked_numbers(["roadmap2021v2/table5"]), candidates_of(runs)
+    numbers = asked_numbers(["roadmap2021v2/table5"])
+    grid = candidates_of(runs)
     report = drift_report(run_table(runs), published=numbers, candidates=grid)
     assert (
         "cub/resnet50/fast_ap/bs128 test recall_at_1" in report and "61.28 (sd 0.37, n 5)" in report

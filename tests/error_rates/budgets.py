@@ -15,11 +15,19 @@ from benchmark.stats.paired import paired_tests
 from benchmark.study.trials import sobol
 
 BUDGETS = (1, 4, 16)
-LOSSES, OPTIONS, SEEDS, FOLDS = 16, 4, 5, 2
+LOSSES = 16
+OPTIONS = 4
+SEEDS = 5
+FOLDS = 2
 GAP = 1.0  # points between the best scores of neighbours in the true order
-SEED_SD, FOLD_SD = 0.8, 1.5  # points: noise of a final run, and of a trial on one fold
-GENTLE, SHARP = 4.0, 60.0  # points lost at distance 1 from the optimum of an option
-MIXED, MOVED = (GENTLE, SHARP), 0.03
+# points: noise of a final run, and of a trial on one fold
+SEED_SD = 0.8
+FOLD_SD = 1.5
+# points lost at distance 1 from the optimum of an option
+GENTLE = 4.0
+SHARP = 60.0
+MIXED = (GENTLE, SHARP)
+MOVED = 0.03
 # Sd of the distance of a published option from its optimum, and sensitivity to the learning rate:
 # every second loss, at random, is of the second kind of a pair. Then the sd of the distance between
 # the optima on held-out and on test classes.
@@ -78,7 +86,8 @@ def _finals(world: str, draws: int) -> tuple[Floats, dict[str, Floats]]:
 
     settings = np.array([sobol(f"planted{each}", OPTIONS, max(BUDGETS)) for each in range(LOSSES)])
     noise = FOLD_SD / np.sqrt(FOLDS) * generator.standard_normal((*shape, max(BUDGETS)))
-    trials, on_test = score(settings, held_out) + noise, score(settings, optimum)
+    trials = score(settings, held_out) + noise
+    on_test = score(settings, optimum)
     published = optimum + misses[..., None] * generator.standard_normal(optimum.shape)
     seeds = SEED_SD * generator.standard_normal((*shape, SEEDS))
     finals = {"authors": score(np.clip(published, 0, 1)[:, :, None], optimum) + seeds}

@@ -54,7 +54,8 @@ class _Drawn:
     """Takes the place of a study: draws the runs of an arm when it is first asked for them."""
 
     def __init__(self, truth: dict[str, float], n: int, rng: np.random.Generator):
-        self.truth, self.shared = truth, rng.normal(0.0, SD, n)
+        self.truth = truth
+        self.shared = rng.normal(0.0, SD, n)
         self.own = defaultdict(partial(rng.normal, 0.0, SD, n))
 
     def find(self, arm: Arm, condition: Condition, size: int | None, metric: str) -> Measured:

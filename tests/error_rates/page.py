@@ -82,7 +82,8 @@ def main(tables: int = 4000, claimed: int = 600, out: Path = OUT) -> int:
         further = pool.submit(rule.stress_table, tables, rule.METHOD_WORLD, 4.0)
         stress = pool.map(partial(rule.stress_table, tables), rule.WORLDS)
         worlds = pd.concat(stress, ignore_index=True)
-    table, claims = rules.result(), judged.result()
+    table = rules.result()
+    claims = judged.result()
     named = table.assign(reference=table["reference"].map(REFERENCES))
     method = worlds[worlds["world"] == rule.METHOD_WORLD].reset_index(drop=True)
     method = method[["sigma", "seeds", "drifted_laboratory", "seen_laboratory"]]

@@ -33,7 +33,9 @@ from benchmark.stats.samples import Moderated, moderate
 
 Moderation = Callable[[Floats, Floats], Moderated]
 Edges = Iterable[tuple[float, float]]
-SINGLE, SEVERAL, PAIRED = "single", "several", "paired"
+SINGLE = "single"
+SEVERAL = "several"
+PAIRED = "paired"
 EPOCH_SHARE = 0.5  # of the variance of one epoch's score that is not the run's own
 
 
@@ -114,7 +116,8 @@ def evidence(
     world: World, ours: Floats, theirs: Floats, moderation: Moderation = moderate
 ) -> Evidence:
     """Return the evidence (T, C) of drawn tables."""
-    shape, places = ours.shape[:2], (len(ours), -1, world.sisters or world.cells)
+    shape = ours.shape[:2]
+    places = (len(ours), -1, world.sisters or world.cells)
 
     def of(scores: Floats, name: str, spread: str) -> dict[str, Floats]:
         mean, sd = (each.reshape(shape) for each in mean_sd(scores.reshape(-1, scores.shape[2])))
@@ -147,7 +150,8 @@ def verdicts(
     Without ``looks`` there is one, at all seeds; ``level`` is one for all looks or one each.
     """
     ours, theirs = draw(world, truth, tables, "sequential" if looks else "simulated")
-    state, after = np.full((tables, world.cells), UNDECIDED, dtype="<U12"), []
+    state = np.full((tables, world.cells), UNDECIDED, dtype="<U12")
+    after = []
     for look, each in np.broadcast(np.array(looks or [None]), level):
         now = compare(evidence(world, ours[..., :look], theirs, moderation), each).verdict
         state = np.where(state == UNDECIDED, now, state)
@@ -217,7 +221,8 @@ POWER_GOALS = {3: 0.80, 5: 0.95}  # by seeds, against one printed value
 STRESS = (0.1, 0.3, 1.0, 3.0)  # spreads, each with its own rates
 # Drifts that the laboratory mark leaves, where laboratories differ as much as it assumes: tables
 # with false ones on the margin; a drift of 3 points seen with 3 seeds, by spread.
-METHOD_WORLD, METHOD_FALSE = "laboratories differ by 0.5", 0.07
+METHOD_WORLD = "laboratories differ by 0.5"
+METHOD_FALSE = 0.07
 METHOD_POWER = {0.1: 0.80, 0.3: 0.55}
 # Worlds that leave the assumptions.
 WORLDS = {
@@ -354,8 +359,10 @@ def stress_table(
     """
 
     def rates(world: str, sigma: float, seeds: int) -> dict[str, Rate]:
-        there, found = replace(WORLDS[world], sigma=sigma, seeds=seeds), {}
-        edges, one = np.resize([1.0, -1.0], there.cells), np.r_[np.zeros(there.cells - 1), -drift]
+        there = replace(WORLDS[world], sigma=sigma, seeds=seeds)
+        found = {}
+        edges = np.resize([1.0, -1.0], there.cells)
+        one = np.r_[np.zeros(there.cells - 1), -drift]
         for name, edge in kept_verdicts(there, edges, tables).items():
             found[f"drifted_{name}"] = share((edge == DRIFTED).any(axis=-1))
             found[f"reproduced_{name}"] = share(edge[:, edges > 0] == REPRODUCED)

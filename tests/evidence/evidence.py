@@ -25,15 +25,19 @@ import numpy as np
 import pandas as pd
 import typer
 
-ROOT, DIGESTS = Path(__file__).resolve().parents[2], Path(__file__).with_name("digests.txt")
+ROOT = Path(__file__).resolve().parents[2]
+DIGESTS = Path(__file__).with_name("digests.txt")
 
 # --- What depends on how the suite is built: its verbs, and the files that they leave. ------------
 SPECIFY = ("specs",)  # the specification of every run
 MATCH = ("collect", "verdicts")  # before any run: which run answers which printed number
 BUILD = ("collect", "build")
-SELECT, COVER = ("select",), ("coverage",)  # from trials to final runs; of all studies
+# from trials to final runs; of all studies
+SELECT = ("select",)
+COVER = ("coverage",)
 FILES = ("*.csv", "stats/*.csv", "tables/*.csv")
-MADE_UP, TRIALS = (*FILES, "figures/*.csv", "provenance.json"), ("runs.csv", "selection.json")
+MADE_UP = (*FILES, "figures/*.csv", "provenance.json")
+TRIALS = ("runs.csv", "selection.json")
 # Columns and keys with words for people; and what differs between two trainings.
 PROSE = "reason|condition|note|footnote|sentence|says|rests on|may hold|outside|errors|warnings"
 COSTS = "[a-z]+_seconds|images_per_second|loss_ms|peak_[a-z_]+|resumed|platform|code_version"
@@ -45,7 +49,8 @@ def call(verbs: tuple[str, ...], *words: object) -> str:
     from benchmark.__main__ import app
 
     os.chdir(ROOT)
-    said, arguments = io.StringIO(), [*map(str, words)]
+    said = io.StringIO()
+    arguments = [*map(str, words)]
     for verb in verbs:
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(io.StringIO()):
             if typer.main.get_command(app).main([verb, *arguments], standalone_mode=False):
@@ -76,7 +81,8 @@ def printed_scores(folder: Path) -> dict[str, Any]:
 
 def splits_of(spec: dict[str, Any], printed: dict[str, Any]) -> list[str]:
     """Return the test splits of a run."""
-    cell, name = spec["run_id"].rpartition("/")[0], spec["dataset"]["name"]
+    cell = spec["run_id"].rpartition("/")[0]
+    name = spec["dataset"]["name"]
     if name in ("sfm120k", "landmarks_clean"):
         sets = spec["dataset"]["params"].get("landmarks", ["roxford5k", "rparis6k"])
         return [f"{each}_{level}" for each in sets for level in ("medium", "hard")]
@@ -86,7 +92,8 @@ def splits_of(spec: dict[str, Any], printed: dict[str, Any]) -> list[str]:
 
 def end_scores(spec: Any, split: str, printed: Any, own: random.Random) -> dict[str, float]:
     """Return the scores after the last epoch: near the printed ones, or at a level of the cell."""
-    cell, dataset = spec["run_id"].rpartition("/")[0], spec["run_id"].partition("/")[0]
+    cell = spec["run_id"].rpartition("/")[0]
+    dataset = spec["run_id"].partition("/")[0]
     level = drawn("level", dataset, split).uniform(0.35, 0.7)
     level += drawn("loss", cell, split).uniform(-0.06, 0.06)
     shift = drawn("shift", cell, split).choice([0.0, 0.0, 0.0, 0.002, -0.05, 0.05])
@@ -112,7 +119,9 @@ def query_scores(own: random.Random, ends: dict[str, float]) -> tuple[dict[str, 
 
 def curve_of(spec: dict[str, Any], printed: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
     """Return the losses and scores by epoch, and the scores of the last epoch's queries."""
-    own, cell, queries = drawn(spec["run_id"]), spec["run_id"].rpartition("/")[0], {}
+    own = drawn(spec["run_id"])
+    cell = spec["run_id"].rpartition("/")[0]
+    queries = {}
     epochs = range(4)[1 : spec["recipe"]["training"]["epochs"] + 1] or [0]
     curve = [{"epoch": at, "loss": bounded(own.random() / at) if at else None} for at in epochs]
     for split in splits_of(spec, printed):
@@ -128,24 +137,30 @@ def curve_of(spec: dict[str, Any], printed: dict[str, Any]) -> tuple[list[Any], 
 def make_run(folder: Path, printed: dict[str, Any], whole: bool) -> None:
     """Write what a run leaves; unless its study is ``whole``, few diverge, fail or are missing."""
     spec = json.loads((folder / "spec.json").read_text(encoding="utf-8"))
-    run_id, own = spec["run_id"], drawn("cost", spec["run_id"])
+    run_id = spec["run_id"]
+    own = drawn("cost", spec["run_id"])
     luck = 0.5 if whole else own.random()
     if luck < 0.012 and ".fold" not in run_id:
         if luck < 0.004:
             (folder / "train.log").write_text("error: made up\n", encoding="utf-8")
         return
     curve, queries = curve_of(spec, printed)
-    epochs, last = curve[-1]["epoch"], {k: v for k, v in curve[-1].items() if isinstance(v, dict)}
+    epochs = curve[-1]["epoch"]
+    last = {k: v for k, v in curve[-1].items() if isinstance(v, dict)}
     best: dict[str, Any] = {split: {} for split in last}
     for split, name in ((each, name) for each in last for name in last[each]):
         first = max(curve, key=lambda point, at=split, of=name: point[at][of])  # the first such
         best[split][name] = {"value": first[split][name], "epoch": first["epoch"]}
     status = "diverged" if luck > 0.985 else "ok"
     if status == "diverged":
-        curve, last, best, queries = [{"epoch": epochs, "loss": None}], {}, {}, {}
+        curve = [{"epoch": epochs, "loss": None}]
+        last = {}
+        best = {}
+        queries = {}
     text = json.dumps(spec, sort_keys=True, separators=(",", ":"))
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-    data, backbone = spec["dataset"]["name"], spec["recipe"]["model"]["backbone"]
+    data = spec["dataset"]["name"]
+    backbone = spec["recipe"]["model"]["backbone"]
     whose = {"schema": 1, "run_id": run_id, "spec_digest": digest, "code_version": "0+evidence"}
     draws = {"loss_ms": 9, "images_per_second": 900, "startup_seconds": 9, "train_seconds": 90}
     draws |= {"eval_seconds": 9, "total_seconds": 99}
@@ -180,7 +195,8 @@ def make_gaps(folder: Path) -> None:
     """Write the decomposability gaps that an analysis would have measured in ROADMAP's study."""
     (place := folder / "analyses" / "decomposability_gap").mkdir(parents=True)
     run = pd.read_csv(folder / "runs.csv").query("loss == 'roadmap'").iloc[0]
-    lines, size = ["kind,trained_at,measured_at,seed,loss,gap"], run["batch_size"]
+    lines = ["kind,trained_at,measured_at,seed,loss,gap"]
+    size = run["batch_size"]
     for seed, (loss, most) in itertools.product(range(3), (("sup_ap", 0.2), ("roadmap", 0.1))):
         gap = bounded(drawn("gap", seed, loss).uniform(most / 2, most))
         lines.append(f"gap,{size},{size},{seed},{loss},{gap}")
@@ -191,11 +207,14 @@ def make_gaps(folder: Path) -> None:
 
 def evidence_of(study: Path, results: Path) -> dict[str, str]:
     """Fill a study, or its trials and then its final runs; return {study/file: text} of all."""
-    name, words = study.stem, (study, "--results", results)
-    folder, before = results / name, set(results.glob("runs/**/spec.json"))
+    name = study.stem
+    words = (study, "--results", results)
+    folder = results / name
+    before = set(results.glob("runs/**/spec.json"))
     call((*SPECIFY, *MATCH), *words)
     specs = sorted(set(results.glob("runs/**/spec.json")) - before)
-    printed, trials = printed_scores(folder), ".fold" in specs[0].as_posix()
+    printed = printed_scores(folder)
+    trials = ".fold" in specs[0].as_posix()
     for path in specs:
         make_run(path.parent, printed, whole=name in ("noise", "sweeps"))
     call(SELECT if trials else BUILD, *words)
@@ -210,7 +229,8 @@ def evidence_of(study: Path, results: Path) -> dict[str, str]:
 
 def read_files(folder: Path, files: tuple[str, ...], leave: str = PROSE) -> dict[str, str]:
     """Return {file: text} of the files of these patterns, without columns and keys of ``leave``."""
-    words, found = re.compile(rf"(?i)\b({leave})\b"), {}
+    words = re.compile(rf"(?i)\b({leave})\b")
+    found = {}
 
     def without(value: Any) -> Any:
         if isinstance(value, dict):

@@ -14,7 +14,9 @@ from typing import Any
 import evidence
 from evidence import ROOT, bounded, call, drawn
 
-SPREAD, LABORATORY, DRIFTS = 0.003, 0.004, 10
+SPREAD = 0.003
+LABORATORY = 0.004
+DRIFTS = 10
 elsewhere = evidence.end_scores
 
 

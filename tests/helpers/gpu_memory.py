@@ -18,7 +18,9 @@ from benchmark.core.recipe import ModelConfig
 from benchmark.core.records import RunSpec
 from benchmark.models import create_model
 
-FACTOR, LEAST = 1.17, 800  # times what is counted, or MiB beyond it, whichever is more
+# times what is counted, or MiB beyond it, whichever is more
+FACTOR = 1.17
+LEAST = 800
 
 
 @cache
@@ -54,7 +56,8 @@ def asked_mb(mb: float) -> float:
 
 def counted_mb(spec: RunSpec) -> float:
     """Return the MiB that are counted of the training of a run."""
-    recipe, training = spec.recipe, spec.recipe.training
+    recipe = spec.recipe
+    training = spec.recipe.training
     bare = replace(recipe.model, pretrained=False, checkpoint=None)
     side = min(recipe.input.image_size, 224)  # a larger image has as much more as it has pixels
     image, weights = counted(bare, side)

@@ -70,7 +70,8 @@ def inputs_over_datasets() -> Inputs:
     On the first one larger batches see as many images, or take as many steps.
     """
     study = made_up_study(losses=("smooth_ap", "sup_ap", "fast_ap"))
-    names, losses = ("glyphs_tiny", "glyphs_1k", "glyphs"), study.blocks[0].losses
+    names = ("glyphs_tiny", "glyphs_1k", "glyphs")
+    losses = study.blocks[0].losses
     block = made_up_block(losses, (32,), (0, 1), datasets=names)
     square = shares(np.random.default_rng(0).normal(0.5, 0.01, (4, 4)))
     noise = square.assign(
@@ -168,7 +169,8 @@ def written_page(inputs: Inputs, folder: Path, gallery: Gallery | None = None) -
 
 def _frozen(table: RunTable) -> FrozenRuns:
     """Return frozen runs: the last-epoch scores themselves, one loss two points higher."""
-    samples, frozen = Samples(table), {}
+    samples = Samples(table)
+    frozen = {}
     for cell in table.statuses():
         for metric in ("recall_at_1", "map_at_r", "map"):
             now = samples.sample(cell, "test", metric)
@@ -271,7 +273,11 @@ def sweep_study(seeds: tuple[int, ...] = (0, 1)) -> Study:
 
 
 DIGEST = "0123456789abcdef"  # of the specification of every made-up run
-QUERIES, ITEMS, CLASSES, SHOWN, SIDE = 12, 40, 5, 6, 64
+QUERIES = 12
+ITEMS = 40
+CLASSES = 5
+SHOWN = 6
+SIDE = 64
 
 
 def write_neighbours_file(path: Path, seed: int, *, queries: int = QUERIES) -> dict:

@@ -104,7 +104,8 @@ def made_up_provenance(spec: RunSpec, **changes: Any) -> Provenance:
     return dataclasses.replace(provenance, **changes)
 
 
-DATASET, SETTING = "glyphs_tiny", "resnet10t"
+DATASET = "glyphs_tiny"
+SETTING = "resnet10t"
 GRID = ("smooth_ap", "sup_ap", "roadmap", "fast_ap", "softbin_ap", "triplet", "contrastive")
 
 
@@ -157,7 +158,8 @@ def write_run(
     results: Path, spec: RunSpec, *, status: str = "ok", code: str | None = None, epochs: int = 5
 ) -> Path:
     """Write the folder of a finished run and return it."""
-    folder, records = Path(results) / spec.folder, make_epochs(spec, epochs)
+    folder = Path(results) / spec.folder
+    records = make_epochs(spec, epochs)
     if status == "diverged":
         records[-1] = dataclasses.replace(records[-1], loss=None, evaluation=None)
     version = code or code_version()

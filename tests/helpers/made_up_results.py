@@ -66,7 +66,8 @@ def write_long(runs: pd.DataFrame, folder: Path) -> None:
 
 def run_table(runs: pd.DataFrame) -> RunTable:
     """Return a long table as the two tables of a study."""
-    rows, scores = [], runs[(runs["metric"].fillna("") != "") & (runs["selection"] != "cost")]
+    rows = []
+    scores = runs[(runs["metric"].fillna("") != "") & (runs["selection"] != "cost")]
     costs = runs[runs["selection"] == "cost"].groupby("run_id")
     shared = [name for name in LONG_COLUMNS if name in RUN_COLUMNS]
     first = runs.drop_duplicates("run_id")[shared].astype(object)
@@ -243,12 +244,15 @@ def candidates_of(runs: pd.DataFrame, *special: Candidate) -> Candidates:
 
 BEST = {"smooth_ap": 0.6, "sup_ap": 0.7, "proxy_anchor": 0.5}
 DIVERGED = "proxy_anchor"  # its second trial
-TRIALS, FOLDS, SEEDS = 4, 2, (1, 2, 3)
+TRIALS = 4
+FOLDS = 2
+SEEDS = (1, 2, 3)
 
 
 def made_up_trials() -> RunTable:
     """Return trials whose score falls with the distance of the learning rate from its best."""
-    rows, scores = [], []
+    rows = []
+    scores = []
     for number, loss in enumerate(BEST):
         for trial in range(TRIALS + 1):
             for fold in range(FOLDS):
@@ -266,7 +270,8 @@ def made_up_trials() -> RunTable:
 def made_up_finals(rules: tuple[str, ...] = ("authors", "equal1", "equal4")) -> RunTable:
     """Return final runs; more trials give a better score, and every seed its own noise."""
     noise = np.random.default_rng(0)
-    rows, scores = [], []
+    rows = []
+    scores = []
     for loss in BEST:
         for gain, rule in enumerate(rules):
             for seed in SEEDS:

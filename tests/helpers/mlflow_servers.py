@@ -44,7 +44,9 @@ class LocalServer:
     and started."""
 
     def __init__(self, folder: Path, port: int):
-        self.folder, self.port, self.process = folder, port, None
+        self.folder = folder
+        self.port = port
+        self.process = None
         self.address = f"http://127.0.0.1:{port}"
         folder.mkdir(parents=True)
 

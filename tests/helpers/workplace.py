@@ -117,7 +117,8 @@ def up_to_the_tables(study: str) -> list[str]:
 
 def jobs(process: subprocess.CompletedProcess) -> dict[str, int]:
     """Return the job counts by rule in what Snakemake printed."""
-    lines, counts = (process.stdout + process.stderr).splitlines(), {}
+    lines = (process.stdout + process.stderr).splitlines()
+    counts = {}
     for start in (number for number, line in enumerate(lines) if line.startswith("Job stats:")):
         for line in lines[start + 3 :]:
             parts = line.split()

@@ -17,7 +17,9 @@ from benchmark.runs import tracking
 from benchmark.runs.tracking import connected, curves, import_runs, params
 
 pytestmark = pytest.mark.stress
-RUNS, EPOCHS = 32, 9  # the recall of made-up epochs grows with them, to 1
+# the recall of made-up epochs grows with them, to 1
+RUNS = 32
+EPOCHS = 9
 PROCESSES = multiprocessing.get_context("fork")  # 32 times MLflow would not fit into memory
 
 

@@ -67,12 +67,16 @@ def run(
     out.mkdir(parents=True, exist_ok=True)
     machine = ", ".join([hardware().cpu, *(hardware().gpus or ["no GPU"])])
     software = f"{threads} threads, torch {torch.__version__}, code {code_version()}"
-    head, tables, targets, failed = [f"# Benchmark\n\n{machine}, {software}."], [], [], False
+    head = [f"# Benchmark\n\n{machine}, {software}."]
+    tables = []
+    targets = []
+    failed = False
     for name in parts:
         torch.set_num_threads(threads)
         torch.use_deterministic_algorithms(False)
         written = out / f"{name}.jsonl"
-        rows, longest = [], 0.0
+        rows = []
+        longest = 0.0
         if name in going_on and written.is_file():
             rows = [json.loads(line) for line in written.read_text("utf-8").splitlines()]
         written.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")

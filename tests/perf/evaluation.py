@@ -13,14 +13,23 @@ from benchmark.metrics import retrieval_metrics
 from benchmark.metrics.ranks import block_size
 
 RECALL_AT = (1, 10, 100, 1000)
-DIMENSION, PER_CLASS = 512, 5
-FLOOR, LIBRARY = "matrix product (floor)", "AccuracyCalculator"
-OURS, OURS_SHORT = "ours", "ours, R@1 + mAP@R"
-SIZES, QUICK_SIZES = (2_500, 5_000, 10_000, 20_000), (1_250, 2_500, 5_000)
+DIMENSION = 512
+PER_CLASS = 5
+FLOOR = "matrix product (floor)"
+LIBRARY = "AccuracyCalculator"
+OURS = "ours"
+OURS_SHORT = "ours, R@1 + mAP@R"
+SIZES = (2_500, 5_000, 10_000, 20_000)
+QUICK_SIZES = (1_250, 2_500, 5_000)
 # Stanford Online Products and iNaturalist. Time grows with the queries, memory does not.
-SOP, INATURALIST = 60_502, 136_093
-APART, QUICK_APART = ((SOP, SOP), (INATURALIST, 20_000)), ((SOP, 4_096),)  # items, queries
-MAX_FLOORS, MAX_GIB, JUDGED_FROM = 1.5, 4, 20_000
+SOP = 60_502
+INATURALIST = 136_093
+# items, queries
+APART = ((SOP, SOP), (INATURALIST, 20_000))
+QUICK_APART = ((SOP, 4_096),)
+MAX_FLOORS = 1.5
+MAX_GIB = 4
+JUDGED_FROM = 20_000
 
 
 def evaluation(quick: bool) -> Iterator[Row]:

@@ -31,7 +31,9 @@ from benchmark.training.loop import Trainer
 from benchmark.training.numerics import prepare_numerics
 from benchmark.training.progress import Progress
 
-EPOCHS, PER_CLASS, RATE = 3, 4, 1e-5
+EPOCHS = 3
+PER_CLASS = 4
+RATE = 1e-5
 TIMES_BARE = 1.5  # in the last epoch, when workers have started and nothing is hashed any more
 TRAINED = "train"  # begins the names of the folders of classes to train on
 
@@ -118,7 +120,9 @@ class Rates(Progress):
 
     def start_epoch(self, epoch: int, steps: int, start: int) -> None:
         """Start the clock."""
-        self._epoch, self._steps, self._done = epoch + 1, steps, 0
+        self._epoch = epoch + 1
+        self._steps = steps
+        self._done = 0
         synchronize()
         self._started = time.perf_counter()
 
@@ -186,7 +190,8 @@ def bare(spec: RunSpec, root: Path) -> Iterator[tuple[int, float]]:
     scaler = torch.amp.GradScaler(enabled=CUDA)
     for epoch in range(1, recipe.training.epochs + 1):
         synchronize()
-        started, seen = time.perf_counter(), 0
+        started = time.perf_counter()
+        seen = 0
         for images, labels in loader:
             shown = images.to(DEVICE, non_blocking=True, memory_format=torch.channels_last)
             wanted = labels.to(DEVICE, non_blocking=True)

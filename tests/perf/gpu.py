@@ -178,7 +178,8 @@ def share(quick: bool) -> Iterator[Row]:
 
 def ranking(quick: bool) -> Iterator[Row]:
     """Seconds of Recall@K, mAP@R and mAP, and whether they are those of the CPU."""
-    device, width = "cuda" if CUDA else None, 64 if quick else 512
+    device = "cuda" if CUDA else None
+    width = 64 if quick else 512
     here, cpu = (retrieval_metrics(*made_up(400, width), device=each) for each in (device, None))
     off = max(abs(here[name] - cpu[name]) for name in here)
     row = {"queries": 400, "gallery": 400, "seconds": None, "off_the_cpu": off}
@@ -204,7 +205,8 @@ def resuming(quick: bool) -> Iterator[Row]:
         again.load_state_dict(torch.load(saved, map_location="cpu", weights_only=True))
         for number in (2, 3):
             again(images, labels, number)
-        one, other = whole.model.state_dict(), again.model.state_dict()
+        one = whole.model.state_dict()
+        other = again.model.state_dict()
         same = sum(torch.equal(one[name], other[name]) for name in one) / len(one)
         bound = Target("resuming in the same bits", same, 1, "of the tensors", at_least=True)
         yield {"loss": loss, "same_bits": same, "targets": [bound]}

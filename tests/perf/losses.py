@@ -17,7 +17,8 @@ from benchmark.losses.kernels.fused import row_tiles
 from benchmark.report import drawing
 
 Method = Callable[[Tensor, Tensor], Tensor]  # embeddings (B, D), labels (B,) -> scalar loss
-FLOOR, LIBRARY = "score matrix (floor)", "PML SmoothAP"
+FLOOR = "score matrix (floor)"
+LIBRARY = "PML SmoothAP"
 BATCH_SIZES = (32, 64, 128, 256, 384, 512, 1024, 2048, 4096)
 QUICK_BATCH_SIZES = (128, 384, 1024)
 LARGE_CLASSES = (1024, 2048, 4096)
@@ -30,17 +31,22 @@ FLOOR_BOUNDS = dict.fromkeys(
      "smooth_ndcg", "sup_ndcg", "approx_ndcg", "pnp"), 4
 ) | {"smooth_ap": 3, "sup_ap": 3, "blackbox_ap": 6}  # fmt: skip
 LIBRARY_BOUNDS = {"smooth_ap": 150, "sup_ap": 100}
-JUDGED_FROM, LARGEST, MAX_SECONDS, MAX_GIB = 384, 4096, 10, 4
+JUDGED_FROM = 384
+LARGEST = 4096
+MAX_SECONDS = 10
+MAX_GIB = 4
 OURS = (*FLOOR_BOUNDS, "calibration")
 # Of large_batch; the bounds are times the floor, GiB, and tiles against all scores at once.
-TILED, TILED_FLOOR, DENSE = (
-    ("smooth_ap", "sup_ap", "roadmap"),
-    "tiled products (floor)",
-    "smooth_ap, all scores",
-)
-TILED_SIZES, QUICK_TILED_SIZES = (256, 1024, 4096, 16384, 59551), (256, 1024)
-REPEATED_TO, DENSE_TO = 16384, 4096
-MAX_TIMES_FLOOR, MAX_TILED_GIB, MAX_TIMES_DENSE = 3, 1.5, 1.3
+TILED = ("smooth_ap", "sup_ap", "roadmap")
+TILED_FLOOR = "tiled products (floor)"
+DENSE = "smooth_ap, all scores"
+TILED_SIZES = (256, 1024, 4096, 16384, 59551)
+QUICK_TILED_SIZES = (256, 1024)
+REPEATED_TO = 16384
+DENSE_TO = 4096
+MAX_TIMES_FLOOR = 3
+MAX_TILED_GIB = 1.5
+MAX_TIMES_DENSE = 1.3
 
 
 def losses(quick: bool) -> Iterator[Row]:
@@ -73,13 +79,16 @@ def large_batch(quick: bool) -> Iterator[Row]:
         rows = measure(methods, *batch(size, per_class=5), peak, **settings)
         dense = {row["method"]: row["milliseconds"] for row in rows}.get(DENSE)
         for row in rows:
-            what, targets = f"tiled losses, batch {size:,}", []
+            what = f"tiled losses, batch {size:,}"
+            targets = []
             if row["method"] in TILED and size == TILED_SIZES[-1]:
-                cost, memory = row["times_floor"], row["peak_mb"] / 1024
+                cost = row["times_floor"]
+                memory = row["peak_mb"] / 1024
                 targets.append(Target(f"{what}, cost", cost, MAX_TIMES_FLOOR, "x floor"))
                 targets.append(Target(f"{what}, memory", memory, MAX_TILED_GIB, "GiB"))
             if row["method"] == "smooth_ap" and size == DENSE_TO:
-                what, ratio = "tiles against all scores", row["milliseconds"] / dense
+                what = "tiles against all scores"
+                ratio = row["milliseconds"] / dense
                 targets.append(Target(what, ratio, MAX_TIMES_DENSE, "x all scores"))
             yield {"batch_size": size, "rows_per_tile": tile, **row, "targets": targets}
 
@@ -112,7 +121,8 @@ def measure(
 ) -> list[Row]:
     """Return a row for each method on one batch."""
     calls = {name: partial(step, method, embeddings, labels) for name, method in methods.items()}
-    rows, gradient = measure_methods(calls, peak, **settings), embeddings.nbytes / 2**20
+    rows = measure_methods(calls, peak, **settings)
+    gradient = embeddings.nbytes / 2**20
     return [{**row, "peak_mb": max(0.0, row["peak_mb"] - gradient)} for row in rows]
 
 
@@ -134,15 +144,19 @@ def beside_library(
         methods |= {"dense SmoothAP": dense_smooth_ap, "dense SupAP": dense_sup_ap}
     settings = {"floor": FLOOR, "library": LIBRARY, "repeats": repeats, "seconds": most}
     for row in measure(methods, embeddings, labels, **settings):
-        name, balanced, targets = row["method"], classes == "balanced", []
-        bound, faster = FLOOR_BOUNDS.get(name), LIBRARY_BOUNDS.get(name)
+        name = row["method"]
+        balanced = classes == "balanced"
+        targets = []
+        bound = FLOOR_BOUNDS.get(name)
+        faster = LIBRARY_BOUNDS.get(name)
         if bound and balanced and size >= JUDGED_FROM:
             targets.append(Target(f"{name}, cost", row["times_floor"], bound, "x floor"))
         if faster and balanced and size == JUDGED_FROM:
             speed = row["times_faster"]
             targets.append(Target(f"{name}, speed", speed, faster, f"x {LIBRARY}", at_least=True))
         if bound and size == LARGEST:
-            what, seconds = f"every AP loss, batch {size:,}, {classes}", row["milliseconds"] / 1000
+            what = f"every AP loss, batch {size:,}, {classes}"
+            seconds = row["milliseconds"] / 1000
             targets.append(Target(f"{what}, time", seconds, MAX_SECONDS, "s"))
             targets.append(Target(f"{what}, memory", row["peak_mb"] / 1024, MAX_GIB, "GiB"))
         yield {"batch_size": size, "classes": classes, **row, "targets": targets}
@@ -190,7 +204,8 @@ def over_all_triples(steps: Callable[[Tensor], tuple[Tensor, Tensor]]) -> Method
         scores = embeddings @ embeddings.T
         among, beyond = steps(scores.unsqueeze(1) - scores.unsqueeze(2))  # s_qj - s_qk at [q, k, j]
         targets = (labels.unsqueeze(1) == labels).to(scores)  # on its device
-        positive, others = targets.unsqueeze(1), 1 - torch.eye(len(labels), device=scores.device)
+        positive = targets.unsqueeze(1)
+        others = 1 - torch.eye(len(labels), device=scores.device)
         rank_positive = 1 + (among * others * positive).sum(2)
         rank = rank_positive + (beyond * (1 - positive)).sum(2)
         return 1 - ((rank_positive / rank * targets).sum(1) / targets.sum(1)).mean()

@@ -16,7 +16,8 @@ from perf.timing import Row, Target, peak_of_process
 from benchmark.metrics import protocols, score, scoring
 
 # queries, gallery (0: each other), and GiB of memory at most
-SIZES, QUICK_SIZES = ((60_000, 0, 2), (1_000, 1_000_000, 3)), ((5_000, 0, 2), (100, 100_000, 3))
+SIZES = ((60_000, 0, 2), (1_000, 1_000_000, 3))
+QUICK_SIZES = ((5_000, 0, 2), (100, 100_000, 3))
 DIMENSION = 512
 MAX_RATIO = 1.1
 

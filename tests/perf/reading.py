@@ -40,7 +40,8 @@ def reading(quick: bool) -> Iterator[Row]:
     batches = list(np.arange(images).reshape(-1, BATCH))
     for size, workers in cases:
         with tempfile.TemporaryDirectory() as folder:
-            root, config = Path(folder), InputConfig(**JPEGS, workers=workers)
+            root = Path(folder)
+            config = InputConfig(**JPEGS, workers=workers)
             paths = [f"images/{path}" for path in write_jpegs(root / "images", size, images)]
             pack(root, SIDE, paths, workers, compressed=False)
             theirs = partial(_speed, image_folder(root / "images", config, batches), images)

@@ -30,9 +30,13 @@ from benchmark.training.step import Memory, Stepper
 CUDA = torch.cuda.is_available()
 DEVICE = torch.device("cuda" if CUDA else "cpu")
 # Of the catalogue: 24 images of 8 classes, three of each, in parts of 12 where a study has parts.
-IMAGES, PER_CLASS, SIDE, PART = 24, 3, 64, 12
+IMAGES = 24
+PER_CLASS = 3
+SIDE = 64
+PART = 12
 SMALL = ModelConfig(backbone="test_resnet", embedding_dim=64, freeze_batch_norm=True)
-STEPS, SAVED_AFTER = 3, 1
+STEPS = 3
+SAVED_AFTER = 1
 # Micro-batches of a measured step: more of them take more time, and no more memory.
 PARTS_OF_STEP = 4
 PRECISIONS = ("float32", "tf32", "bfloat16", "float16")
@@ -96,8 +100,11 @@ def cases() -> list[Case]:
     plain = TrainingConfig(), MemoryConfig()
     found: dict[str, Case] = {entry.name: (entry.name, {}, *plain) for entry in LOSSES}
     for _, spec, _ in shipped_specs():
-        name, options, recipe = spec.loss.name, spec.loss.params, spec.recipe
-        training, memory = recipe.training, recipe.memory
+        name = spec.loss.name
+        options = spec.loss.params
+        recipe = spec.recipe
+        training = recipe.training
+        memory = recipe.memory
         part = None if training.micro_batch is None else PART
         settings = TrainingConfig(
             precision=training.precision, micro_batch=part, staged=training.staged
@@ -155,7 +162,8 @@ def step_and_resume(
     def step(taken: Stepper, number: int) -> None:
         taken(images, labels, number, numbers, reads=number > 0)
 
-    whole, saved = stepper(*made), io.BytesIO()
+    whole = stepper(*made)
+    saved = io.BytesIO()
     for number in range(STEPS):
         step(whole, number)
         if number + 1 == SAVED_AFTER:
@@ -178,9 +186,12 @@ def step_and_resume(
 
 def network_of(spec: RunSpec) -> tuple[str, RunSpec]:
     """Return the name of what a step of a run costs, and the run with the images of such a step."""
-    recipe, size = spec.recipe, spec.batch_size
-    model, training = recipe.model, recipe.training
-    parts, words = training.micro_batch, []
+    recipe = spec.recipe
+    size = spec.batch_size
+    model = recipe.model
+    training = recipe.training
+    parts = training.micro_batch
+    words = []
     if parts is not None:
         words = [f"{'staged' if training.staged else 'parts'} of {parts}"]
         if not training.staged:

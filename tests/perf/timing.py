@@ -52,7 +52,8 @@ def measure_methods(
     counts with ``count_first``, for a ``peak_of`` that slows nothing. None starts after ``seconds``
     of a method.
     """
-    peaks, times = {}, {}
+    peaks = {}
+    times = {}
     for name, call in methods.items():
         start = time.perf_counter()
         peaks[name] = peak_of(call)

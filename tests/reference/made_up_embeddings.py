@@ -6,7 +6,9 @@ import numpy as np
 
 from benchmark.datasets.base import Judgements
 
-CLASSES, QUERIES, ITEMS = 150, 40, 900
+CLASSES = 150
+QUERIES = 40
+ITEMS = 900
 GRADES = {  # protocol: grades that are relevant, grades that are ignored
     "easy": (("easy",), ("junk", "hard")),
     "medium": (("easy", "hard"), ("junk",)),

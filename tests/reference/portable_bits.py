@@ -66,7 +66,8 @@ def stepped(spec: RunSpec) -> str:
 def gradient(spec: RunSpec) -> str:
     """Return the digest of a loss and of its gradient at random embeddings of the run's shape."""
     generator = torch.Generator().manual_seed(0)
-    size, dim = spec.batch_size, spec.recipe.model.embedding_dim
+    size = spec.batch_size
+    dim = spec.recipe.model.embedding_dim
     rows = torch.randn(size, dim, generator=generator).requires_grad_()
     labels = torch.arange(size) // 4
     torch.manual_seed(0)  # of noise

@@ -124,7 +124,8 @@ def compare(data: Mapping[str, np.ndarray], batch: str, name: str, case: Case) -
     value.backward()
     expected = float(data[f"{batch}/{name}/loss"])
     of = 1.0 - expected if case.of_score else expected
-    unit, theirs = rows.detach(), torch.tensor(data[f"{batch}/{name}/grad"])
+    unit = rows.detach()
+    theirs = torch.tensor(data[f"{batch}/{name}/grad"])
     # along a row, which a normalising network never sees, a kink at a score of 1 decides
     ours, theirs = (part - (part * unit).sum(1, True) * unit for part in (rows.grad, theirs))
     least = torch.finfo(theirs.dtype).tiny  # a perfect ranking has no gradient

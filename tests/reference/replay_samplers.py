@@ -77,7 +77,8 @@ def statistics(
     images = np.concatenate(batches)
     slots = labels[images]
     seen = np.isin(np.arange(len(sizes)), slots)
-    tenth, half = len(batches) // 10, len(batches) // 2
+    tenth = len(batches) // 10
+    half = len(batches) // 2
     distinct_images = _presence(number, images).sum(1)
     figures = {
         "batches": float(len(batches)),

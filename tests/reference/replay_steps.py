@@ -44,7 +44,10 @@ from benchmark.training.loop import Trainer  # noqa: E402
 
 LOSS_TOLERANCE = 1e-9
 PROBE_TOLERANCE = 1e-8
-CLASSES, CHOSEN, EACH = 40, 6, 4  # classes, and those of a batch with their images
+# classes, and those of a batch with their images
+CLASSES = 40
+CHOSEN = 6
+EACH = 4
 SHAPE = (3, 32, 32)
 KEYS_OF_A_CLASS = 10  # image keys are 10 y, 10 y + 1, ...
 EPOCH = 2  # steps
@@ -154,7 +157,8 @@ def specification(case: Case, steps: int, width: int) -> RunSpec:
 def made_up_weights(model: EmbeddingModel) -> None:
     """Give each parameter and buffer the made-up values of its name; see README.md."""
     for full_name, tensor in model.state_dict().items():
-        name, shape = full_name.removeprefix("backbone."), tuple(tensor.shape)
+        name = full_name.removeprefix("backbone.")
+        shape = tuple(tensor.shape)
         if not shape:
             continue  # the count of batches, which nothing reads
         values = np.random.default_rng(zlib.crc32(name.encode())).standard_normal(shape)

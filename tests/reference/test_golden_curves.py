@@ -17,7 +17,8 @@ SCORE_TOLERANCE = 0.04
 
 @pytest.mark.parametrize("name", golden_runs())
 def test_curve_is_the_one_on_record(name, tmp_path):
-    ours, theirs = curve_of(golden_runs()[name], tmp_path), RECORD["runs"][name]
+    ours = curve_of(golden_runs()[name], tmp_path)
+    theirs = RECORD["runs"][name]
     if here() == RECORD["machine"]:
         assert ours == theirs
     assert ours["status"] == theirs["status"]

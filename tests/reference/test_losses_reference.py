@@ -27,7 +27,8 @@ def test_value_and_gradient_equal_published_code(file, batch, name):
 @pytest.mark.parametrize("batch", BATCHES)
 @pytest.mark.parametrize("weights", [None, [1.0, 1.0]])
 def test_roadmap_equals_weighted_published_parts(batch, weights):
-    data, shares = DATA[FILES[0]], weights or [0.5, 0.5]
+    data = DATA[FILES[0]]
+    shares = weights or [0.5, 0.5]
     parts = [f"{batch}/{case}" for case in ("supap_paper", "calibration_pml")]
     rows = torch.tensor(data[f"{batch}/embeddings"], requires_grad=True)
     loss = create_loss("roadmap", reduction="nonzero", weights=weights)
@@ -53,14 +54,16 @@ def test_float32_stays_close_to_published_float64(file, batch, name):
 def test_replay_of_a_file_tells_what_agrees_what_differs_and_what_it_does_not_know(
     tmp_path, monkeypatch, capsys
 ):
-    batch, data = "balanced32/0", DATA[FILES[1]]
+    batch = "balanced32/0"
+    data = DATA[FILES[1]]
     found = {key: value for key, value in data.items() if key.startswith(batch)}
     kept = {key: found[key] for key in (f"{batch}/embeddings", f"{batch}/labels")}
     for name, source in (("rs_at_k_1_2_4_8_16", 0), ("pnp_o", 1e-6), ("mine", 0)):
         origin = "pnp_d_s" if name == "mine" else name
         kept[f"{batch}/{name}/loss"] = found[f"{batch}/{origin}/loss"] * (1 + source)
         kept[f"{batch}/{name}/grad"] = found[f"{batch}/{origin}/grad"]
-    path, cases = tmp_path / "more.npz", tmp_path / "cases.yaml"
+    path = tmp_path / "more.npz"
+    cases = tmp_path / "cases.yaml"
     np.savez(path, **kept)
     monkeypatch.setattr("sys.argv", ["replay_losses.py", str(path)])
     assert main() == 1

@@ -56,10 +56,12 @@ def test_ties_between_classes_move_both_within_their_bounds():
         _of_rankings(np.lexsort((sign * match, -scores)), labels[~asks], labels[asks])
         for sign in (1, -1)
     ]
-    ours, theirs = measured("ties gallery"), RECORDED["labels"]["ties gallery"]
+    ours = measured("ties gallery")
+    theirs = RECORDED["labels"]["ties gallery"]
     assert bounds[1]["recall_at_1"] - bounds[0]["recall_at_1"] > 0.1  # so that ties are tested
     for name, value in theirs.items():
-        low, high = bounds[0][name] - EXACT, bounds[1][name] + EXACT
+        low = bounds[0][name] - EXACT
+        high = bounds[1][name] + EXACT
         assert low <= value <= high and low <= ours[name] <= high
 
 
@@ -97,7 +99,8 @@ def test_ties_of_landmarks_move_all_within_their_bounds(protocol):
 def test_whitening_with_a_power_is_that_of_the_listwise_code(power, dimensions):
     queries, gallery, truth = made_up_landmarks("plain")
     whiten = learn_whitening(whitening_rows(), dimensions, power)
-    queries, gallery = whiten(queries), whiten(gallery)
+    queries = whiten(queries)
+    gallery = whiten(gallery)
     _same(
         RECORDED["landmarks"]["plain"][f"whitening {power} {dimensions}"], queries, gallery, truth
     )
@@ -113,7 +116,8 @@ def test_query_expansion_is_that_of_the_listwise_code(alpha, k):
 def test_whitening_comes_before_expansion():
     queries, gallery, truth = made_up_landmarks("plain")
     whiten = learn_whitening(whitening_rows(), 24, 0.25)
-    queries, gallery = whiten(queries), whiten(gallery)
+    queries = whiten(queries)
+    gallery = whiten(gallery)
     found = RECORDED["landmarks"]["plain"]["whitening 0.25 24, expansion 2 10"]
     _same(found, expand_queries(queries, gallery, 2, 10), gallery, truth)
 

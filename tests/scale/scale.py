@@ -35,9 +35,13 @@ from workplace import LOCAL, Workplace, jobs, small_study  # noqa: E402
 from benchmark.core.records import METRICS, PROVENANCE, RESULT, SPEC  # noqa: E402
 from benchmark.core.results import BestScore, CurvePoint, Metrics  # noqa: E402
 
-STUDY, FINISH, SHARE = "scale", "finish", 0.1
+STUDY = "scale"
+FINISH = "finish"
+SHARE = 0.1
 STEPS = ("collect", "build")
-PLAN_SECONDS, REPORT_SECONDS, MEMORY_MB = 120.0, 60.0, 2048.0
+PLAN_SECONDS = 120.0
+REPORT_SECONDS = 60.0
+MEMORY_MB = 2048.0
 
 
 def wide_study(losses: int, seeds: int, **block: Any) -> dict[str, Any]:
@@ -78,14 +82,16 @@ def through_the_workflow(losses: int, seeds: int) -> dict[str, Any]:
         place.environment["BENCHMARK_CACHE"] = f"{folder}/cache"
         place.environment["QUICK_TRAINING_FAILING_SHARE"] = str(SHARE)
         first_seconds, _ = timed_pass(place)
-        found, good = statuses(place), place.results()
+        found = statuses(place)
+        good = place.results()
         failed = {name for name, (status, _) in found.items() if status == "failed"}
         study = place.folder / "results" / STUDY
         page = (study / "report" / "index.html").read_text()
 
         del place.environment["QUICK_TRAINING_FAILING_SHARE"]
         second_seconds, second_jobs = timed_pass(place)
-        after, last = place.results(), {status for status, _ in statuses(place).values()}
+        after = place.results()
+        last = {status for status, _ in statuses(place).values()}
         imported = (study / "imported.txt").read_text().strip()
         again_seconds, again_jobs = timed_pass(place)
     checks = {
@@ -118,7 +124,8 @@ def through_the_workflow(losses: int, seeds: int) -> dict[str, Any]:
 
 def finish(run: Any, results: Path) -> None:
     """Write the files of a finished run of four epochs; its numbers follow from its digest."""
-    spec, share = run.spec, int(run.digest[:4], 16) / 65536
+    spec = run.spec
+    share = int(run.digest[:4], 16) / 65536
     values = [0.5 + 0.02 * epoch + 0.01 * share for epoch in range(1, 5)]
     scores = [{"recall_at_1": value, "map_at_r": value / 2, "map": value / 2} for value in values]
     best = {name: BestScore(value, 4) for name, value in scores[-1].items()}

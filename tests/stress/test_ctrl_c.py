@@ -18,7 +18,9 @@ from benchmark.study.grid import expand
 
 pytestmark = pytest.mark.stress
 INTERRUPTS = int(os.environ.get("STRESS_KILLS", "20"))
-LATEST, PATIENCE = 20.0, 10.0  # seconds: of the moment, and until the call has ended
+# seconds: of the moment, and until the call has ended
+LATEST = 20.0
+PATIENCE = 10.0
 MOST = 3  # runs that finish before a moment that is counted from them
 
 
@@ -50,14 +52,18 @@ def wait(process: subprocess.Popen[bytes], results: Path, moments: random.Random
 
 
 def test_each_ctrl_c_ends_soon_and_the_same_command_goes_on(tmp_path: Path):
-    moments, results, kept = random.Random(34), tmp_path / "results", {}
+    moments = random.Random(34)
+    results = tmp_path / "results"
+    kept = {}
     done = 0
     while done < INTERRUPTS:
         process = start(results)
         wait(process, results, moments)
         if process.poll() is not None:
             assert process.returncode == 0, (tmp_path / "log.txt").read_text()[-4000:]
-            results, kept = tmp_path / f"results{done}", {}  # the study is done: begin another
+            # the study is done: begin another
+            results = tmp_path / f"results{done}"
+            kept = {}
             continue
         os.killpg(process.pid, signal.SIGINT)
         begin = time.monotonic()
@@ -69,7 +75,8 @@ def test_each_ctrl_c_ends_soon_and_the_same_command_goes_on(tmp_path: Path):
         print(f"{done}: {len(finished(results))} runs, {time.monotonic() - begin:.1f} s")
         now = finished(results)
         assert {path: now.get(path) for path in kept} == kept, "no result is lost"
-        kept, done = now, done + 1
+        kept = now
+        done = done + 1
     assert start(results).wait(900) == 0, (tmp_path / "log.txt").read_text()[-4000:]
     assert len(finished(results)) == len(expand(load_study("smoke")))
     assert (results / "smoke" / "report" / "index.html").is_file()

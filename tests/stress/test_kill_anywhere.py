@@ -158,7 +158,8 @@ def endure(spec: RunSpec, kills: int, killers: list[Killer], folder: Path) -> Co
             path = root / f"class{number // 12}" / f"{number % 12}.jpg"
             save(path, seed=number, size=(44, 40))
         spec = replace(spec, dataset=DatasetChoice("folder", "folder", {"root": str(root)}))
-    run, whole = folder / "killed", folder / "whole"
+    run = folder / "killed"
+    whole = folder / "whole"
     killers[-1].attempt(write_spec_in(whole, spec))
     found: Counter[str] = Counter()
     for turn in range(10 * kills + 20):

@@ -81,7 +81,9 @@ LAYOUT = {
     tokenize.ENCODING,
     tokenize.ENDMARKER,
 }
-FILES, ALONE = 170, 25  # files of the package; those whose only importer lies beside them
+# files of the package; those whose only importer lies beside them
+FILES = 170
+ALONE = 25
 # One idea in two packages: a study on own images, and its verbs.
 SAME = {"own.py"}
 

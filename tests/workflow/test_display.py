@@ -46,7 +46,9 @@ def on_terminal(
     if pid == 0:
         os.chdir(folder)
         os.execve(words[0], words, environment(quick))
-    seen, pressed, deadline = "", False, time.monotonic() + 900
+    seen = ""
+    pressed = False
+    deadline = time.monotonic() + 900
     while time.monotonic() < deadline:
         ready, _, _ = select.select([screen], [], [], 1.0)
         try:

@@ -102,7 +102,8 @@ def test_the_profile_maps_what_a_run_needs_to_limits_and_constraints(fresh: Work
             done = dry_run(*place, folder=fresh.folder, quiet="progress")
             (words,) = re.findall(r"resources: (.*gpu_mem_mb=.*)", done.stdout)
             kept[minutes, name] = dict(word.split("=", 1) for word in words.split(", "))
-    short, long = kept[10, "as it is"], kept[4320, "as it is"]
+    short = kept[10, "as it is"]
+    long = kept[4320, "as it is"]
     assert short["slurm_extra"].startswith("--signal=TERM@60 ")
     assert long["slurm_extra"].startswith("--signal=TERM@600 ")
     assert long["runtime"] == "4320" and "constraint" not in long

@@ -45,7 +45,8 @@ class PullTogether(Loss):
 """
 
 
-USER, HOST = "somebody-private", "a-private-machine"
+USER = "somebody-private"
+HOST = "a-private-machine"
 # Each process of the study imports it first.
 NAMED_MACHINE = f"""
 import platform, socket

@@ -107,9 +107,11 @@ def _csv(path: Path, name: str) -> dict[str, Array]:
         quotechar='"',
         encoding="utf-8-sig",
     )
-    names, columns = rows[0].tolist(), rows[1:].T
+    names = rows[0].tolist()
+    columns = rows[1:].T
     if len(names) == 1 and names[0].isdecimal():  # no heading
-        names, columns = [name], rows.T
+        names = [name]
+        columns = rows.T
     return dict(zip(names, map(_column, columns), strict=True))
 
 

@@ -147,7 +147,9 @@ class Opener:
     """
 
     def __init__(self, root: Path, paths: Sequence[str], boxes: np.ndarray | None = None):
-        self.root, self.paths, self.boxes = root, paths, boxes
+        self.root = root
+        self.paths = paths
+        self.boxes = boxes
 
     def __call__(self, index: int) -> Image.Image:
         image = open_image(self.root / self.paths[index])
@@ -167,8 +169,10 @@ class Opener:
 
     def _cropped(self, image: Image.Image, index: int, boxes: np.ndarray) -> Image.Image:
         box = [round(edge) for edge in boxes[index].tolist()]
-        left, top = max(box[0], 0), max(box[1], 0)
-        right, bottom = min(box[2], image.width), min(box[3], image.height)
+        left = max(box[0], 0)
+        top = max(box[1], 0)
+        right = min(box[2], image.width)
+        bottom = min(box[3], image.height)
         if left >= right or top >= bottom:
             raise DataError(
                 f"{self.root / self.paths[index]} is {image.width} x {image.height} pixels, and "

@@ -46,7 +46,9 @@ from benchmark.datasets.io.images import (
 )
 
 COLUMNS = ("path", "shard", "offset", "size")
-INDEX, COMPLETE, PLAN = "index.csv", "complete.json", "plan.txt"
+INDEX = "index.csv"
+COMPLETE = "complete.json"
+PLAN = "plan.txt"
 SHARD_BYTES = 256_000_000
 ENCODING_VERSION = 1  # raise when the bytes change
 QUALITY = 95
@@ -68,7 +70,8 @@ class PackedImages:
 
     def __init__(self, root: Path, side: int):
         """Raise DataError when the folder is absent or half-written."""
-        self.folder, self.side = root / f"packed-{side}", side
+        self.folder = root / f"packed-{side}"
+        self.side = side
         if not (self.folder / COMPLETE).is_file():
             advice = f"write it again with 'data prepare', or leave out packed: {side}"
             raise DataError(f"no complete packed images in {self.folder}; {advice}")
@@ -136,7 +139,8 @@ def pack(
     """
     from tqdm import tqdm
 
-    folder, work = root / f"packed-{side}", root / f".packing-{side}"
+    folder = root / f"packed-{side}"
+    work = root / f".packing-{side}"
     with contextlib.suppress(DataError):  # there is none
         if not PackedImages(root, side).missing(paths):
             return folder

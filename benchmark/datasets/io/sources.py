@@ -107,7 +107,8 @@ def _receive(url: str, part: Path) -> None:
     size = part.stat().st_size if version else 0
     ranges = {"Range": f"bytes={size}-", "If-Range": version} if size else {}
     with requests.get(url, headers=HEADERS | ranges, stream=True, timeout=TIMEOUT) as response:
-        answer, said = response.headers, f"HTTP {response.status_code} {response.reason}"
+        answer = response.headers
+        said = f"HTTP {response.status_code} {response.reason}"
         if answer.get("Content-Range") == f"bytes */{size}":
             return  # nothing is behind what has arrived
         if response.status_code in TEMPORARY:
@@ -222,7 +223,9 @@ class Installer:
     """Installs the sources of one dataset into ``root``."""
 
     def __init__(self, name: str, archives: Sequence[Archive], root: Path):
-        self.name, self.archives, self.root = name, archives, root
+        self.name = name
+        self.archives = archives
+        self.root = root
         alone = [archive.provides[0] for archive in archives if len(archive.provides) == 1]
         # the place of each file that an archive of its own provides, by its name
         self._alone = {Path(place).name: Path(place) for place in alone if not place.endswith("/")}
@@ -303,7 +306,8 @@ class Installer:
 
     def _arranged(self, tree: Path, file: str) -> list[Path]:
         """Return a folder with the layout of the root, made of ``tree``; none if that fails."""
-        archive, base = self._archive(file), tree.with_name("base")
+        archive = self._archive(file)
+        base = tree.with_name("base")
         files = [path for path in tree.rglob("*") if path.is_file()]
         if archive and len(archive.provides) == 1 and archive.provides[0].endswith("/"):
             folder = Path(archive.provides[0])  # which the archive does not contain itself

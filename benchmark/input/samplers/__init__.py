@@ -37,7 +37,9 @@ class Sampler(ABC):
         batch_size: int,
         seed: int,
     ):
-        self.config, self.batch_size, self.seed = config, batch_size, seed
+        self.config = config
+        self.batch_size = batch_size
+        self.seed = seed
         self.labels = np.asarray(labels)
         self.categories = None if categories is None else np.asarray(categories)
         if wrong := self.check(config, batch_size):

@@ -26,7 +26,8 @@ class CategorySampler(Sampler):
 
     def prepare(self) -> None:
         """Index the classes of each category; raise DataError when there are too few categories."""
-        name, advice = type(self).__name__, "use the sampler 'm_per_class'"
+        name = type(self).__name__
+        advice = "use the sampler 'm_per_class'"
         if self.categories is None:
             raise DataError(f"{name} needs categories, and this dataset has none; {advice}")
         order = np.lexsort((self.labels, self.categories))
@@ -149,11 +150,13 @@ class CategoryPairsSampler(GroupSampler):
 
     def batches(self, generator: np.random.Generator) -> list[np.ndarray]:
         """Return the batches of one epoch."""
-        size, made = self.config.samples_per_class, []
+        size = self.config.samples_per_class
+        made = []
         for group in (each for each in self.groups() for _ in range(self.config.batches_per_pair)):
             picks = []
             for category in group:
-                free, classes = self.batch_size // len(group), self.classes[category]
+                free = self.batch_size // len(group)
+                classes = self.classes[category]
                 for number in generator.permutation(len(classes)).tolist():
                     images = classes[number]
                     wanted = size or len(images)

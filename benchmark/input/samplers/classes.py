@@ -83,7 +83,8 @@ class MPerClassSampler(Sampler):
 
     def batches(self, generator: np.random.Generator) -> list[np.ndarray]:
         """Return the batches of one epoch."""
-        size, walk = self.config.samples_per_class, self.config.classes == "walk"
+        size = self.config.samples_per_class
+        walk = self.config.classes == "walk"
         order = generator.permutation(len(self.labels))
         order = order[np.argsort(self.labels[order], kind="stable")]
         unique, starts, sizes = np.unique(self.labels[order], return_index=True, return_counts=True)
@@ -97,7 +98,9 @@ class MPerClassSampler(Sampler):
             for label, images in zip(unique.tolist(), np.split(order, starts[1:]), strict=True)
             if len(images) >= size
         }
-        width, left, made = self.batch_size // size, np.array(sorted(chunks)), []
+        width = self.batch_size // size
+        left = np.array(sorted(chunks))
+        made = []
         if walk:
             left = generator.permutation(left)
         while len(left) >= width:
@@ -127,7 +130,8 @@ class AllClassesSampler(Sampler):
 
     def prepare(self) -> None:
         """Check that a batch holds all classes."""
-        wanted, sizes = self.config.samples_per_class, np.unique(self.labels, return_counts=True)[1]
+        wanted = self.config.samples_per_class
+        sizes = np.unique(self.labels, return_counts=True)[1]
         # of images class by class: whether each is one of the first of its class
         self._first = np.concatenate([np.arange(size) < wanted for size in [0, *sizes]])
         if (least := self._first.sum()) > self.batch_size:
@@ -138,7 +142,8 @@ class AllClassesSampler(Sampler):
 
     def batches(self, generator: np.random.Generator) -> list[np.ndarray]:
         """Return the batches of one epoch."""
-        made, left = [], self.batch_size - self._first.sum()
+        made = []
+        left = self.batch_size - self._first.sum()
         for _ in range(len(self.labels) // self.batch_size):
             order = generator.permutation(len(self.labels))
             order = order[np.argsort(self.labels[order], kind="stable")]
@@ -219,7 +224,8 @@ class MinedTripletsSampler(Sampler):
 
         Of an anchor only as many of the farthest positives and nearest negatives can take part.
         """
-        keep, found = self.config.hardest, []
+        keep = self.config.hardest
+        found = []
         blocks = (embeddings[at : at + 512] for at in range(0, len(embeddings), 512))
         rows = (row for block in blocks for row in 2 - 2 * block @ embeddings.T)
         for anchor, distances in enumerate(rows):  # squared, to all unit rows

@@ -60,7 +60,8 @@ def _precision(among: Tensor, rank: Tensor, config: Any) -> Tensor:
 
 def _recall(among: Tensor, rank: Tensor, config: Any) -> Tensor:
     """Return the mean over k of the soft number of positives among the first k / min(k, P)."""
-    t, most = config.temperature, len(rank)
+    t = config.temperature
+    most = len(rank)
     recalls = [torch.sigmoid((k - rank) / t).sum() / min(k, most) for k in config.ks]
     return torch.stack(recalls).mean()
 
@@ -155,8 +156,10 @@ def _histogram_ap(
     width = (1.0 - lowest) / (centers - 1)
     center = torch.linspace(1.0, lowest, centers, dtype=scores.dtype).unsqueeze(1)
     share = (1.0 - (scores.clamp(lowest, 1.0) - center).abs() / width).clamp(min=0.0)
-    of_all, of_positives = share.sum(1), share[:, positive].sum(1)
-    seen, seen_positives = of_all.cumsum(0), of_positives.cumsum(0)
+    of_all = share.sum(1)
+    of_positives = share[:, positive].sum(1)
+    seen = of_all.cumsum(0)
+    seen_positives = of_positives.cumsum(0)
     if tie_aware:  # the precision in the middle of each bin instead of at its end
         seen = 1.0 + 2.0 * seen - of_all
         seen_positives = 1.0 + 2.0 * seen_positives - of_positives
@@ -175,7 +178,9 @@ PER_QUERY: dict[str, Callable] = {loss.__name__: loss for loss in _BY_NAME} | {
     "approx_ndcg": _one_minus(_gain, _smooth),  # Qin et al., 2010, Eq. 13
 }
 NAMES = sorted([*PER_QUERY, "roadmap"])
-BFLOAT16, FLOAT32, FLOAT64 = torch.bfloat16, torch.float32, torch.float64
+BFLOAT16 = torch.bfloat16
+FLOAT32 = torch.float32
+FLOAT64 = torch.float64
 # What rounding does to a score, and to everything after it: the reference is evaluated with scores
 # disturbed by so much, and so many times the change that this makes is allowed, beside so much of
 # the value and such a share of the gradient.
@@ -263,7 +268,8 @@ class Reference:
         queries = pool = normalize(free, dim=1)
         pool_labels = case.labels
         if case.references is not None and case.reference_labels is not None:
-            pool, pool_labels = normalize(case.references, dim=1), case.reference_labels
+            pool = normalize(case.references, dim=1)
+            pool_labels = case.reference_labels
             if case.memory:
                 pool = torch.cat([queries, pool])
                 pool_labels = torch.cat([case.labels, pool_labels])
@@ -340,7 +346,8 @@ expected = cache(Expected)  # one for each reference and batch, whichever candid
 @cache
 def noise(right: Expected, part: str) -> float:
     """Return what rounding may change of the value or the gradient."""
-    drawn, of_gradient = right.reference.drawn(right.dtype), part == "gradient"
+    drawn = right.reference.drawn(right.dtype)
+    of_gradient = part == "gradient"
     exact = right.case.exact and not of_gradient  # scores that are not rounded
     if not drawn and (exact or not math.isfinite(right.answer.value)):
         return 0.0
@@ -413,7 +420,8 @@ def _roadmap(config: Any, scores: Tensor, positives: Tensor, ranked: Tensor) -> 
     The calibration (Eq. 7) is a mean by query, or over pairs that are not 0.
     """
     of_sup_ap, of_calibration = config.weights or [1.0 - config.lambda_, config.lambda_]
-    near, far = positives & ranked, ~positives
+    near = positives & ranked
+    far = ~positives
     lack = (config.alpha - scores).clamp(min=0.0) * near
     excess = (scores - config.beta).clamp(min=0.0) * far
     if config.reduction == "nonzero":

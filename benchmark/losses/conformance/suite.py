@@ -93,7 +93,9 @@ COMMON: tuple[tuple[set[str], set[str], str], ...] = (
     ),
     ({"ties"}, {"values, float64"}, "equal scores alone: look at how they are ranked"),
 )
-SCALING, PROCESSES, SECONDS = "scaling over processes", 2, 120
+SCALING = "scaling over processes"
+PROCESSES = 2
+SECONDS = 120
 Result = Literal["passed", "failed", "not applicable"]
 # From a batch to what is wrong with the candidate on it, None when nothing is.
 Problem = Callable[[Case], Mismatch | None]
@@ -161,7 +163,8 @@ def unusual_batches() -> dict[str, list[Case]]:
     equal = perfect("all images equal", [4] * 3)
     equal = replace(equal, embeddings=equal.embeddings[:1].repeat(12, 1))
     ranked = mixed("6 queries, 24 references", [5] * 6, 10, 11)
-    rows, labels = ranked.embeddings, ranked.labels
+    rows = ranked.embeddings
+    labels = ranked.labels
     return {
         "perfect ranking": [
             perfect("six perfect classes of four", [4] * 6),
@@ -211,7 +214,9 @@ class Candidate:
     """
 
     def __init__(self, source: str, function: Callable[..., Any], reference: Reference) -> None:
-        self.source, self.function, self.reference = source, function, reference
+        self.source = source
+        self.function = function
+        self.reference = reference
         called = function.forward if isinstance(function, nn.Module) else function
         names = set(inspect.signature(called).parameters)
         taken = (pair for pair in REFERENCE_ARGUMENTS if names.issuperset(pair))
@@ -403,7 +408,8 @@ def shrink(case: Case, problem: Problem, found: Mismatch) -> tuple[Case, Mismatc
     The kind of the mistake stays: a wrong number does not become NaN. Rows are left out first, then
     dimensions.
     """
-    trials, plain = 0, min(PLAIN, found.times)
+    trials = 0
+    plain = min(PLAIN, found.times)
 
     def still_plain(smaller: Case) -> bool:
         nonlocal trials, case, found
@@ -416,7 +422,8 @@ def shrink(case: Case, problem: Problem, found: Mismatch) -> tuple[Case, Mismatc
             return False
         if again is None or again.kind != found.kind or again.times < plain:
             return False
-        case, found = smaller, again
+        case = smaller
+        found = again
         return True
 
     step = len(case.labels) // 2
@@ -495,7 +502,8 @@ def check_invariances(candidate: Candidate) -> Iterator[Finding]:
                 lambda gradient: gradient @ rotation,
             ),
         }[name]
-        before, after = candidate.answer(case, FLOAT32), candidate.answer(other, FLOAT32)
+        before = candidate.answer(case, FLOAT32)
+        after = candidate.answer(other, FLOAT32)
         right = expected(candidate.reference, case, FLOAT32)
         found = right.differing("value", after.value, before.value, 2.0)
         if found is None and before.gradient is not None:
@@ -538,7 +546,8 @@ def check_execution(candidate: Candidate) -> Iterator[Finding]:
         return None if gradient.isfinite().all() else Mismatch("the gradient is not finite")
 
     def moved(before: Answer, after: Answer, when: str = "") -> Mismatch | None:
-        one, two = before.gradient, after.gradient
+        one = before.gradient
+        two = after.gradient
         if one is None or two is None or torch.equal(one, two):
             return None
         return Mismatch(f"the gradient changes by {float((one - two).abs().max()):.3g}{when}")
@@ -558,7 +567,8 @@ def check_execution(candidate: Candidate) -> Iterator[Finding]:
 
     def writes(case: Case) -> Mismatch | None:
         unit = normalize(case.embeddings.float(), dim=1).requires_grad_()
-        labels, before = case.labels.clone(), unit.detach().clone()
+        labels = case.labels.clone()
+        before = unit.detach().clone()
         value = candidate.value(unit, labels)
         if value.requires_grad:
             value.backward()

@@ -94,9 +94,12 @@ class Rows:
 
     def sums(self, start: int, stop: int, totals: Mapping[int, Tensor]) -> WeightedSum:
         """Return the share of the loss of these rows, and its derivatives."""
-        relation, queries = self.positives.rows(start, stop), self.queries[start:stop]
+        relation = self.positives.rows(start, stop)
+        queries = self.queries[start:stop]
         scores = queries @ self.pool.T
-        value, cosines, derivative = scores.new_zeros(()), None, None
+        value = scores.new_zeros(())
+        cosines = None
+        derivative = None
         radial: tuple[Tensor, Tensor] | None = None
         for number, (weight, loss) in enumerate(self.components):
             if loss.cosine and cosines is None:
@@ -130,7 +133,8 @@ class Rows:
 
     def at_once(self, alone: bool, inside: int, needs: Sequence[bool]) -> ValueAndGradients:
         """Return the value and both gradients from all scores; ``alone``: no references given."""
-        queries, pool = self.queries, self.pool
+        queries = self.queries
+        pool = self.pool
         value, slope, radial = self.sums(0, len(queries), {})
         of_queries = of_references = None
         if slope is None:
@@ -160,11 +164,13 @@ class Rows:
     ) -> ValueAndGradients:
         """Return the same from some rows of scores at a time."""
         _keep_freed_memory()
-        queries, pool = self.queries, self.pool
+        queries = self.queries
+        pool = self.pool
         asking = [i for i, (_, loss) in enumerate(self.components) if loss.needs_totals]
         totals: dict[int, Tensor] = {}
         for start, stop in tiles if asking else ():
-            relation, part = self.positives.rows(start, stop), queries[start:stop]
+            relation = self.positives.rows(start, stop)
+            part = queries[start:stop]
             scores = part @ pool.T
             for number in asking:
                 loss = self.components[number][1]

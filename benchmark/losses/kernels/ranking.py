@@ -16,7 +16,9 @@ from torch.nn.functional import pad
 from benchmark.losses.kernels.relation import Group, Relation, block_elements, block_losses
 from benchmark.losses.kernels.steps import LARGE_BLOCK, MANY_POSITIVES, Grid, Pairs, Panels, Step
 
-POSITIVES, NEGATIVES = 0, 1  # the two sides of a block
+# the two sides of a block
+POSITIVES = 0
+NEGATIVES = 1
 
 
 class Measure:
@@ -68,7 +70,9 @@ class Recall(Measure):
     """
 
     def __init__(self, ks: Sequence[int], temperatures: Sequence[float], saturating: bool = False):
-        self.ks, self.temperatures, self.whole = ks, temperatures, saturating
+        self.ks = ks
+        self.temperatures = temperatures
+        self.whole = saturating
 
     def best(self, block):
         return 1.0
@@ -136,7 +140,8 @@ class LevelGain(DiscountedGain):
         return super().fall(rank, block, part) * self._weights(block, part)
 
     def _weights(self, block: Group, part: slice) -> Tensor:
-        weight, queries = self.weight[block.queries], block.queries
+        weight = self.weight[block.queries]
+        queries = block.queries
         if self.ids is None:  # the finest level
             return weight.unsqueeze(1)
         of_queries, of_references = self.ids
@@ -148,7 +153,8 @@ class MeanPenalty(Measure):
     """Mean over the positives of a penalty of the rank; ``slope`` is its derivative."""
 
     def __init__(self, penalty: Callable[[Tensor], Tensor], slope: Callable[[Tensor], Tensor]):
-        self.penalty, self.slope = penalty, slope
+        self.penalty = penalty
+        self.slope = slope
 
     def gain(self, among, rank, block, part):
         return (1.0 - self.penalty(rank)).sum(1)
@@ -179,7 +185,8 @@ class SoftRanks:
         """
         if relation.coarser and isinstance(self.measure, DiscountedGain):
             return self._graded(scores, relation, scale, include_query, gradient)
-        elements, steps = block_elements(scores.device), (self.positives, self.negatives)
+        elements = block_elements(scores.device)
+        steps = (self.positives, self.negatives)
         most = sys.maxsize if self.measure.whole else elements
         grid = Grid.over(scores, relation, self.tau, self.negatives.bend)
         expansions = () if grid is None else [step.expand(grid) for step in steps]
@@ -247,7 +254,8 @@ class SoftRanks:
         ideal = gains[0] * sums[0]
         for gain, more, fewer in zip(gains[1:], sums[1:], sums[:-1], strict=True):
             ideal = ideal + gain * (more - fewer)
-        values, derivative = counts[0].sign() * (1.0 - len(levels)), None
+        values = counts[0].sign() * (1.0 - len(levels))
+        derivative = None
         for level, gain in zip(levels, gains, strict=True):
             part = replace(self, measure=LevelGain(gain / ideal, level.ids))
             losses, slope = part.losses(scores, level, scale, include_query, gradient)

@@ -253,7 +253,8 @@ def block_losses(
     for block in blocks:
         rows, positives = read(block)
         own_apart = relation.own and not block.with_query  # neither positive nor negative
-        hidden, columns = relation.with_own(block) if own_apart else block.columns, None
+        hidden = relation.with_own(block) if own_apart else block.columns
+        columns = None
         if hidden.shape[1] < LEFT_OUT_FROM:
             negatives = rows.scatter_(1, hidden, HIDDEN)
         else:

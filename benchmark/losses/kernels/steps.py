@@ -105,7 +105,10 @@ class UpperBound(Step):
     """
 
     def __init__(self, bend: float, slope: float, start: float, offset: float | None):
-        self.bend, self.slope, self.start, self.at_tie = bend, slope, start, 0.5 + start
+        self.bend = bend
+        self.slope = slope
+        self.start = start
+        self.at_tie = 0.5 + start
         self.level = 1.0 / (1.0 + math.exp(-bend)) if bend < 700 else 1.0  # the sigmoid there
         self.jump = 0.0 if offset is None else offset - self.level - start
 
@@ -139,14 +142,16 @@ class Pairs:
     """The sides of a block compared with the anchors, its first side, pair by pair."""
 
     def __init__(self, sides: Sequence[Tensor], steps: Sequence[Step], elements: int):
-        self.sides, self.steps = sides, steps
+        self.sides = sides
+        self.steps = steps
         self.dtype = sides[0].dtype
         rows, anchors = sides[0].shape
         self.parts = chunks(anchors, rows * max(side.shape[1] for side in sides), elements)
 
     def count(self, side: int, part: slice, base: Tensor | float) -> Count:
         """Return ``base`` + the number of items of a side above the anchors in ``part`` (b, p)."""
-        items, anchors = self.sides[side].unsqueeze(1), self.sides[0][:, part].unsqueeze(2)
+        items = self.sides[side].unsqueeze(1)
+        anchors = self.sides[0][:, part].unsqueeze(2)
         total, slope_of_pairs = self.steps[side].count(items, anchors, base)
         if slope_of_pairs is None:
             return total, None
@@ -162,7 +167,11 @@ class Grid:
     """Panels of equal width over the range of the scores; ``steps`` of them make the bend."""
 
     def __init__(self, low: float, panels: int, width: float, steps: int, terms: int):
-        self.low, self.panels, self.width, self.steps, self.terms = low, panels, width, steps, terms
+        self.low = low
+        self.panels = panels
+        self.width = width
+        self.steps = steps
+        self.terms = terms
         angles = (torch.arange(terms, dtype=torch.float64) + 0.5) * (math.pi / terms)
         self._nodes = torch.cos(angles)
         # values at the nodes to coefficients of Chebyshev polynomials
@@ -203,7 +212,8 @@ class Grid:
 
     def coefficients(self, curve: Curve, step: int) -> Tensor:
         """Return the expansion (T, T) of ``curve(x - y)`` for x ``step`` panels above y."""
-        x, y = self._nodes.unsqueeze(1), self._nodes
+        x = self._nodes.unsqueeze(1)
+        y = self._nodes
         values = curve((x - y) * (self.width / 2) + step * self.width)
         return self._transform @ values @ self._transform.T
 
@@ -217,7 +227,8 @@ class Kernel:
     """A function of a difference of scores: ``below`` up to the grid's bend, ``above`` beyond."""
 
     def __init__(self, grid: Grid, below: Curve, above: Curve | None = None):
-        self.grid, self.bends = grid, above is not None
+        self.grid = grid
+        self.bends = above is not None
         # expansions (T, T) of both pieces, between panels where the difference passes the bend
         self.at_bend = [grid.coefficients(curve, grid.steps) for curve in (below, above or below)]
         blocks = []
@@ -239,7 +250,8 @@ class Points:
 
     def __init__(self, grid: Grid, values: Tensor):
         ascending, self.order = torch.sort(values, dim=1)
-        self.grid, self.values = grid, ascending.double()
+        self.grid = grid
+        self.values = ascending.double()
         self.panel, self.terms = grid.locate(self.values)
         edges = torch.arange(grid.panels + 1).expand(len(values), -1).contiguous()
         self._edges = torch.searchsorted(self.panel, edges)
@@ -259,7 +271,9 @@ class Points:
 
         The difference is this point minus the other with ``rising``, else the other minus this one.
         """
-        grid, rows, matrix = self.grid, len(self.values), kernel.matrix
+        grid = self.grid
+        rows = len(self.values)
+        matrix = kernel.matrix
         running = self._running if weights is None else _running(self.terms * weights)
         moments = _pick(running, self._edges).diff(dim=2)
         flat = moments.permute(1, 2, 0).reshape(rows, -1)
@@ -278,13 +292,15 @@ class Points:
         panel = at.panel + sign * grid.steps
         inside = (panel >= 0) & (panel < grid.panels)
         panel.clamp_(0, grid.panels - 1)
-        first, last = self._edges.gather(1, panel), self._edges.gather(1, panel + 1)
+        first = self._edges.gather(1, panel)
+        last = self._edges.gather(1, panel + 1)
         bound = at.values + sign * grid.steps * grid.width
         # rising: points right of the bound differ by more than the bend; falling: those left of it
         split = torch.searchsorted(self.values, bound, right=rising)
         split = torch.minimum(torch.maximum(split, first), last)
         middle = _pick(running, split)
-        left, right = middle - _pick(running, first), _pick(running, last) - middle
+        left = middle - _pick(running, first)
+        right = _pick(running, last) - middle
         below, above = (left, right) if rising else (right, left)
         total: Tensor | float = 0.0
         for block, moments in zip(kernel.at_bend, (below, above), strict=True):
@@ -319,7 +335,8 @@ class Panels:
     parts = (slice(None),)
 
     def __init__(self, sides: Sequence[Tensor], steps: Sequence[Expansion], grid: Grid):
-        self.sides, self.steps = [Points(grid, side) for side in sides], steps
+        self.sides = [Points(grid, side) for side in sides]
+        self.steps = steps
 
     def count(self, side: int, part: slice, base: Tensor | float) -> Count:
         """Return ``base`` + the number of items of a side above the anchors (b, p)."""

@@ -59,7 +59,9 @@ def panel_grid(
     keys = sorted(table[columns].drop_duplicates().itertuples(index=False, name=None))
     if "metric" in by:
         keys = [(*key, metric) for key in keys for metric in inputs.metrics(table["metric"])]
-    drawn, rest, across = keys[:PANELS], len(keys) - PANELS, min(across, len(keys))
+    drawn = keys[:PANELS]
+    rest = len(keys) - PANELS
+    across = min(across, len(keys))
     rows = -(-len(drawn) // across)
     figure, grid = new_figure(size[0], size[1] * rows + extra, rows, across, **options)
     for axes in grid.flat[len(drawn) :]:
@@ -113,9 +115,12 @@ def metric_by_batch_size(inputs: Inputs) -> Drawing:
     data = inputs.last[columns].rename(columns=ENDS)
     several = data.groupby([*WHERE, "loss"])["batch_size"].transform("nunique") > 1
     means = data[several] if several.any() else data  # of losses with several batch sizes
-    sizes, by = sorted(means["batch_size"].unique()), [*WHERE, "metric"]
-    losses, metrics = inputs.losses(means["loss"]), inputs.metrics(means["metric"])
-    across, size = min(len(metrics), 3) if len(metrics) > 1 else 3, (DOUBLE, 2.3)
+    sizes = sorted(means["batch_size"].unique())
+    by = [*WHERE, "metric"]
+    losses = inputs.losses(means["loss"])
+    metrics = inputs.metrics(means["metric"])
+    across = min(len(metrics), 3) if len(metrics) > 1 else 3
+    size = (DOUBLE, 2.3)
     figure, panels, keys, rest = panel_grid(inputs, in_percent(means), by, across, size, 0.5)
     for axes, (*place, metric), here in panels:
         far = far_below(here)
@@ -152,7 +157,8 @@ def metric_by_batch_size(inputs: Inputs) -> Drawing:
 
 def far_below(panel: pd.DataFrame) -> list[str]:
     """Return the lowest losses, at most a quarter, without which the axis is half as long."""
-    order, means = panel.groupby("loss")["mean"].mean().sort_values().index, panel["mean"]
+    order = panel.groupby("loss")["mean"].mean().sort_values().index
+    means = panel["mean"]
     for number in range(1, len(order) // 4 + 1):
         near = means[~panel["loss"].isin(order[:number])]
         if 2 * (near.max() - near.min()) < means.max() - means.min():
@@ -172,13 +178,15 @@ def whole_set(inputs: Inputs) -> Drawing:
         raise NothingToShow("it compares runs under the options 'images' and 'steps'")
     columns = ["dataset", "split", "equal", "batch_size", "loss", "metric"]
     data = data[[*columns, "mean", "sd", "n", "low", "high"]]
-    sizes, losses = sorted(data["batch_size"].unique()), inputs.losses(data["loss"])
+    sizes = sorted(data["batch_size"].unique())
+    losses = inputs.losses(data["loss"])
     pairs = set(zip(data["dataset"], data["equal"], strict=True))
     shown = in_percent(
         pd.concat(data[data["equal"].isin(["", each])].assign(equal=each) for each in EQUAL)
     )
     shown = shown[[pair in pairs for pair in zip(shown["dataset"], shown["equal"], strict=True)]]
-    by, size = ["dataset", "equal"], (DOUBLE, 2.6)
+    by = ["dataset", "equal"]
+    size = (DOUBLE, 2.6)
     figure, panels, keys, rest = panel_grid(inputs, shown, by, 2, size, 0.4, sharey=True)
     for axes, (dataset, equal), here in panels:
         draw_losses(inputs, axes, sizes, here, losses, width=0.2)
@@ -202,13 +210,15 @@ def whole_set(inputs: Inputs) -> Drawing:
 @styled()
 def loss_cost(inputs: Inputs) -> Drawing:
     """Return milliseconds per step against batch size; bars from least to greatest seed."""
-    costs, place = inputs.costs, ["dataset", "setting"]
+    costs = inputs.costs
+    place = ["dataset", "setting"]
     costs = costs if costs.empty else costs[costs["loss_ms"] > 0]
     if costs.empty:
         raise NothingToShow("no finished run has recorded the time inside its loss")
     names = {"loss_ms": "mean", "loss_ms_minimum": "low", "loss_ms_maximum": "high"}
     times = costs.rename(columns=names)[[*place, "batch_size", "loss", *names.values(), "n"]]
-    sizes, losses = sorted(times["batch_size"].unique()), inputs.losses(times["loss"])
+    sizes = sorted(times["batch_size"].unique())
+    losses = inputs.losses(times["loss"])
     single = len(times.drop_duplicates(place)) == 1
 
     def sparse(value: float, position: int | None) -> str:
@@ -244,8 +254,10 @@ def learning_curves(inputs: Inputs) -> Drawing:
             "every run was evaluated after one epoch only, so there is no curve to draw"
         )
     metric = metric_label(curves["metric"].iloc[0])
-    several, size = len(curves.drop_duplicates(WHERE)) > 1, (DOUBLE, 2.5)
-    losses, share = inputs.losses(curves["loss"]), {"sharey": not several}
+    several = len(curves.drop_duplicates(WHERE)) > 1
+    size = (DOUBLE, 2.5)
+    losses = inputs.losses(curves["loss"])
+    share = {"sharey": not several}
     figure, panels, _, rest = panel_grid(inputs, curves, CONDITION, 3, size, 0.5, **share)
     for axes, (*where, batch_size), here in panels:
         for loss in losses:
@@ -255,7 +267,8 @@ def learning_curves(inputs: Inputs) -> Drawing:
             # About ten markers along a curve are enough.
             every = max(1, len(curve) // 10)
             style = loss_line(inputs, loss, markersize=3, markevery=every)
-            mean, sd = 100 * curve["mean"], 100 * curve["sd"].fillna(0)
+            mean = 100 * curve["mean"]
+            sd = 100 * curve["sd"].fillna(0)
             band = {"color": style["color"], "alpha": 0.12, "linewidth": 0}
             axes.fill_between(curve["epoch"], mean - sd, mean + sd, **band)
             axes.plot(curve["epoch"], mean, **style)
@@ -280,7 +293,8 @@ def learning_curves(inputs: Inputs) -> Drawing:
 @styled()
 def seed_differences(inputs: Inputs) -> Drawing:
     """Return one panel per condition and metric: a small mark per seed, mean and interval above."""
-    data, by = inputs.differences, [*CONDITION, "metric"]
+    data = inputs.differences
+    by = [*CONDITION, "metric"]
     name = inputs.label(inputs.study.comparison.baseline)
     if data.empty:
         raise NothingToShow(
@@ -288,8 +302,10 @@ def seed_differences(inputs: Inputs) -> Drawing:
         )
     tests = inputs.tests("baseline").drop(columns="mean")
     tests = in_percent(tests.rename(columns={"difference": "mean", **ENDS}))
-    across, losses = WIDTHS.get(data["metric"].nunique(), 3), inputs.losses(data["loss"])
-    several, size = len(data.drop_duplicates(WHERE)) > 1, (DOUBLE, 0.6 + 0.2 * len(losses))
+    across = WIDTHS.get(data["metric"].nunique(), 3)
+    losses = inputs.losses(data["loss"])
+    several = len(data.drop_duplicates(WHERE)) > 1
+    size = (DOUBLE, 0.6 + 0.2 * len(losses))
     figure, panels, _, rest = panel_grid(inputs, data, by, across, size, 0.2, sharey=True)
     for number, (axes, key, here) in enumerate(panels):
         *where, batch_size, metric = key
@@ -297,7 +313,8 @@ def seed_differences(inputs: Inputs) -> Drawing:
         axes.axvline(0, color=INK, linewidth=0.7)
         axes.grid(axis="y", visible=False)
         for row, loss in enumerate(losses):
-            seeds, test = rows_of(here, loss=loss), rows_of(tested, loss=loss)
+            seeds = rows_of(here, loss=loss)
+            test = rows_of(tested, loss=loss)
             if seeds.empty:
                 beside = axes.get_yaxis_transform()
                 axes.text(0.02, row, "no pair", color=FAINT, va="center", transform=beside)
@@ -328,10 +345,14 @@ def seed_differences(inputs: Inputs) -> Drawing:
 @styled()
 def noise_sources(inputs: Inputs) -> Drawing:
     """Return one panel per condition and metric, a row per source."""
-    data, by = inputs.some("noise"), [*CONDITION, "metric"]
-    metrics, losses = inputs.metrics(data["metric"]), inputs.losses(data["loss"])
-    sources, legend = list(dict.fromkeys(data["source"])), 0.3 * (len(losses) > 1)
-    size, share = (DOUBLE, 1.7), {"sharey": True, "sharex": True}
+    data = inputs.some("noise")
+    by = [*CONDITION, "metric"]
+    metrics = inputs.metrics(data["metric"])
+    losses = inputs.losses(data["loss"])
+    sources = list(dict.fromkeys(data["source"]))
+    legend = 0.3 * (len(losses) > 1)
+    size = (DOUBLE, 1.7)
+    share = {"sharey": True, "sharex": True}
     figure, panels, keys, rest = panel_grid(inputs, data, by, 3, size, legend, **share)
     for axes, (*where, _, metric), here in panels:
         for loss, offset in zip(losses, dodge(len(losses), 0.4), strict=True):
@@ -394,7 +415,8 @@ def critical_difference(inputs: Inputs) -> Drawing:
 
 def draw_ranks(axes: Any, ranks: pd.DataFrame, tests: pd.DataFrame, inputs: Inputs) -> None:
     """Draw ``ranks`` (rows of one place, best first), a row for each loss, with their ``tests``."""
-    losses, most = list(ranks["loss"]), int(ranks["losses"].iloc[0])
+    losses = list(ranks["loss"])
+    most = int(ranks["losses"].iloc[0])
     critical = float(ranks["critical"].iloc[0])
     drawn = min(critical, most - 1)
     axes.plot([1, 1 + drawn], [-1, -1], "|-", color=INK, linewidth=1.2, markersize=5)
@@ -428,8 +450,10 @@ def cliques(losses: list[str], apart: set[tuple[str, str]]) -> Iterator[tuple[in
 @styled()
 def performance_profiles(inputs: Inputs) -> Drawing:
     """Return one panel per setting, batch size and metric: the share of runs by score."""
-    data, size = inputs.some("profiles"), (DOUBLE, 2.2)
-    metrics, losses = inputs.metrics(data["metric"]), inputs.losses(data["loss"])
+    data = inputs.some("profiles")
+    size = (DOUBLE, 2.2)
+    metrics = inputs.metrics(data["metric"])
+    losses = inputs.losses(data["loss"])
     figure, panels, keys, rest = panel_grid(inputs, data, OVER, 3, size, 0.5, sharey=True)
     for axes, (setting, batch_size, metric), here in panels:
         for loss in losses:
@@ -444,7 +468,8 @@ def performance_profiles(inputs: Inputs) -> Drawing:
         axes.set(xlabel="score (% of the dataset's best mean)", ylim=(-2, 102))
     panels[0][0].set_ylabel("runs that reach it (%)")
     legend_below(figure)
-    datasets, runs = int(data["datasets"].max()), int(data["runs"].max())
+    datasets = int(data["datasets"].max())
+    runs = int(data["runs"].max())
     caption = (
         f"Share of the runs of each loss ({runs} over {datasets} datasets) that reach a score, "
         "given as a share of the best mean of its dataset: further right and up is better. Bands "
@@ -474,7 +499,8 @@ def _trial_panels(inputs: Inputs, table: pd.DataFrame, label: str, *, categories
         for axes, kind in zip(row, shown, strict=True):
             losses = [loss for loss in inputs.losses(here["loss"]) if kind_of[loss] == kind]
             for loss, offset in zip(losses, dodge(len(losses), 0.4), strict=True):
-                points, style = rows_of(here, loss=loss), loss_line(inputs, loss)
+                points = rows_of(here, loss=loss)
+                style = loss_line(inputs, loss)
                 points = points.sort_values("trials")
                 if not categories:
                     axes.plot(points["trials"], points["mean"], **style | {"marker": ""})
@@ -515,7 +541,8 @@ def expected_best(inputs: Inputs) -> Drawing:
         f"replacement from those made, with a {inputs.confidence} bootstrap band over "
         "trials and folds. These scores chose the settings; they are no test scores."
     )
-    losses, most = curves["loss"].nunique(), curves["trials"].max()
+    losses = curves["loss"].nunique()
+    most = curves["trials"].max()
     alt = f"Rising curves with bands for {losses} losses over 1 to {most} trials."
     return Drawing(caption, alt, figure, curves)
 
@@ -524,7 +551,8 @@ def expected_best(inputs: Inputs) -> Drawing:
 @styled()
 def score_by_budget(inputs: Inputs) -> Drawing:
     """Return a row of panels per dataset, one for each kind of loss."""
-    ranks, metric = inputs.some("budget_ranks"), metric_label(inputs.headline)
+    ranks = inputs.some("budget_ranks")
+    metric = metric_label(inputs.headline)
     figure = _trial_panels(inputs, ranks, f"test {metric} (%)", categories=True)
     caption = (
         f"Test {metric} of the setting that is best after so many trials: mean and "

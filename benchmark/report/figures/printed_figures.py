@@ -43,7 +43,10 @@ from benchmark.report.labels import metric_label
 from benchmark.report.table import TONES, NothingToShow
 
 NUMBER = r"[0-9.]+"  # a printed row that says a value and not of what
-PITCH, LINE, ROOM = 0.065, 0.12, 0.62  # inches: of a mark, a line of a name, around a panel
+# inches: of a mark, a line of a name, around a panel
+PITCH = 0.065
+LINE = 0.12
+ROOM = 0.62
 _MARKERS = {"drifted": "s", "inconclusive": "D", "reproduced": "o"}  # in the order of the rows
 Claims = Mapping[str, tuple[str, str]]
 MARKS = ["panel", "series", "side", "x", "value", "low", "high", "n"]
@@ -146,7 +149,8 @@ def _panel(axes: Axes, part: pd.DataFrame, inputs: Inputs) -> None:
     axes.barh(part["at"], 2 * margins, left=-margins, height=part["step"], **band)
     axes.axvline(0, color=INK, linewidth=0.7)
     for key, some in part.groupby(["verdict", part["stands"].eq(True)]):
-        word, stands = str(key[0]), key[1]
+        word = str(key[0])
+        stands = key[1]
         colour = COLOURS[TONES[word]]
         style = {"fmt": _MARKERS[word], "color": colour, "markersize": 2.6, "elinewidth": 0.7}
         style |= {"markerfacecolor": colour if stands else "white", "capsize": 0}
@@ -222,7 +226,8 @@ def draw(figure: Figure, marks: FigureMarks, inputs: Inputs, verdicts: Claims) -
             else f"the study has no runs of {loss} that vary what this figure shows on {where}"
         )
     columns = min(3, len(panels))
-    rows, width = -(-len(panels) // columns), DOUBLE if columns > 1 else SINGLE + 1.2
+    rows = -(-len(panels) // columns)
+    width = DOUBLE if columns > 1 else SINGLE + 1.2
     drawing, grid = new_figure(width, 2.4 * rows + 0.6, rows, columns)
     for number, (axes, panel) in enumerate(zip(grid.flat, panels, strict=False)):
         here = rows_of(data, panel=number)
@@ -260,7 +265,8 @@ def draw(figure: Figure, marks: FigureMarks, inputs: Inputs, verdicts: Claims) -
 
 def series_of(mark: Mark, figure: Figure, inputs: Inputs) -> str:
     """Return the name of the line that a mark belongs to, for a legend."""
-    panel, loss = figure.panels[mark.panel], inputs.label(mark.loss)
+    panel = figure.panels[mark.panel]
+    loss = inputs.label(mark.loss)
     if mark.batch_size is not None:
         return f"batch size {mark.batch_size}"
     if panel.loss_against and mark.loss == panel.loss:
@@ -297,8 +303,10 @@ def _judged(panel: Panel, verdicts: Claims) -> Iterator[str]:
 
 def sweep(axes: Axes, panel: Panel, marks: pd.DataFrame, inputs: Inputs) -> None:
     """Draw the score against a hyperparameter or the batch size, one line per test set."""
-    alone, log = len(panel.test_sets) == 1, panel.x == BATCH_SIZE or panel.scale == "log"
-    middle, positions = (len(panel.test_sets) - 1) / 2, set()
+    alone = len(panel.test_sets) == 1
+    log = panel.x == BATCH_SIZE or panel.scale == "log"
+    middle = (len(panel.test_sets) - 1) / 2
+    positions = set()
     for number, (_, each) in enumerate(zip(panel.test_sets, SERIES, strict=False)):
         style = line(panel.loss if alone else each)
         style |= {"linestyle": "none"} if panel.words else {}
@@ -308,7 +316,8 @@ def sweep(axes: Axes, panel: Panel, marks: pd.DataFrame, inputs: Inputs) -> None
         _published(axes, printed, style)
         positions |= {*ours["x"], *printed["x"]}
         if panel.baseline:
-            own, named = line(panel.baseline), inputs.label(panel.baseline)
+            own = line(panel.baseline)
+            named = inputs.label(panel.baseline)
             ours, printed = _lines(marks, panel.baseline, number)
             for value in ours["value"]:
                 level = {"color": own["color"], "linestyle": own["linestyle"]}
@@ -346,7 +355,8 @@ def convergence(axes: Axes, panel: Panel, marks: pd.DataFrame, inputs: Inputs) -
         band = {"color": colour, "alpha": 0.15, "linewidth": 0}
         axes.fill_between(curve["x"], curve["low"], curve["high"], **band)
         style = {"color": colour, "marker": "osD^vP<>"[number % 8]}
-        every, label = max(1, len(curve) // 8), curve["series"].iloc[0]
+        every = max(1, len(curve) // 8)
+        label = curve["series"].iloc[0]
         axes.plot(curve["x"], curve["value"], markevery=every, label=label, **style)
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set(xlabel="epoch", ylabel=f"{metric_label(panel.metric)} (%)")

@@ -249,7 +249,8 @@ def _moved(
         splits[dataset, setting].add(split)
     moved = {}
     for run in records(runs.drop_duplicates(["dataset", "setting"])):
-        here, bare = (run.dataset, run.setting), (run.dataset, run.backbone)
+        here = (run.dataset, run.setting)
+        bare = (run.dataset, run.backbone)
         single = run.options and losses[here] == 1 and losses.get(bare, 0) > 1
         moves = single and splits[here] <= splits[bare]
         moved[here] = (run.backbone, run.options) if moves else (run.setting, ())
@@ -407,7 +408,8 @@ def cost(inputs: Inputs) -> Table:
 def paired(inputs: Inputs) -> Table:
     """Return the tests of each loss against the study's baseline; positive means better."""
     baseline = inputs.label(inputs.tests("baseline")["against"].iloc[0])
-    title, caption = f"Paired tests against {baseline}", f"Each loss minus {baseline}."
+    title = f"Paired tests against {baseline}"
+    caption = f"Each loss minus {baseline}."
     return _pair_table(inputs, "baseline", title, caption, [named(inputs)])
 
 
@@ -415,7 +417,8 @@ def paired(inputs: Inputs) -> Table:
 def all_pairs(inputs: Inputs) -> Table:
     """Return the tests of all pairs of losses; positive means that the first is better."""
     columns = [named(inputs, "First"), named(inputs, "Second", "against")]
-    outcomes, caption = ("first higher", "second higher"), "First loss minus second."
+    outcomes = ("first higher", "second higher")
+    caption = "First loss minus second."
     title = "Paired tests of all pairs"
     return _pair_table(inputs, "pairs", title, caption, columns, outcomes)
 
@@ -481,7 +484,8 @@ def test_columns(
 
     ``outcomes`` say of a significant difference that it is above or below zero.
     """
-    above, below = (outcomes[0], "good"), (outcomes[1], "bad")
+    above = (outcomes[0], "good")
+    below = (outcomes[1], "bad")
 
     def difference(row: Any) -> TableCell:
         return number_cell(points, row.difference, mark="best" if row.significant else "")
@@ -569,9 +573,12 @@ def rule_words(trials: int) -> str:
 def budgets(inputs: Inputs) -> Table:
     """Return one row per loss: the score under each rule set, best after all trials first."""
     where = ["dataset", "setting", "batch_size"]
-    ranks, gaps = inputs.some("budget_ranks"), inputs.some("budget_gaps")
+    ranks = inputs.some("budget_ranks")
+    gaps = inputs.some("budget_gaps")
     budgets = sorted(ranks["trials"].unique())
-    most, metric, rows = budgets[-1], metric_label(inputs.headline), []
+    most = budgets[-1]
+    metric = metric_label(inputs.headline)
+    rows = []
     tests = {
         (row.dataset, row.setting, row.batch_size, row.loss): row
         for row in records(gaps)
@@ -613,7 +620,8 @@ def budgets(inputs: Inputs) -> Table:
         return Column((gap, header), parts, cell=lambda row: cell(row[2]) if row[2] else none)
 
     def difference(test: Any) -> TableCell:
-        mean, bounds = test.difference, (test.ci_low, test.ci_high)
+        mean = test.difference
+        bounds = (test.ci_low, test.ci_high)
         tone = ("good" if mean > 0 else "bad") if test.significant else ""
         return TableCell(f"{points(mean)} {interval(*bounds)}", numbers=(mean, *bounds), tone=tone)
 

@@ -93,7 +93,8 @@ def paper_table(
     The ``first`` of a paper says by which rule our epochs were chosen. ``against``: values that
     follow the authors' code against the text.
     """
-    table, notes = paper.tables[name], footnotes(paper, name)
+    table = paper.tables[name]
+    notes = footnotes(paper, name)
     numbers = paper.table(name)
     distinct = dict.fromkeys(note.text for note in notes.values())
     for number in numbers:
@@ -121,10 +122,12 @@ def paper_table(
         names = [named(*each) for each in zip(table.columns, head, strict=True) if each[1]]
         above = [""] * (len(head) - len(names))
         columns.append(Column((*above, *names), PARTS, words=WORDS))
-    sections, runs = [], max((int(each.ours.ours_n) for each in entries.values()), default=0)
+    sections = []
+    runs = max((int(each.ours.ours_n) for each in entries.values()), default=0)
     for section in dict.fromkeys(key[0] for key in entries):
         labels = list(dict.fromkeys(key[1] for key in entries if key[0] == section))
-        lines, seeds = [], []
+        lines = []
+        seeds = []
         for label in labels:
             texts = [
                 TableCell(named(*each) or DASH) for each in zip(table.rows, label, strict=True)
@@ -181,7 +184,8 @@ def _cell(entry: Entry | None, mark: str, seeds: int) -> TableCell:
     value = number.points if number.is_score else float(number.value)
     spread = number.sd_points if number.is_score else number.std
     runs = None if number.n_runs is None else float(number.n_runs)
-    mean, sd = finite(ours.ours_mean), finite(ours.ours_sd)
+    mean = finite(ours.ours_mean)
+    sd = finite(ours.ours_sd)
     both = (mean, sd, int(ours.ours_n) or None, value, spread, runs)
     test = (ours.difference, ours.ci_low, ours.ci_high, ours.other_mean)
     numbers = (*both, *map(finite, test))
@@ -240,9 +244,12 @@ def _title(said: str, ours: Any) -> Iterator[str]:
 
 
 def _caption(paper: Paper, name: str, entries: list[Entry], runs: int, first: bool) -> str:
-    own, rule = [entry.number for entry in entries if entry.number.reproducible], paper.selection[0]
-    ours, metrics = [entry.ours for entry in entries], {number.metric for number in own}
-    table, facts = paper.tables[name], []
+    own = [entry.number for entry in entries if entry.number.reproducible]
+    rule = paper.selection[0]
+    ours = [entry.ours for entry in entries]
+    metrics = {number.metric for number in own}
+    table = paper.tables[name]
+    facts = []
     for field in _FACTS:
         values = {number.field(field) for number in own}
         values -= {""} if field == "batch_size" else set()

@@ -87,7 +87,8 @@ def published(inputs: Inputs) -> Table:
     def stands(row: Any) -> TableCell:
         if finite(row.stands) is None:
             return TableCell(DASH, numbers=(None, None))
-        points, ratio = finite(row.tip_laboratory), finite(row.tip_ratio)
+        points = finite(row.tip_laboratory)
+        ratio = finite(row.tip_ratio)
         note = "" if points is None else f"up to laboratories {points:.1f} points apart"
         changes = [MARK_WORDS[name] for name in row.changes_under.split()]
         text = "yes" if row.stands else "no"

@@ -25,7 +25,8 @@ class _Changed(importlib.abc.MetaPathFinder):
     """Calls ``change(module)`` when the module called ``name`` has been imported."""
 
     def __init__(self, name, change):
-        self.name, self.change = name, change
+        self.name = name
+        self.change = change
 
     def find_spec(self, name, path, target=None):
         if name != self.name:
@@ -48,9 +49,11 @@ def _poll_often(module):
 
 
 def _step_slowly(module):
-    step, seconds = module.Stepper.__call__, float(os.environ.get("CLUSTER_STEP_SECONDS", 0))
+    step = module.Stepper.__call__
+    seconds = float(os.environ.get("CLUSTER_STEP_SECONDS", 0))
     leak = int(os.environ.get("CLUSTER_LEAK_MB", 0))
-    kept, first = [], []
+    kept = []
+    first = []
 
     def slow(self, images, labels, number, *rest, **more):
         first[:] = first or [number]

@@ -70,7 +70,8 @@ _order = None  # phase, how often it is entered first, seconds after that, signa
 
 def _note(phase):
     global _current
-    before, _current = _current, phase
+    before = _current
+    _current = phase
     with open(PATH, "w") as stream:
         stream.write(phase)
     if phase != before:

@@ -115,7 +115,8 @@ def test_an_analysis_of_a_plugin_brings_its_own_words(smoke, tmp_path, monkeypat
     words["claims"] = {"one_{n}": ["Fig. 1", "it is {n}", "It is {n}."]}
     drawn = new_figure(1.0, 1.0)[0], pd.DataFrame({"x": [1.0]})
 
-    rows, claims = [("", ["a", -0.0])], {"one_{n}": [(None, {"n": 2})]}
+    rows = [("", ["a", -0.0])]
+    claims = {"one_{n}": [(None, {"n": 2})]}
     made = Analysis(*drawn, ["word", "number"], rows, {"n": 1}, claims, words=words)
     ANALYSES.names()
     monkeypatch.setitem(ANALYSES._entries, "mine", None)

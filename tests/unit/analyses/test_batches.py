@@ -38,8 +38,11 @@ def test_shares_equal_eq_1_evaluated_entry_by_entry():
     rows = rng.normal(size=(12, 5))
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     labels = np.repeat([0, 1, 2], 4)
-    scores, tau = rows @ rows.T, 0.05
-    printed, off, mixed = [], [], []
+    scores = rows @ rows.T
+    tau = 0.05
+    printed = []
+    off = []
+    mixed = []
     for query in range(12):
         p = 1 / (1 + np.exp(-(scores[query][:, None] - scores[query][None]) / tau))
         inside = p * (1 - p) / tau > 0.005

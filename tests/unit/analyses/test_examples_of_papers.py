@@ -139,7 +139,8 @@ def by_definition(positive, negative):
 def test_the_exact_ap_equals_its_definition_with_ties_at_the_worst_rank():
     rng = np.random.default_rng(0)
     for _ in range(50):
-        positive, negative = rng.integers(0, 6, 4) / 5, rng.integers(0, 6, 9) / 5
+        positive = rng.integers(0, 6, 4) / 5
+        negative = rng.integers(0, 6, 9) / 5
         assert average_precision(positive, negative) == pytest.approx(
             by_definition(positive, negative), abs=1e-12
         )
@@ -195,7 +196,8 @@ def test_what_counts_as_no_gradient_is_one_number_beside_every_sentence_that_say
 
 
 def test_sup_ap_is_above_the_ap_loss_at_ties_too():
-    scores, positive = np.full(6, 0.5), np.arange(6) < 2
+    scores = np.full(6, 0.5)
+    positive = np.arange(6) < 2
     value = value_and_gradient(LOSSES["SupAP"], scores, positive)[0]
     assert value >= 1 - by_definition(scores[positive], scores[~positive]) - 1e-12
 

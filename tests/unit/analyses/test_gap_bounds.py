@@ -15,7 +15,8 @@ from benchmark.analyses.decomposability_gap import (
     plain_bound,
 )
 
-ALPHA, BETA = 0.9, 0.6
+ALPHA = 0.9
+BETA = 0.6
 
 
 def batch(positive, negative):
@@ -61,7 +62,8 @@ def test_both_bounds_hold_on_random_perfectly_ranked_batches():
 
 
 def test_eq_9_fails_in_one_order_of_the_batches_and_holds_in_the_other():
-    weak, strong = batch([0.5], [0.4]), batch([0.95], [0.93])
+    weak = batch([0.5], [0.4])
+    strong = batch([0.95], [0.93])
     drawn, worst = calibrated_bounds([weak, strong], ALPHA, BETA)
     other, also_worst = calibrated_bounds([strong, weak], ALPHA, BETA)
     assert drawn + 0.1 < gap([weak, strong]) == gap([strong, weak]) <= other + 1e-12

@@ -147,7 +147,8 @@ print(*[path.relative_to(PACKAGE).as_posix() for path in inside], sep="\\n")
 
 
 def test_every_module_that_training_imports_counts_but_for_a_complete_list(package):
-    before, uncounted = version(), set()
+    before = version()
+    uncounted = set()
     for name in sorted(imported_by_training()):
         file = package / name
         text = file.read_text()

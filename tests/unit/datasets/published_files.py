@@ -68,7 +68,8 @@ LISTS = {
 
 def publish(name: str, folder: Path) -> list[Path]:
     """Return the published files of a small dataset, written to ``folder``."""
-    root, made = folder / "content", []
+    root = folder / "content"
+    made = []
     MAKERS[name](root)
     for file, (part, prefix) in PACKED.get(name, {}).items():
         write = write_zip if file.endswith("zip") else write_tar_gz
@@ -137,7 +138,8 @@ def basic(password: str) -> str:
 
 class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
-        state, asked = self.server.state, self.headers.get("Range")
+        state = self.server.state
+        asked = self.headers.get("Range")
         state.asked.append(asked)
         if state.states:
             self.send_error(state.states.pop(0))
@@ -145,7 +147,8 @@ class _Handler(BaseHTTPRequestHandler):
         if state.password and self.headers.get("Authorization") != basic(state.password):
             self.send_error(401)
             return
-        total, first = len(state.content), 0
+        total = len(state.content)
+        first = 0
         headers = {"Content-Type": state.media_type, "ETag": state.tag}
         if asked and state.ranges and self.headers.get("If-Range", state.tag) == state.tag:
             first = int(re.fullmatch(r"bytes=(\d+)-", asked)[1])

@@ -60,7 +60,8 @@ def test_cut_off_annotations_are_said_to_be(cars, share, refused):
 )
 def test_wrong_annotations_are_named(cars, field, value, code, refused):
     content = loadmat(cars / "cars_annos.mat")
-    images, names = content["annotations"], content["class_names"]
+    images = content["annotations"]
+    names = content["class_names"]
     images[0][field][0] = np.array([value])
     savemat(cars / "cars_annos.mat", {"annotations": images, "class_names": names})
     file = "cars_annos.mat" if code == "missing" else ""
@@ -129,7 +130,8 @@ def test_gpr_has_six_kinds_of_classes_by_number(gpr):
 
 def test_gpr_ranks_the_query_itself_as_its_authors_code_does(gpr):
     dataset = load_dataset("gpr1200", {"root": str(gpr), "allow_counts": True})
-    protocol, labels = dataset.protocols["test"], dataset.protocols["test"].query.labels
+    protocol = dataset.protocols["test"]
+    labels = dataset.protocols["test"].query.labels
     assert protocol.gallery is protocol.query
     rows = np.random.default_rng(0).normal(size=(12, 3))
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)

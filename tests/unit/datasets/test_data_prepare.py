@@ -33,7 +33,8 @@ def test_every_published_dataset_is_prepared_and_checked_from_its_files(
     command, files, tmp_path, name
 ):
     landmark_sets(name, tmp_path)
-    root, plain = tmp_path / name, tmp_path / "plain"
+    root = tmp_path / name
+    plain = tmp_path / "plain"
     sources = files(name)
     shown = command("prepare", name, *given(sources), "--root", root, "--allow-counts")
     archives.MAKERS[name](plain)
@@ -247,7 +248,8 @@ def test_an_interruption_while_moving_is_noticed_and_made_good(
 ):
     root = tmp_path / "cub"
     arguments = ["prepare", "cub", *given(files("cub")), "--root", root, "--allow-counts"]
-    replace, moved = Path.replace, []
+    replace = Path.replace
+    moved = []
 
     def stops_after_two(source, target):
         if len(moved) == 2:

@@ -134,11 +134,14 @@ def test_names_that_cannot_be_file_names_are_replaced(path):
 
 
 def test_a_server_that_sends_the_same_part_for_ever_is_given_up(server, target):
-    server.sized, server.ranges, server.hang_up = False, False, 1000
+    server.sized = False
+    server.ranges = False
+    server.hang_up = 1000
     server.content = CONTENT[:1000]
     assert download(server.address, target).stat().st_size == 1000, "nothing says there is more"
     target.unlink()
-    server.sized, server.content = True, CONTENT
+    server.sized = True
+    server.content = CONTENT
     with pytest.raises(DataError, match="gave up after 5 attempts without a byte"):
         download(server.address, target)
 

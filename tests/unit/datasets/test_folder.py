@@ -41,7 +41,8 @@ def write_split(root: Path, *rows: str, columns: str = "path,label,split") -> st
 
 
 def test_classes_are_split_without_overlap_and_always_the_same_way(root):
-    first, second = load(root), load(root)
+    first = load(root)
+    second = load(root)
     assert first.counts["train"] == {"images": 9, "classes": 3}
     names = [
         {name.split("/")[0] for name in part.names}
@@ -224,7 +225,8 @@ def test_joined_classes_have_the_split_and_the_images_of_plain_class_folders(tmp
         for number, split in enumerate(("train", "val", "test")):
             save(tmp_path / "split" / split / str(label) / f"{number}.png", 3 * label + number)
             save(tmp_path / "flat" / str(label) / f"{number}.png", 3 * label + number)
-    split, flat = load(tmp_path / "split", same_names="join"), load(tmp_path / "flat")
+    split = load(tmp_path / "split", same_names="join")
+    flat = load(tmp_path / "flat")
     names = [
         sorted("/".join(Path(name).parts[-2:]) for name in each.train.names)
         for each in (split, flat)
@@ -239,7 +241,8 @@ def test_one_name_in_two_letter_cases_is_not_joined_unless_both_lie_side_by_side
     assert load(tmp_path / "b", same_names="join").counts["train"]["classes"] == 2
 
 
-COMPOSED, DECOMPOSED = "Ros\u00e9", "Rose\u0301"
+COMPOSED = "Ros\u00e9"
+DECOMPOSED = "Rose\u0301"
 
 
 @pytest.mark.parametrize("by", ["folders", "labels", "categories"])

@@ -166,7 +166,8 @@ def test_landmarks_are_classes_and_all_images_train(folder):
 
 
 def test_a_training_set_is_evaluated_on_the_landmark_sets_it_names(folder):
-    dataset, elsewhere = load(folder / "sfm120k", "sfm120k"), str(folder)
+    dataset = load(folder / "sfm120k", "sfm120k")
+    elsewhere = str(folder)
     levels = ("easy", "medium", "hard")
     names = [f"{name}_{level}" for name in ("roxford5k", "rparis6k") for level in levels]
     assert list(dataset.protocols) == names
@@ -176,7 +177,8 @@ def test_a_training_set_is_evaluated_on_the_landmark_sets_it_names(folder):
 
 
 def test_distractors_are_searched_with_the_gallery_of_each_landmark_set(folder):
-    root, names = folder / "landmarks_clean", ["roxford5k", "roxford_1m", "rparis_1m"]
+    root = folder / "landmarks_clean"
+    names = ["roxford5k", "roxford_1m", "rparis_1m"]
     dataset = load(root, "landmarks_clean", landmarks=names)
     assert list(dataset.protocols) == [
         f"{name}_{level}" for name in names for level in ("easy", "medium", "hard")

@@ -212,7 +212,8 @@ def cub(tmp_path, monkeypatch):
 
 
 def test_packed_images_are_those_of_the_files_in_the_same_order(cub):
-    plain, packed = load(cub), load(cub, packed=BYTES_KEPT)
+    plain = load(cub)
+    packed = load(cub, packed=BYTES_KEPT)
     for one, other in zip(plain.image_sets(), packed.image_sets(), strict=True):
         assert list(one.names) == list(other.names)
         assert np.array_equal(one.labels, other.labels)
@@ -228,7 +229,8 @@ def test_a_dataset_is_read_from_the_copy_that_prepare_makes(command, tmp_path, n
         archives.MAKERS[each](tmp_path / each)
     params = {"root": str(tmp_path / name), "allow_counts": True}
     command("prepare", name, "--root", tmp_path / name, "--pack", SIDE, "--allow-counts")
-    files, packed = load_dataset(name, params), load_dataset(name, {**params, "packed": SIDE})
+    files = load_dataset(name, params)
+    packed = load_dataset(name, {**params, "packed": SIDE})
     assert packed.train.names == files.train.names and packed.counts == files.counts
     width, height = files.train.image(3).size
     assert packed.train.image(3).size == (round(width * SIDE / height), SIDE)

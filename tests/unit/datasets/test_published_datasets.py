@@ -86,10 +86,8 @@ def test_inshop_queries_search_a_gallery_of_the_same_items(load):
 def test_inshop_item_in_two_categories_counts_to_the_first(tmp_path):
     archives.make_inshop(tmp_path)
     path = tmp_path / "list_eval_partition.txt"
-    old, new = (
-        "img/MEN/Denim/id_00000001/02_2_front.jpg",
-        "img/MEN/Shorts/id_00000001/02_2_front.jpg",
-    )
+    old = "img/MEN/Denim/id_00000001/02_2_front.jpg"
+    new = "img/MEN/Shorts/id_00000001/02_2_front.jpg"
     path.write_text(path.read_text().replace(old, new))
     archives.write_jpeg(tmp_path / new, 1)
     train = load_dataset("inshop", {"root": str(tmp_path), "allow_counts": True}).train
@@ -121,8 +119,10 @@ def test_vehicleid_random_galleries_hold_one_image_of_each_vehicle_and_never_cha
 
 
 def test_images_are_looked_for_by_listing_each_folder_once(load, monkeypatch):
-    listing, stat = os.listdir, os.stat
-    listed, asked = [], []
+    listing = os.listdir
+    stat = os.stat
+    listed = []
+    asked = []
     monkeypatch.setattr(os, "listdir", lambda path: listed.append(path) or listing(path))
     monkeypatch.setattr(
         os, "stat", lambda path, **options: asked.append(path) or stat(path, **options)

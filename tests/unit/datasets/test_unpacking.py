@@ -90,7 +90,9 @@ def test_what_macos_adds_and_owners_and_modes_are_not_taken_over(tmp_path, into)
     unpack(made(tmp_path, "zip", members), into)
     assert [path.name for path in into.rglob("*")] == ["a"]
     info = tarfile.TarInfo()
-    info.mode, info.uid, info.size = 0o4777, 12345, 0
+    info.mode = 0o4777
+    info.uid = 12345
+    info.size = 0
     unpack(tar_file(tmp_path / "b.tar", [("b", info)]), into)
     found = (into / "b").stat()
     assert found.st_uid == os.getuid() and not found.st_mode & stat.S_ISUID

@@ -208,7 +208,8 @@ LISTS = [
 
 @pytest.mark.parametrize(("name", "file"), LISTS)
 def test_empty_random_and_cut_lists_are_errors_of_the_dataset(make, name, file):
-    root, rng = make(name), random.Random(0)
+    root = make(name)
+    rng = random.Random(0)
     right = (root / file).read_bytes()
     cuts = [right[: rng.randrange(len(right))] for _ in range(8)]
     lines = [b"\n".join(rng.choices(right.split(b"\n"), k=2)) for _ in range(4)]

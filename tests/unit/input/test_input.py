@@ -104,7 +104,8 @@ def test_workers_change_nothing(photos):
 
 
 def test_random_crop_stays_inside_and_respects_area_and_aspect():
-    config, chance = InputConfig(augmentation="crop_flip"), np.random.default_rng(0)
+    config = InputConfig(augmentation="crop_flip")
+    chance = np.random.default_rng(0)
     for _ in range(300):
         left, top, right, bottom = random_resized_box((100, 80), config, chance)
         assert 0 <= left < right <= 100
@@ -117,9 +118,11 @@ def test_augmentation_is_the_affine_map_then_noise_then_normalisation(glyphs):
     (batch,) = create_input(glyphs, GLYPH, 1).train_batches(BATCHES[:1], 3, 1)
     generator = torch.Generator().manual_seed(derive(3, "augmentation", 1, 0))
     angle, zoom, *shift = torch.rand(4, 8, generator=generator) * 2 - 1
-    angle, zoom = angle * np.radians(GLYPH.degrees), 1 / (1.0 + 0.15 * zoom)
+    angle = angle * np.radians(GLYPH.degrees)
+    zoom = 1 / (1.0 + 0.15 * zoom)
     across, down = (2 * GLYPH.translate * part for part in shift)
-    cosine, sine = torch.cos(angle) * zoom, torch.sin(angle) * zoom
+    cosine = torch.cos(angle) * zoom
+    sine = torch.sin(angle) * zoom
     maps = torch.stack(
         [torch.stack([cosine, -sine, across], 1), torch.stack([sine, cosine, down], 1)], 1
     )
@@ -132,7 +135,8 @@ def test_augmentation_is_the_affine_map_then_noise_then_normalisation(glyphs):
 
 
 def test_batches_do_not_change_the_images_in_memory(glyphs):
-    source, before = create_input(glyphs, GLYPH, 1), glyphs.pixels.copy()
+    source = create_input(glyphs, GLYPH, 1)
+    before = glyphs.pixels.copy()
     list(source.train_batches(BATCHES, 0, 0)), list(source.eval_batches(64))
     assert np.array_equal(glyphs.pixels, before)
     assert torch.equal(next(source.eval_batches(8)), next(source.eval_batches(8)))

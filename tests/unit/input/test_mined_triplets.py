@@ -25,7 +25,8 @@ def unit_rows(count, seed=1, width=3):
 
 def hardest(pool, rows, margin, keep):
     """{anchor: its costliest triplets} by comparing all triplets of the pool, one by one."""
-    places, found = range(len(pool)), {}
+    places = range(len(pool))
+    found = {}
     for a in places:
         costs = {}
         for p in places:
@@ -59,7 +60,8 @@ def test_batches_are_whole_triplets_of_the_asked_number():
 
 def test_an_epoch_follows_from_seed_number_and_embeddings():
     rows = unit_rows(30)
-    one, again = make().mined(5, rows), make().mined(5, rows)
+    one = make().mined(5, rows)
+    again = make().mined(5, rows)
     assert np.array_equal(one, again)
     assert not np.array_equal(one, make().mined(6, rows))
     assert not np.array_equal(one, make(seed=1).mined(5, rows))

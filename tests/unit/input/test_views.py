@@ -70,7 +70,8 @@ def root(tmp_path_factory):
 @pytest.mark.parametrize("shape", SIZES)
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_training_boxes_and_flips_are_distributed_as_torchvisions(transforms, recipe, shape):
-    config, size = RECIPES[recipe], SIZES[shape]
+    config = RECIPES[recipe]
+    size = SIZES[shape]
     generator = np.random.default_rng(11)
     ours = np.array([_drawn(train_view(size, config, generator)) for _ in range(DRAWS)])
     torch.manual_seed(12)
@@ -96,7 +97,8 @@ def test_a_test_of_boxes_tells_an_area_of_a_tenth_from_one_of_16_percent(transfo
 @pytest.mark.parametrize("shape", SIZES)
 @pytest.mark.parametrize("test", TESTS)
 def test_test_views_have_torchvisions_pixels(transforms, root, test, shape, kind):
-    config, path = TESTS[test], root / _file(shape, kind)
+    config = TESTS[test]
+    path = root / _file(shape, kind)
     side = config.resize if config.keep_aspect else (config.resize, config.resize)
     pipeline = transforms.Compose([transforms.Resize(side), transforms.CenterCrop(224)])
     theirs = pipeline(Image.open(path).convert("RGB"))
@@ -171,7 +173,8 @@ def test_colour_changes_are_torchvisions(transforms, root, name, amount):
 
 def test_jitters_are_drawn_as_torchvision_does(transforms):
     limits = {"brightness": 0.4, "contrast": 0.2, "saturation": 1.5, "hue": 0.1}
-    config, generator = InputConfig(augmentation="crop_flip", **limits), np.random.default_rng(7)
+    config = InputConfig(augmentation="crop_flip", **limits)
+    generator = np.random.default_rng(7)
     ours = [dict(train_view((300, 300), config, generator).jitter) for _ in range(DRAWS)]
     torch.manual_seed(8)
     jitter = transforms.ColorJitter(**limits)

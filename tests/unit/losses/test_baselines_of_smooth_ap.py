@@ -20,7 +20,8 @@ def test_a_triplet_is_semi_hard_where_the_batch_has_one():
     squared = torch.cdist(embeddings, embeddings) ** 2
     same = labels[:, None] == labels
     positive = same & ~torch.eye(len(labels), dtype=torch.bool)
-    least, most = [], []
+    least = []
+    most = []
     for row, own, other in zip(squared, positive, ~same, strict=True):
         positives = row[own][row[own] > row[other].min()]
         negatives = row[other][row[other] < row[own].max()]
@@ -42,7 +43,9 @@ def test_a_triplet_is_semi_hard_where_the_batch_has_one():
 def test_a_later_semi_hard_negative_is_farther_than_the_positive_by_less_than_the_gap():
     embeddings, labels = batch(classes=10, images=2, dim=3)
     distances = torch.cdist(embeddings, embeddings)
-    least, most, wider = [], [], 0
+    least = []
+    most = []
+    wider = 0
     for anchor, row in enumerate(distances):
         own = row[anchor ^ 1]  # the other image of the class
         others = row[labels != labels[anchor]]

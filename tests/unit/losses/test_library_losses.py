@@ -116,7 +116,8 @@ def test_parts_of_parts_reach_the_library():
 
 @pytest.mark.parametrize("name", NAMED)
 def test_named_losses_declare_what_is_so(name):
-    entry, facts = NAMED[name], LOSSES[name].facts
+    entry = NAMED[name]
+    facts = LOSSES[name].facts
     known = CLASSES["losses"][entry["class"]]
     taken = set(known["parameters"])
     if "miner" in entry:
@@ -140,7 +141,8 @@ def test_named_losses_equal_their_class_with_these_settings():
 
 def test_values_of_formulas_written_out():
     rows, labels = batch()
-    cosines, same = (rows @ rows.T).double(), labels.unsqueeze(1) == labels
+    cosines = (rows @ rows.T).double()
+    same = labels.unsqueeze(1) == labels
     own = torch.eye(24, dtype=torch.bool)
     # SupCon (Khosla et al., Eq. 2)
     exponent = (cosines / 0.1).masked_fill(own, -math.inf)

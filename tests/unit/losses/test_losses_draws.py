@@ -36,7 +36,8 @@ def test_a_loss_draws_with_a_generator_of_any_device(name, options, at, source):
 
 @pytest.mark.parametrize(("name", "options"), DRAWING)
 def test_a_generator_is_used_where_it_is_given(name, options):
-    generator, rows = torch.Generator().manual_seed(1), torch.eye(8)[LABELS % 8]
+    generator = torch.Generator().manual_seed(1)
+    rows = torch.eye(8)[LABELS % 8]
     before = generator.get_state()
     loss = create_loss(name, embedding_dim=8, num_classes=8, **options)
     rows = torch.nn.functional.normalize(rows + 0.1 * torch.ones(32, 8), dim=1)

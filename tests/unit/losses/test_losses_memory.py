@@ -42,7 +42,8 @@ def mean_over_nonzero(terms):
 
 
 def contrastive(queries, labels, pool, pool_labels):
-    near, far = [], []
+    near = []
+    far = []
     for i, positives, negatives in pairs(labels, pool_labels):
         near += [(queries[i] - pool[j]).norm() for j in positives]
         far += [(0.5 - (queries[i] - pool[j]).norm()).clamp(min=0) for j in negatives]
@@ -66,7 +67,8 @@ def test_loss_with_memory_equals_its_formula_and_reaches_the_batch_alone(name, f
 
     def of_formula(queries, labels, memory, memory_labels):
         # the batch is a reference with its gradient, the memory one without
-        pool, pool_labels = torch.cat([queries, memory]), torch.cat([labels, memory_labels])
+        pool = torch.cat([queries, memory])
+        pool_labels = torch.cat([labels, memory_labels])
         return formula(queries, labels, pool, pool_labels)
 
     results = []
@@ -114,8 +116,10 @@ class MeanScore(Loss):
 
 def test_loss_that_defines_forward_alone_ranks_batch_and_memory():
     loss = MeanScore(MeanScore.Config())
-    batch, memory = torch.tensor([[1.0, 0.0], [0.6, 0.8]]), torch.tensor([[0.0, 1.0], [0.8, 0.6]])
-    labels, memory_labels = torch.tensor([0, 0]), torch.tensor([1, 0])
+    batch = torch.tensor([[1.0, 0.0], [0.6, 0.8]])
+    memory = torch.tensor([[0.0, 1.0], [0.8, 0.6]])
+    labels = torch.tensor([0, 0])
+    memory_labels = torch.tensor([1, 0])
     assert loss.with_memory(batch, labels, memory[:0], memory_labels[:0]) == loss(batch, labels)
     # same label: all four pairs inside the batch (1, .6, .6, 1) and each image with the second of
     # the memory

@@ -100,7 +100,9 @@ def test_levels_of_relevance(name, extra, memory, levels):
     def nested(labels):
         return torch.stack([labels, CATEGORY[labels], CATEGORY[labels] // 2][:levels], dim=1)
 
-    labels, others, pool = nested(LABELS), nested(POOL_LABELS), rows(8, 1)
+    labels = nested(LABELS)
+    others = nested(POOL_LABELS)
+    pool = rows(8, 1)
     loss = create_loss(name, **extra)
     if memory:
         both_labels = torch.cat([labels, others])
@@ -120,7 +122,8 @@ def test_levels_of_relevance(name, extra, memory, levels):
 
 
 def test_one_level_is_the_plain_loss_and_equal_numbers_in_other_categories_are_other_classes():
-    loss, embeddings = create_loss("sup_ndcg"), rows(13)
+    loss = create_loss("sup_ndcg")
+    embeddings = rows(13)
     plain = loss(embeddings, LABELS).item()
     assert loss(embeddings, LABELS.unsqueeze(1)).item() == plain
     # classes numbered from 0 in each category
@@ -137,7 +140,8 @@ def test_losses_of_one_level_refuse_labels_of_several():
 
 
 def test_simix_is_the_loss_of_the_batch_with_its_virtual_images():
-    embeddings, plain = rows(13), create_loss("recall_at_k")
+    embeddings = rows(13)
+    plain = create_loss("recall_at_k")
     extended, labels = mixed(embeddings, LABELS, torch.Generator().manual_seed(5))
     # classes of 1, 2, 4 and 6 images have 0, 1, 6 and 15 pairs
     assert len(labels) == 13 + 22 and torch.equal(extended[:13], embeddings)

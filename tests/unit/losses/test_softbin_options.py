@@ -55,7 +55,8 @@ def test_every_class_has_the_same_share_of_the_weights():
 
 
 def test_class_weights_count_queries_and_not_references():
-    labels, pool = torch.tensor([0, 0, 0, 1, 2]), torch.tensor([1, 1, 1, 1, 0, 4])
+    labels = torch.tensor([0, 0, 0, 1, 2])
+    pool = torch.tensor([1, 1, 1, 1, 0, 4])
     positives = Positives.from_labels(labels, pool, torch.device("cpu"), own=False)
     weights = positives.rows(0, len(labels)).class_weights
     assert weights.tolist() == pytest.approx([1 / 6, 1 / 6, 1 / 6, 1 / 2, 0])
@@ -68,7 +69,8 @@ def test_unknown_choices_are_refused_with_what_is_allowed():
 
 
 def test_class_weights_are_those_of_the_batch_when_it_queries_a_memory_too():
-    labels, memory = torch.tensor([2, 0, 0, 5, 1]), torch.tensor([1, 0, 4, 0, 1])
+    labels = torch.tensor([2, 0, 0, 5, 1])
+    memory = torch.tensor([1, 0, 4, 0, 1])
     positives = Positives.from_labels(labels, memory, torch.device("cpu"), own=True)
     weights = positives.rows(0, len(labels)).class_weights
     assert weights.tolist() == pytest.approx([0, 1 / 4, 1 / 4, 0, 1 / 2])

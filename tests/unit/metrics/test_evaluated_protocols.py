@@ -41,7 +41,8 @@ class Flatten(torch.nn.Module):
 
     def __init__(self, width: int = 6):
         super().__init__()
-        self.width, self.seen = width, 0
+        self.width = width
+        self.seen = 0
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         self.seen += len(images)
@@ -62,7 +63,8 @@ def judged(queries: int, items: int, seed: int) -> Judgements:
 
 @pytest.fixture
 def landmarks():
-    query, gallery = images(5, 1), images(30, 2)
+    query = images(5, 1)
+    gallery = images(30, 2)
     protocols = {
         name: Protocol(query, gallery, judged(5, 30, seed))
         for seed, name in enumerate(("medium", "hard"))
@@ -120,7 +122,8 @@ def test_repeats_are_averaged():
     found = measured(
         Dataset("repeated", images(10, 0), {"small": Protocol(query, repeats=repeats)}, "0")
     )
-    rows, labels = rows_of(query), query.labels
+    rows = rows_of(query)
+    labels = query.labels
     each = [
         retrieval_metrics(rows[a], labels[a], rows[g], labels[g], recall_at=(1, 2))
         for a, g in repeats
@@ -144,7 +147,8 @@ def ranked_on(monkeypatch):
 
 
 def test_a_gpu_ranks_what_labels_judge_and_a_cpu_leaves_it_to_numpy(ranked_on):
-    query, gallery = images(24, 3), images(30, 4)
+    query = images(24, 3)
+    gallery = images(30, 4)
     orders = [np.random.default_rng(seed).permutation(24) for seed in range(2)]
     protocols = {
         "own": Protocol(query),
@@ -214,7 +218,8 @@ def test_neighbours_of_a_judged_query_leave_out_what_is_ignored(landmarks):
 
 
 def test_a_run_on_landmarks_is_evaluated_and_shown_by_its_judgements(tmp_path, monkeypatch):
-    query, gallery = images(6, 1, side=32), images(20, 2, side=32)
+    query = images(6, 1, side=32)
+    gallery = images(20, 2, side=32)
     protocols = {"roxford5k_medium": Protocol(query, gallery, judged(6, 20, 0))}
     dataset = Dataset(
         "landmarks", images(64, 0, classes=8, side=32), protocols, "0", metrics=("map",)

@@ -50,7 +50,8 @@ def brute_force(
 
 
 def test_a_ranking_worked_out_by_hand():
-    query, gallery = on_circle(0), on_circle(10, 20, 30, 40, 50)
+    query = on_circle(0)
+    gallery = on_circle(10, 20, 30, 40, 50)
     got = retrieval_metrics(query, [1], gallery, [2, 1, 1, 2, 1], recall_at=(1, 2, 3))
     # positives at ranks 2, 3 and 5: precisions 1/2, 2/3 and 3/5; the first R = 3 places hold two of
     # them
@@ -69,7 +70,8 @@ def test_every_item_queries_the_others_and_never_itself():
 
 
 def test_equal_scores_rank_by_index_and_duplicates_of_the_query_stay():
-    query, gallery = on_circle(0), on_circle(5, 5, 5, 5)
+    query = on_circle(0)
+    gallery = on_circle(5, 5, 5, 5)
     assert retrieval_metrics(query, [1], gallery, [1, 2, 2, 2])["map"] == 1.0
     assert retrieval_metrics(query, [1], gallery, [2, 2, 2, 1])["map"] == pytest.approx(1 / 4)
     # item 0 finds its copy (another class) first and item 2 second; item 2 finds 0 before the copy
@@ -114,7 +116,10 @@ def test_equals_brute_force_with_ties(count, gallery_count, classes, directions,
     # exact
     query = np.eye(directions, dtype=np.float32)[rng.integers(0, directions, count)]
     labels = rng.integers(0, classes, count)
-    gallery, gallery_labels, items, item_labels = None, None, query, labels
+    gallery = None
+    gallery_labels = None
+    items = query
+    item_labels = labels
     if gallery_count:
         items = gallery = np.eye(directions, dtype=np.float32)[
             rng.integers(0, directions, gallery_count)
@@ -181,7 +186,8 @@ def test_rows_are_normalised_and_labels_may_be_text():
 
 
 def test_queries_without_a_positive_are_left_out_and_counted(caplog):
-    query, labels = on_circle(0, 1, 50, 120), [1, 1, 2, 3]
+    query = on_circle(0, 1, 50, 120)
+    labels = [1, 1, 2, 3]
     found = evaluate_retrieval(query, labels)
     assert (found.queries, found.skipped, found.metrics["recall_at_1"]) == (2, 2, 1.0)
     assert retrieval_metrics(query, labels) == found.metrics
@@ -228,7 +234,9 @@ def slow_map(scores: np.ndarray, judgements: Judgements) -> float:
     for row, relevant, ignored in zip(scores, judgements.relevant, judgements.ignored, strict=True):
         left = [item for item in range(len(row)) if item not in ignored]
         left.sort(key=lambda item: (-row[item], item))
-        area, hits, precision_before = 0.0, 0, 1.0
+        area = 0.0
+        hits = 0
+        precision_before = 1.0
         for place, item in enumerate(left, start=1):
             hit = item in relevant
             hits += hit
@@ -265,7 +273,8 @@ def test_equal_scores_of_landmarks_rank_by_index():
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_map_equals_the_slow_version_with_ties_and_junk(data):
-    items, queries = data.draw(st.integers(2, 30)), data.draw(st.integers(1, 6))
+    items = data.draw(st.integers(2, 30))
+    queries = data.draw(st.integers(1, 6))
     # few directions, so that ties are the rule; axes and their sums, so that scores are exact
     directions = np.array(
         [[1, 0, 0, 0], [0, 1, 0, 0], [0.5, 0.5, 0.5, 0.5], [0.5, 0.5, -0.5, -0.5]], np.float32
@@ -286,7 +295,8 @@ def test_map_equals_the_slow_version_with_ties_and_junk(data):
 
 def test_blocks_do_not_change_the_map_of_landmarks(monkeypatch):
     rng = np.random.default_rng(0)
-    query, gallery = rng.standard_normal((23, 8)), rng.standard_normal((50, 8))
+    query = rng.standard_normal((23, 8))
+    gallery = rng.standard_normal((50, 8))
     chosen = [rng.permutation(50)[: rng.integers(2, 30)] for _ in query]
     judgements = judged(*((part[: len(part) // 2], part[len(part) // 2 :]) for part in chosen))
     whole = landmark_map(query, gallery, judgements)
@@ -298,8 +308,10 @@ def test_blocks_do_not_change_the_map_of_landmarks(monkeypatch):
 
 def test_trapezoids_are_never_above_the_mean_precision():
     rng = np.random.default_rng(1)
-    query, gallery = rng.standard_normal((20, 6)), rng.standard_normal((90, 6))
-    labels, items = np.arange(20) % 3, np.arange(90) % 3
+    query = rng.standard_normal((20, 6))
+    gallery = rng.standard_normal((90, 6))
+    labels = np.arange(20) % 3
+    items = np.arange(90) % 3
     judgements = judged(*((np.flatnonzero(items == label), []) for label in labels))
     plain = retrieval_metrics(query, labels, gallery, items)["map"]
     assert plain - 0.05 < landmark_map(query, gallery, judgements) < plain

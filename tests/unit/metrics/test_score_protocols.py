@@ -119,7 +119,9 @@ def test_the_three_functions_called_map_at_r_are_their_authors_formulas():
     rows, labels = made_up()
     hits = hits_of(labels, labels, orders(unit(rows)))
     found = values(score(rows, labels), "others")
-    of_size, of_found, plain = [], [], []
+    of_size = []
+    of_found = []
+    plain = []
     for row in hits:
         right = np.cumsum(row) * row / np.arange(1, len(row) + 1)
         plain.append(right[:5].sum() / 5)  # R = 5 others of the class
@@ -221,7 +223,8 @@ def test_a_query_without_a_positive_is_left_out_or_counts_as_0():
     rows, labels = made_up()
     labels = np.where(np.arange(len(labels)) < 12, 1000 + np.arange(len(labels)), labels)
     found = score(rows, labels)
-    left_out, zero = values(found, "others"), values(found, "others_zero")
+    left_out = values(found, "others")
+    zero = values(found, "others_zero")
     assert found.facts["others: queries without a positive"] == 12
     assert found.facts["classes with one row"] == 12
     for metric in ("recall_at_1", "map", "map_at_r"):
@@ -263,7 +266,8 @@ def test_neither_order_nor_the_length_of_all_rows_changes_a_score(seed, kind):
     rows, labels = made_up(classes=8, per_class=int(rng.integers(2, 6)), seed=seed)
     rows = rows.astype(kind)
     order = rng.permutation(len(rows))
-    first, second = score(rows, labels), score(rows[order] * kind(4), labels[order])
+    first = score(rows, labels)
+    second = score(rows[order] * kind(4), labels[order])
     for protocol in ("others", "others_euclidean", "itself_miss"):
         # the last bits of products depend on their place
         assert values(first, protocol) == pytest.approx(values(second, protocol), abs=1e-12)
@@ -276,12 +280,14 @@ def test_a_class_that_is_there_twice_far_away_leaves_the_scores_of_the_others(se
     rows = np.column_stack([rows, np.zeros((len(rows), 2), np.float32)])
     away = np.zeros((4, rows.shape[1]), np.float32)
     away[:, -2:] = [[1, 0], [1, 0], [0, 1], [0, 1]]
-    more, names = np.concatenate([rows, away]), np.concatenate([labels, [90, 90, 91, 91]])
+    more = np.concatenate([rows, away])
+    names = np.concatenate([labels, [90, 90, 91, 91]])
     one = score(np.concatenate([rows, away[:2]]), names[:-2])
     two = score(more, names)
     count = len(rows)
     for metric in ("recall_at_1", "map_at_r"):
-        first, second = values(one, "others")[metric], values(two, "others")[metric]
+        first = values(one, "others")[metric]
+        second = values(two, "others")[metric]
         # a class of equal rows far from all others scores 1 in each query
         assert second * (count + 4) == pytest.approx(first * (count + 2) + 2)
 

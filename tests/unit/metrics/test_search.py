@@ -44,7 +44,8 @@ def projected_by(whitening, rows: np.ndarray) -> np.ndarray:
 
 
 def test_expansion_worked_out_by_hand():
-    query, gallery = np.array([[1.0, 0.0]]), np.array([[0.6, 0.8], [0.0, 1.0], [0.8, -0.6]])
+    query = np.array([[1.0, 0.0]])
+    gallery = np.array([[0.6, 0.8], [0.0, 1.0], [0.8, -0.6]])
     # the two nearest have similarity 0.8 and 0.6; squared they weigh 0.64 and 0.36
     total = np.array([1 + 0.64 * 0.8 + 0.36 * 0.6, -0.64 * 0.6 + 0.36 * 0.8])
     assert expand_queries(query, gallery, alpha=2, k=2)[0] == pytest.approx(
@@ -60,8 +61,10 @@ def test_expansion_worked_out_by_hand():
 )
 def test_expansion_equals_its_formula(seed, k, alpha):
     rng = np.random.default_rng(seed)
-    query, gallery = unit(rng.standard_normal((5, 4))), unit(rng.standard_normal((9, 4)))
-    before, expected = query.copy(), []
+    query = unit(rng.standard_normal((5, 4)))
+    gallery = unit(rng.standard_normal((9, 4)))
+    before = query.copy()
+    expected = []
     for row in query:
         scores = gallery @ row
         nearest = sorted(range(9), key=lambda item: (-scores[item], item))[:k]
@@ -83,7 +86,8 @@ def test_whitened_training_rows_have_identity_covariance(dimensions, monkeypatch
 
 
 def test_whitening_equals_an_eigen_decomposition_written_out():
-    train, test = skewed(300, 10), skewed(40, 10, seed=0)
+    train = skewed(300, 10)
+    test = skewed(40, 10, seed=0)
     mean = train.astype(float).mean(axis=0)
     # singular values of the centered rows, instead of eigenvalues of their covariance
     _, singular, axes = np.linalg.svd(train.astype(float) - mean, full_matrices=False)
@@ -98,7 +102,8 @@ def test_whitening_equals_an_eigen_decomposition_written_out():
 
 def test_whitening_is_the_same_bits_again_and_for_rows_in_any_sign():
     rows = skewed(200, 8)
-    first, again = learn_whitening(rows, 8), learn_whitening(rows.copy(), 8)
+    first = learn_whitening(rows, 8)
+    again = learn_whitening(rows.copy(), 8)
     assert np.array_equal(first.axes, again.axes) and np.array_equal(first.mean, again.mean)
     mirrored = learn_whitening(-rows, 8)
     assert np.allclose(mirrored.axes, first.axes) and np.allclose(mirrored.mean, -first.mean)
@@ -138,7 +143,9 @@ def library(request, monkeypatch):
 
 
 def test_neighbours_in_a_gallery_are_the_highest_scores(library):
-    query, gallery, queries = random_rows(20, 1), random_rows(90, 2), np.array([3, 17, 4])
+    query = random_rows(20, 1)
+    gallery = random_rows(90, 2)
+    queries = np.array([3, 17, 4])
     indices, scores = nearest_neighbours(query, queries, 7, gallery)
     product = query[queries] @ gallery.T
     assert indices.tolist() == expected_neighbours(product, 7).tolist()
@@ -146,7 +153,8 @@ def test_neighbours_in_a_gallery_are_the_highest_scores(library):
 
 
 def test_without_a_gallery_the_query_is_left_out_by_its_index(library):
-    query, queries = random_rows(50, 3), np.arange(0, 50, 5)
+    query = random_rows(50, 3)
+    queries = np.arange(0, 50, 5)
     indices, _ = nearest_neighbours(query, queries, 10)
     product = query[queries] @ query.T
     product[np.arange(len(queries)), queries] = -np.inf
@@ -167,7 +175,10 @@ def test_a_small_gallery_gives_all_it_has(library):
     assert nearest_neighbours(query[:1], np.array([0]), 10)[0].shape == (1, 0)
 
 
-QUERIES, ITEMS, OTHERS, WIDTH = 7, 40, 150, 12
+QUERIES = 7
+ITEMS = 40
+OTHERS = 150
+WIDTH = 12
 
 
 @pytest.fixture

@@ -52,7 +52,8 @@ def test_a_checkpoint_may_hold_the_weights_of_the_head(tmp_path):
 def test_a_file_of_safetensors_has_the_weights_and_may_lack_counters_of_batches(tmp_path):
     from safetensors.torch import save_file
 
-    source, path = model_of(seed=7).backbone.state_dict(), tmp_path / "weights.safetensors"
+    source = model_of(seed=7).backbone.state_dict()
+    path = tmp_path / "weights.safetensors"
     save_file({key: value for key, value in source.items() if "num_batches" not in key}, path)
     got = model_of(checkpoint=str(path)).backbone.state_dict()
     assert all(torch.equal(got[key], value) for key, value in source.items())

@@ -131,7 +131,8 @@ def test_power_one_is_the_average_and_a_large_power_nears_the_maximum(maps):
 
 
 def test_value_and_gradients_equal_the_formula(maps):
-    pooling, double = gem(2.5).double(), maps.double().requires_grad_()
+    pooling = gem(2.5).double()
+    double = maps.double().requires_grad_()
     expected = [
         [(sum(x**2.5 for x in channel) / 16) ** 0.4 for channel in image]
         for image in maps.flatten(2).tolist()
@@ -144,7 +145,8 @@ def test_value_and_gradients_equal_the_formula(maps):
 
 @pytest.mark.parametrize("value", [0.0, -1.0])
 def test_maps_without_activation_are_raised_to_the_floor_and_give_finite_gradients(value):
-    pooling, maps = gem(3.0), torch.full((1, 2, 3, 3), value, requires_grad=True)
+    pooling = gem(3.0)
+    maps = torch.full((1, 2, 3, 3), value, requires_grad=True)
     pooled = pooling(maps)
     assert pooled.tolist() == [[pytest.approx(1e-6, rel=1e-3)] * 2]
     pooled.sum().backward()

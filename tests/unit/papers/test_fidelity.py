@@ -96,7 +96,8 @@ def test_what_nobody_states_may_act_unless_it_has_no_effect(name):
 
 def untied(fact: Fact, printed: list[dict[str, str]]) -> list[str]:
     """Return the items of a fact whose section states no such hyperparameter of its datasets."""
-    section, found = fact.stated_in.replace(" ", ""), []
+    section = fact.stated_in.replace(" ", "")
+    found = []
     rows = [
         row for row in printed if section in row["source"].replace(" ", "").split("(")[0].split(";")
     ]
@@ -328,7 +329,8 @@ def test_a_run_in_tf32_has_a_row_of_unknown_effect(tmp_path, place, precision, e
     (tmp_path / "mine.yaml").write_text(OWN.format(precision))
     study = load_study(tmp_path / "mine.yaml")
     rows = {(row.recipe, row.item): row for row in study_ledger(study) if row.ours == "tf32"}
-    mine, option = f"{place}.{key}", "options.quick.training.precision"
+    mine = f"{place}.{key}"
+    option = "options.quick.training.precision"
     places = {("mine", mine), ("roadmap_cub_resnet50", option)}
     assert set(rows) == (places if effect else set())
     assert {row.effect for row in rows.values()} == ({effect} if effect else set())

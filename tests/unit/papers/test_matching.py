@@ -8,7 +8,8 @@ from made_up_results import candidate
 from benchmark.papers.matching import Stated, match
 from benchmark.papers.vocabulary import load_vocabulary
 
-DIM, SAMPLER = "recipe.model.embedding_dim", ("recipe.sampler.name",)
+DIM = "recipe.model.embedding_dim"
+SAMPLER = ("recipe.sampler.name",)
 HARD = {"recipe__sampler__name": "category_pairs"}
 RANDOM = {"recipe__sampler__name": "m_per_class"}
 MEMORY = {"by_option": ("recipe.memory.size", "recipe.memory.key"), "recipe__memory__size": -1}
@@ -113,7 +114,8 @@ def test_a_number_that_fits_two_cells_is_ambiguous_and_names_them():
 
 
 def test_cells_that_differ_in_their_name_alone_are_the_same_runs():
-    plain, named = candidate(**RANDOM), candidate("resnet50~random", by_option=SAMPLER, **RANDOM)
+    plain = candidate(**RANDOM)
+    named = candidate("resnet50~random", by_option=SAMPLER, **RANDOM)
     assert find([plain, named], conditions={"sampling": "random"}).candidate == named
 
 

@@ -102,7 +102,10 @@ def test_names_that_do_not_exist_are_told_with_the_nearest(tmp_path, messages):
     }
 
 
-RESULTS, CLAIMS, FIGURES, TABLES = "results.csv", "claims.yaml", "figures.yaml", "tables.yaml"
+RESULTS = "results.csv"
+CLAIMS = "claims.yaml"
+FIGURES = "figures.yaml"
+TABLES = "tables.yaml"
 FOOTNOTE = "footnotes.yaml"
 CLAIM = "toy_beats_smooth_ap"
 SWEEP = "kind: best_at\n  levels: {loss: fast_ap, key: bins, values: [5, 10]}\n  best: "

@@ -196,7 +196,8 @@ PRINTED_AGAIN = {
 @pytest.mark.parametrize("path", sorted(CONFIG.glob("*.yaml")), ids=attrgetter("stem"))
 def test_no_runs_answer_numbers_of_two_set_ups(path):
     study = load_study(str(path))
-    grid, answered = candidates(study).values(), defaultdict(list)
+    grid = candidates(study).values()
+    answered = defaultdict(list)
     for number in asked_numbers(study.references.published):
         found = match(stated_by(number), grid)
         if number.is_score and found.candidate and number.table.startswith("table"):

@@ -49,7 +49,8 @@ STUDY = made_up_study(
 
 
 def test_queries_are_chosen_by_gain_loss_draw_and_category_each_once():
-    first, change = np.full(20, 0.5), np.linspace(-0.1, 0.2, 20)
+    first = np.full(20, 0.5)
+    change = np.linspace(-0.1, 0.2, 20)
     categories = np.repeat([0, 1, 2, 3], [2, 8, 6, 4])
     found = choose(first, first + change, categories, each=2)
     by_reason = {
@@ -91,7 +92,8 @@ def test_the_baseline_is_set_beside_the_best_loss_where_both_ran():
     assert (pair["second"]["loss"], pair["batch_size"]) == means.idxmax()
     assert pair["first"]["loss"] == "smooth_ap" and pair["seed"] == 0
     chosen = run_pairs(inputs, Choice("roadmap", "smooth_ap", 32, 1))[0]
-    first, second = chosen["first"], chosen["second"]
+    first = chosen["first"]
+    second = chosen["second"]
     assert first["run_id"].endswith("roadmap/bs32/seed1")
     assert second["run_id"].endswith("smooth_ap/bs32/seed1")
     score = inputs.scores.query("metric == 'recall_at_1' and run_id == @first['run_id']")

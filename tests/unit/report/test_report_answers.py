@@ -237,6 +237,7 @@ def test_the_page_of_a_papers_study_opens_with_differences_and_closes_what_it_do
 ):
     study = dataclasses.replace(paper.study, tables=("comparison",), figures=("verdicts",))
     page = written_page(dataclasses.replace(paper, study=study), tmp_path)
-    top, results = page.split('<section id="papers"')[0], page.split('<section id="results"')[1]
+    top = page.split('<section id="papers"')[0]
+    results = page.split('<section id="results"')[1]
     assert 'id="figure-verdicts' in top and 'id="table-comparison' not in top
     assert '<details class="closed">' in results.split("</section>")[0]

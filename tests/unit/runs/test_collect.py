@@ -70,7 +70,8 @@ def test_a_finished_run_gives_its_last_best_and_curve_scores(first, finish, coll
 def test_identity_settings_and_costs_come_from_the_run(first, finish, collected):
     finish(first, provenance={"memory": MemoryUse(peak_rss_mb=700.0, peak_gpu_mb=1234.5)})
     row, _ = collected(first)
-    spec, recipe = first.spec, first.spec.recipe
+    spec = first.spec
+    recipe = first.spec.recipe
     wanted = {
         **{"dataset": "glyphs_tiny", "loss": "smooth_ap", "base_loss": "smooth_ap"},
         **{"batch_size": 32, "seed": 0, "setting": spec.setting.label, "options": ()},
@@ -177,7 +178,8 @@ def test_provenance_flags_mixed_code_and_two_contents_of_one_dataset(runs, finis
     one, two, three, _ = runs.values()
     finish(one)
     finish(two, code_version="0.1.0+bbb")
-    content, packages = DatasetContent("glyphs_tiny", "beef", {}), {"torch": "2.14.0"}
+    content = DatasetContent("glyphs_tiny", "beef", {})
+    packages = {"torch": "2.14.0"}
     finish(three, dataset=content, provenance={"packages": packages})
     record = provenance()
     assert record["code_versions"] == {"0.1.0+aaa": 2, "0.1.0+bbb": 1}
@@ -192,7 +194,8 @@ def test_provenance_flags_mixed_code_and_two_contents_of_one_dataset(runs, finis
 def test_provenance_says_which_of_two_known_counts_the_data_have(
     first, finish, provenance, monkeypatch
 ):
-    published, files = {"train": {"images": 7}}, {"train": {"images": 9}}
+    published = {"train": {"images": 7}}
+    files = {"train": {"images": 9}}
     monkeypatch.setattr(DATASETS["glyphs_tiny"].target, "expected", published)
     monkeypatch.setattr(DATASETS["glyphs_tiny"].target, "distributed", files)
     for number, words in ((9, "papers print train 7 images"), (7, "distributed have train 9 ima")):
@@ -223,7 +226,8 @@ def test_provenance_says_which_settings_began_with_which_weights(runs, finish, p
 
 
 def test_runs_with_other_kernels_are_counted_apart_and_warned_of(runs, finish, provenance):
-    portable, native = "portable AVX2", "native AVX512"
+    portable = "portable AVX2"
+    native = "native AVX512"
     for run, used in zip(runs.values(), (portable, native, portable, portable), strict=True):
         finish(run, provenance={"numerics": Numerics("cpu", "float32", 1, used, True)})
     record = provenance()

@@ -14,7 +14,9 @@ from benchmark.runs.plan import plan_text
 from benchmark.runs.rates import hours_of, images_of, rate_of, rates, tf32_gain
 from benchmark.study import load_study
 
-CLASSES, IMAGES, CATEGORIES = 24, 20, 4
+CLASSES = 24
+IMAGES = 20
+CATEGORIES = 4
 SIZE = 16
 MADE = [
     ("random", {}),

@@ -202,7 +202,8 @@ def test_an_edited_torn_or_lost_specification_of_a_finished_run_is_written_anew(
     text, write, finished, runs, results
 ):
     run, folder = finished
-    spec, result = folder / "spec.json", folder / "result.json"
+    spec = folder / "spec.json"
+    result = folder / "result.json"
     before = spec.read_bytes(), result.read_bytes()
     if text is None:
         spec.unlink()
@@ -245,7 +246,8 @@ def test_a_result_of_another_schema_is_not_thrown_away(finished, runs, results):
 def test_a_study_that_is_changed_back_finds_its_specification_as_it_was(finished, runs, results):
     run, folder = finished
     os.utime(folder / "spec.json", ns=(10**18, 10**18))
-    before, other = (folder / "spec.json").read_bytes(), with_tau(run, 9.0)
+    before = (folder / "spec.json").read_bytes()
+    other = with_tau(run, 9.0)
     assert not kept({run.spec.run_id: other}, results, folder)
     assert [status_in(folder, each.spec).status for each in (other, run)] == ["stale", "ok"]
     assert settle(run, results, dry_run=True) == "finished"

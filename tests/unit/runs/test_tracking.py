@@ -25,7 +25,8 @@ from benchmark.runs.tracking import connected, experiment_of, import_runs
 from benchmark.training import progress
 from benchmark.training.progress import logged_live
 
-DATABASE, NOTE = "mlflow.db", "mlflow.note.content"
+DATABASE = "mlflow.db"
+NOTE = "mlflow.note.content"
 CELL = "glyphs_tiny,resnet10t,smooth_ap,32"
 VERDICTS = f"""dataset,setting,loss,batch_size,split,metric,verdict
 {CELL},test,map,drifted
@@ -161,7 +162,8 @@ def test_the_store_and_its_artifacts_name_no_folder_and_no_user(toy):
 
 def test_runs_trained_anew_replace_others_and_may_belong_to_two_studies(toy):
     results = toy[0]
-    old, new = make_spec(seed=7), make_spec(seed=7, margin=0.5)
+    old = make_spec(seed=7)
+    new = make_spec(seed=7, margin=0.5)
     write_run(results, old, code="0.0.1+old")
     assert bring(results, [old], "other") == (1, 0, 0)
     with connected(results) as client:
@@ -225,7 +227,8 @@ def test_a_run_is_on_a_real_server_while_it_trains_and_whole_or_killed_afterward
     server = real_server(tmp_path / "server")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", server.start())
     results = tmp_path / "results"
-    whole, stopped = make_spec(seed=0), make_spec(seed=1)
+    whole = make_spec(seed=0)
+    stopped = make_spec(seed=1)
     for spec in (whole, stopped):
         folder = results / spec.folder
         spec.write(folder / SPEC)

@@ -77,7 +77,8 @@ def test_an_order_that_no_draw_changes_is_sure_and_a_tossed_one_is_not():
 
 def test_planted_losses_show_what_each_rule_set_gets_wrong():
     table = rank_worlds(60).set_index(["world", "rules"])
-    fit, unfit = table.loc["published settings fit"], table.loc["published settings fit none"]
+    fit = table.loc["published settings fit"]
+    unfit = table.loc["published settings fit none"]
     assert fit.loc["authors", "wrong_pairs"] < 0.02 < fit.loc["equal, 1 trials", "wrong_pairs"]
     assert unfit.loc["equal, 16 trials", "wrong_pairs"] < unfit.loc["authors", "wrong_pairs"] / 2
     assert (

@@ -28,7 +28,8 @@ def made(results, loss: str, seed: int, kernels: str = "portable AVX2", **change
     dataset = dataclasses.replace(tiny.dataset, label="glyphs_1k")
     spec = dataclasses.replace(tiny, dataset=dataset, setting=Setting("r10"))
     spec.write(results / "runs" / name / SPEC)
-    folder, numerics = results / "runs" / name, Numerics("cpu", "float32", 1, kernels, True)
+    folder = results / "runs" / name
+    numerics = Numerics("cpu", "float32", 1, kernels, True)
     facts = {
         "code_version": "1",
         "metrics": Metrics({"test": {"map_at_r": SCORES[loss][seed]}}, {}),

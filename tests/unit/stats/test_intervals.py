@@ -124,7 +124,8 @@ def test_equal_runs_get_the_spread_of_their_sisters():
 
 def test_many_tables_at_once_equal_one_after_another():
     rng = np.random.default_rng(1)
-    variance, df = rng.chisquare(3, (5, 12)), rng.integers(1, 6, (5, 12)).astype(float)
+    variance = rng.chisquare(3, (5, 12))
+    df = rng.integers(1, 6, (5, 12)).astype(float)
     together = moderate(variance, df)
     for row in range(5):
         alone = moderate(variance[row], df[row])

@@ -70,7 +70,8 @@ def test_equal_runs_are_not_asked_for_again(ours):
     ("ours", "published"), [("0.9%", "1.1"), ("1 %", "0.7%"), ("62.4%", "65.9%")]
 )
 def test_a_score_of_less_than_a_percent_is_judged_when_it_says_so(ours, published):
-    percent, plain = asked(ours, published, spread="0.1"), published.removesuffix("%")
+    percent = asked(ours, published, spread="0.1")
+    plain = published.removesuffix("%")
     assert percent.ours == (float(ours.rstrip("% ")),)
     assert (percent.published, percent.rounding) == (float(plain), half_of_last_digit(plain))
 

@@ -24,8 +24,10 @@ def paired(first: pd.Series, second: pd.Series):
 
 
 def test_paired_test_equals_scipy_and_reports_effect_and_detectable_difference():
-    a, b = by_seed([0.62, 0.64, 0.63, 0.66, 0.65]), by_seed([0.61, 0.61, 0.62, 0.63, 0.64])
-    found, expected = paired(a, b), stats.ttest_rel(a, b)
+    a = by_seed([0.62, 0.64, 0.63, 0.66, 0.65])
+    b = by_seed([0.61, 0.61, 0.62, 0.63, 0.64])
+    found = paired(a, b)
+    expected = stats.ttest_rel(a, b)
     assert (found.t, found.p) == (pytest.approx(expected.statistic), pytest.approx(expected.pvalue))
     low, high = expected.confidence_interval(0.95)
     assert (found.ci_low, found.ci_high) == (pytest.approx(low), pytest.approx(high))
@@ -72,7 +74,8 @@ def test_tests_at_once_equal_tests_alone():
 @pytest.mark.parametrize("family", [1, 6, 14])
 def test_what_is_called_detectable_is_found_in_four_of_five_studies_after_holm(family):
     rng = np.random.default_rng(5)
-    n, sd = 5, 0.02
+    n = 5
+    sd = 0.02
     tests = paired_tests(rng.normal(0, sd, (family, n)), np.zeros((family, n)))
     shift = corrected(tests.assign(family="a", se=sd / np.sqrt(n)), 0.05)["detectable"].iloc[0]
     first = stats.ttest_1samp(rng.normal(shift, sd, (20_000, n)), 0, axis=1).pvalue
@@ -92,7 +95,8 @@ def test_shared_variances_replace_the_pairs_own_and_the_plain_p_stays():
     rng = np.random.default_rng(2)
     first, second = rng.normal(0.5, 0.1, (2, 3, 4))
     shared = (np.full(3, 0.01), np.full(3, 8.0))
-    alone, together = paired_tests(first, second), paired_tests(first, second, shared=shared)
+    alone = paired_tests(first, second)
+    together = paired_tests(first, second, shared=shared)
     t = together["difference"] / np.sqrt(0.01 / 4)
     assert together["p"].tolist() == pytest.approx(2 * stats.t.sf(np.abs(t), 8))
     assert together["p_plain"].tolist() == alone["p"].tolist()

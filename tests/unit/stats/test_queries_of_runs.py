@@ -19,7 +19,8 @@ from benchmark.stats.study_tables import analyse
 from benchmark.study.model import Comparison
 
 LABELS = np.repeat(np.arange(12), 5)
-LOSSES, SEEDS = ("smooth_ap", "sup_ap"), (0, 1)
+LOSSES = ("smooth_ap", "sup_ap")
+SEEDS = (0, 1)
 NAME = "glyphs_1k/r10/{}/bs32/seed{}"
 
 
@@ -40,7 +41,8 @@ def spec_of(loss, seed):
 def results(tmp_path):
     for loss, seed in itertools.product(LOSSES, SEEDS):
         spec = spec_of(loss, seed)
-        folder, scores = tmp_path / "runs" / NAME.format(loss, seed), average_precisions(loss, seed)
+        folder = tmp_path / "runs" / NAME.format(loss, seed)
+        scores = average_precisions(loss, seed)
         spec.write(folder / SPEC)
         metrics = Metrics({"test": {"map": float(scores.mean())}}, {})
         made_up_result(spec, metrics=metrics).write(folder / RESULT)
@@ -101,7 +103,8 @@ def interval(scores, classes, confidence=0.95):
 
 
 def test_the_mean_is_over_queries_and_inside_its_interval():
-    scores, classes = np.array([1.0, 0.0, 1.0, 1.0, 0.0]), np.array([0, 0, 1, 1, 2])
+    scores = np.array([1.0, 0.0, 1.0, 1.0, 0.0])
+    classes = np.array([0, 0, 1, 1, 2])
     found = drawn_scores({"map": scores}, classes)["map"]
     assert (found.queries, len(found.labels)) == (5, 3)
     low, high = found.interval(0.95)

@@ -48,7 +48,8 @@ def found(runs):
 
 def test_summary_has_mean_and_spread_of_each_cell_under_both_selections(runs, found):
     query = f"loss == 'sup_ap' and {HERE} and selection == 'last'"
-    mine, row = runs.query(query)["value"], found["summary"].query(query).iloc[0]
+    mine = runs.query(query)["value"]
+    row = found["summary"].query(query).iloc[0]
     assert len(found["summary"]) == 4 * 2 * 2 * 2
     assert row[["n", "mean", "sd"]].tolist() == pytest.approx([5, mine.mean(), mine.std()])
 
@@ -66,7 +67,8 @@ def test_every_pair_is_tested_once_and_a_family_is_one_dataset_and_metric(found)
 
 def test_ablation_steps_follow_the_order_and_end_with_the_total(found):
     steps = found["ablation"].query(HERE)[["step", "loss", "against"]].to_numpy().tolist()
-    first, second = ["1", "sup_ap", "smooth_ap"], ["2", "roadmap", "sup_ap"]
+    first = ["1", "sup_ap", "smooth_ap"]
+    second = ["2", "roadmap", "sup_ap"]
     assert steps == [first, second, ["total", "roadmap", "smooth_ap"]]
 
 
@@ -282,7 +284,8 @@ def test_intervals_cover_the_true_shares():
 def squares():
     """A square of 4 x 4 runs whose scores depend on the initial weights and on nothing else."""
     table = run_table(long_table({"base": 0.5, "good": 0.6}, seeds=16, metrics=("map",)))
-    runs, scores = table.runs.copy(), table.scores.copy()
+    runs = table.runs.copy()
+    scores = table.scores.copy()
     seeds = [dataclasses.asdict(square_seeds(int(seed), 4)) for seed in runs["seed"]]
     for role in seeds[0]:
         runs[f"recipe.seeds.{role}"] = [each[role] for each in seeds]

@@ -21,7 +21,8 @@ FORWARD = "def forward(x):\n    return x\n"
 @pytest.fixture
 def challenged(tmp_path):
     """Return a loss's file, and a function that challenges with it, after one run of it."""
-    loss, results = tmp_path / "mine.py", tmp_path / "results"
+    loss = tmp_path / "mine.py"
+    results = tmp_path / "results"
     loss.write_text(FORWARD)
 
     def challenge(folder=results):
@@ -140,7 +141,8 @@ while True:
 def challenge(tmp_path):
     """Return a challenge whose workflow has started, and the file with its words."""
     (tmp_path / "mine.py").write_text(LOSS)
-    workflow, words = tmp_path / "workflow", tmp_path / "words"
+    workflow = tmp_path / "workflow"
+    words = tmp_path / "words"
     workflow.write_text(WORKFLOW.format(python=sys.executable))
     workflow.chmod(0o755)
     with words.open("w") as stream:

@@ -118,7 +118,8 @@ def test_many_runs_expand_in_linear_time(study_data, write_study):
         profile.runcall(expand, many)
         return sum(each.callcount for each in profile.getstats())
 
-    few, many = calls(100), calls(200)
+    few = calls(100)
+    many = calls(200)
     assert many < 2.2 * few
 
 
@@ -142,7 +143,8 @@ def test_the_row_of_no_training_has_no_epoch_and_no_memory_beside_trained_ones(
     study_data["comparison"] = {"baseline": "smooth_ap"}
     runs = expand(load_study(write_study(study_data))).values()
     specs = {run.spec.loss.name: run.spec for run in runs}
-    trained, untrained = specs["smooth_ap"], specs["untrained"]
+    trained = specs["smooth_ap"]
+    untrained = specs["untrained"]
     assert trained.recipe.training.epochs == 1 and trained.recipe.memory.size == -1
     assert untrained.recipe.training.epochs == 0 and untrained.recipe.memory.size is None
     assert untrained.setting == trained.setting

@@ -77,7 +77,8 @@ def test_the_grid_has_the_seeds_of_the_first_look_and_blocks_keep_their_own(stud
 
 
 def test_add_seeds_goes_on_only_when_every_run_has_ended_and_then_the_grid_follows(study, tmp_path):
-    path, results = study(), tmp_path / "results"
+    path = study()
+    results = tmp_path / "results"
     first = load_study(path, results)
     status, words = add_seeds(path, results)
     assert status != 0 and "7 of its runs have no result" in words

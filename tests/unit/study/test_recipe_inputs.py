@@ -56,8 +56,10 @@ def load(study_data, recipe_data, write_study):
 def test_every_network_is_there_in_three_ways(networks):
     assert set(networks) == {(n, way) for n in NETWORKS for way in ("", "frozen", "zero_shot")}
     for (_, way), block in networks.items():
-        frozen, epochs = block.recipe.model.freeze_backbone, block.recipe.training.epochs
-        decay, warm_up = block.recipe.optimizer.layer_decay, block.recipe.schedule.warmup_epochs
+        frozen = block.recipe.model.freeze_backbone
+        epochs = block.recipe.training.epochs
+        decay = block.recipe.optimizer.layer_decay
+        warm_up = block.recipe.schedule.warmup_epochs
         assert (frozen, epochs > 0) == (way != "", way != "zero_shot")
         assert way or (decay < 1 and warm_up > 0)
 

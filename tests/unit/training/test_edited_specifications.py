@@ -48,10 +48,8 @@ def test_numbers_and_keys_that_no_study_would_have_written_are_all_named(tmp_pat
     with pytest.raises(ConfigError) as caught:
         train(path)
     places = {problem.key for problem in caught.value.problems[:-1]}
-    training, optimizer = (
-        ("recipe.training.epochs", "recipe.training.threads"),
-        ("lr", "weight_decay"),
-    )
+    training = ("recipe.training.epochs", "recipe.training.threads")
+    optimizer = ("lr", "weight_decay")
     assert places == {
         "batch_size",
         "seed",

@@ -147,7 +147,8 @@ def own_server(monkeypatch) -> Iterator[ForkServer]:
 
 
 def test_a_killed_run_says_so_and_a_run_goes_on_when_the_server_dies(own_server, tmp_path):
-    killed, spared = tmp_path / "killed", tmp_path / "spared"
+    killed = tmp_path / "killed"
+    spared = tmp_path / "spared"
     with held(killed, tiny_spec("smooth_ap", training=LONG)) as (process, _):
         os.kill(only_fork(own_server), signal.SIGKILL)
         assert process.wait(STUCK) == 128 + signal.SIGKILL
@@ -198,7 +199,8 @@ def test_without_a_server_the_caller_trains(tmp_path, monkeypatch):
 
 
 def test_stopping_leaves_no_files(own_server):
-    folder, process = Path(os.environ[VARIABLE]).parent, own_server._process
+    folder = Path(os.environ[VARIABLE]).parent
+    process = own_server._process
     own_server.stop()
     assert process.wait(STUCK) == 0
     assert not folder.exists()

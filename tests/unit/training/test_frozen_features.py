@@ -126,7 +126,8 @@ def test_a_part_that_another_run_computes_is_waited_for_last(dataset, cache, mon
     paths = sorted(cache.rglob("*.npz"))
     for path in paths:
         path.unlink()
-    other, said = FileLock(paths[0].with_suffix(".lock")), []
+    other = FileLock(paths[0].with_suffix(".lock"))
+    said = []
 
     def report(text):
         said.append(text)

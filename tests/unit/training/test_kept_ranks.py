@@ -29,8 +29,10 @@ def mean_ap(ranks: list[np.ndarray]) -> float:
 
 @pytest.mark.parametrize("with_gallery", [False, True])
 def test_average_precision_of_the_kept_ranks_is_the_metric(with_gallery):
-    query, gallery = labelled(21), labelled(30) if with_gallery else None
-    rows, items = unit(21), unit(30) if with_gallery else None
+    query = labelled(21)
+    gallery = labelled(30) if with_gallery else None
+    rows = unit(21)
+    items = unit(30) if with_gallery else None
     found = EmbeddedProtocol(Protocol(query, gallery), rows, items).positive_ranks(np.arange(21))
     labels = None if gallery is None else gallery.labels
     assert mean_ap(found) == pytest.approx(
@@ -39,7 +41,8 @@ def test_average_precision_of_the_kept_ranks_is_the_metric(with_gallery):
 
 
 def test_ranks_of_judged_queries_leave_out_what_is_ignored_and_agree_with_the_neighbours():
-    query, gallery = labelled(3), labelled(20)
+    query = labelled(3)
+    gallery = labelled(20)
     orders = [RNG.permutation(20) for _ in range(3)]
     judgements = Judgements(
         tuple(order[:4] for order in orders), tuple(order[4:9] for order in orders)

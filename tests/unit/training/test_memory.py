@@ -48,7 +48,8 @@ def keyed_by_image(known, entries, size):
 @settings(max_examples=60, deadline=None)
 @given(batches=BATCHES, size=st.integers(1, IMAGES + 2))
 def test_keyed_by_image_equals_a_dictionary_in_order_of_writing(batches, size):
-    memory, known = memory_of("image", size), {}
+    memory = memory_of("image", size)
+    known = {}
     for time, batch in enumerate(batches):
         offered = sorted((image, when) for image, when in known.items() if image not in batch)
         assert contents(memory, batch) == offered
@@ -61,7 +62,8 @@ def test_keyed_by_image_equals_a_dictionary_in_order_of_writing(batches, size):
 @settings(max_examples=60, deadline=None)
 @given(batches=BATCHES, size=st.integers(1, 20))
 def test_first_in_first_out_equals_the_end_of_a_list(batches, size):
-    memory, known = memory_of("fifo", size), []
+    memory = memory_of("fifo", size)
+    known = []
     for time, batch in enumerate(batches):
         assert contents(memory, batch) == sorted(entry for entry in known if entry[0] not in batch)
         memory.store(embeddings_of(batch, time), np.array(batch))
@@ -73,7 +75,8 @@ def test_first_in_first_out_equals_the_end_of_a_list(batches, size):
 def test_state_continues_to_the_same_references_in_the_same_order(key):
     generator = np.random.default_rng(0)
     batches = [generator.choice(IMAGES, 4, replace=False) for _ in range(12)]
-    whole, first = memory_of(key, 6), memory_of(key, 6)
+    whole = memory_of(key, 6)
+    first = memory_of(key, 6)
     for time, batch in enumerate(batches):
         whole.store(embeddings_of(batch, time), batch)
         if time == 5:

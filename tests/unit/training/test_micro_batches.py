@@ -102,7 +102,9 @@ def test_micro_batch_that_holds_the_batch_is_the_plain_step_to_the_bit(micro_bat
 
 def test_stages_are_those_of_fastap():
     """Embeddings in test mode; then parts with statistics and an update of their own."""
-    expected, trained, whole = network(freeze=False), network(freeze=False), network(freeze=False)
+    expected = network(freeze=False)
+    trained = network(freeze=False)
+    whole = network(freeze=False)
     optimizer = torch.optim.SGD(expected.parameters(), lr=0.1)
     expected.eval()
     with torch.no_grad():
@@ -119,9 +121,11 @@ def test_stages_are_those_of_fastap():
         (whole, TrainingConfig(micro_batch=SIZE, staged=True)),
     ):
         step = stepper(model, 5, "fast_ap")
-        step.config, step.optimizer = config, torch.optim.SGD(model.parameters(), lr=0.1)
+        step.config = config
+        step.optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         step(images(), LABELS, 0)
-    found, other = trained.state_dict(), whole.state_dict()
+    found = trained.state_dict()
+    other = whole.state_dict()
     for name, value in expected.state_dict().items():
         torch.testing.assert_close(found[name], value, rtol=1e-9, atol=1e-12)
     assert not torch.allclose(other["head.weight"], found["head.weight"], rtol=1e-3)
@@ -145,7 +149,8 @@ def test_second_pass_repeats_the_dropout_of_the_first():
     model = Noisy()
     step = stepper(model, 5)
     step(images(), LABELS, 0)
-    first, second = model.seen[:3], model.seen[3:]
+    first = model.seen[:3]
+    second = model.seen[3:]
     assert [len(part) for part in first] == [5, 5, 2]
     assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
     # parts of one batch, and equal parts of two steps, must not share their noise

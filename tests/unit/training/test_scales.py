@@ -29,7 +29,8 @@ def embed():
     """Return a function that embeds a small test set under an evaluation."""
     torch.use_deterministic_algorithms(True)
     model = create_model(ModelConfig(backbone="test_resnet", channels=1, embedding_dim=8), seed=3)
-    dataset, make = load_dataset("glyphs_tiny", {}), partial(create_input, config=SHOWN, channels=1)
+    dataset = load_dataset("glyphs_tiny", {})
+    make = partial(create_input, config=SHOWN, channels=1)
 
     def of(**options) -> np.ndarray:
         evaluator = Evaluator(dataset, make, EvaluationConfig(**options), 8)
@@ -85,6 +86,7 @@ def test_a_network_of_patches_takes_scales_that_end_at_whole_ones():
 
 def test_softbin_ap_is_tested_at_three_scales_beside_one():
     blocks = {block.name: block for block in load_study("listwise").blocks}
-    several, one = blocks["multi-scale"].recipe, blocks["figure5"].recipe
+    several = blocks["multi-scale"].recipe
+    one = blocks["figure5"].recipe
     assert several.evaluation.scales and one.evaluation.scales is None
     assert replace(several, evaluation=one.evaluation) == one

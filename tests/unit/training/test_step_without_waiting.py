@@ -17,7 +17,8 @@ from benchmark.losses import LOSSES, create_loss
 from benchmark.losses.base import Loss, ScoreLoss
 from benchmark.training.step import Memory, Stepper
 
-CPU, META = torch.device("cpu"), torch.device("meta")
+CPU = torch.device("cpu")
+META = torch.device("meta")
 SCORED = [name for name in LOSSES.names() if issubclass(LOSSES[name].target, ScoreLoss)]
 SMALL = torch.arange(12) // 3
 LARGE = (
@@ -40,12 +41,11 @@ class Unit(nn.Linear):
 
 def take_steps(loss, labels, remember=False, micro_batch=None):
     """Take two steps on meta, the second with what the first left in the memory."""
-    model, count = Unit(6, 4).to(META), len(labels)
+    model = Unit(6, 4).to(META)
+    count = len(labels)
     memory = Memory(MemoryConfig(size=-1), labels.repeat(2), 4, META) if remember else None
-    optimizer, scaler = (
-        torch.optim.SGD(model.parameters(), lr=0.1),
-        torch.amp.GradScaler(enabled=False),
-    )
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler(enabled=False)
     config = TrainingConfig(micro_batch=micro_batch)
     stepper = Stepper(model, loss.to(META), optimizer, scaler, config, CPU, 0, memory)
     stepper.device = META  # only now: there are no generators for meta
@@ -92,9 +92,11 @@ class Seeing(Loss):
         *,
         generator=None,
     ):
-        pool, pool_labels = embeddings, labels
+        pool = embeddings
+        pool_labels = labels
         if reference_embeddings is not None:
-            pool, pool_labels = reference_embeddings, reference_labels
+            pool = reference_embeddings
+            pool_labels = reference_labels
         self.devices |= {value.device for value in (embeddings, labels, pool, pool_labels)}
         return -((embeddings @ pool.T) * (labels.unsqueeze(1) == pool_labels)).mean()
 

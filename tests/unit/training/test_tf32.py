@@ -36,7 +36,8 @@ class Noting(torch.autograd.Function):
 class Network(nn.Module):
     def __init__(self):
         super().__init__()
-        self.head, self.noted = nn.Linear(48, 4), []
+        self.head = nn.Linear(48, 4)
+        self.noted = []
         nn.init.orthogonal_(self.head.weight)
 
     def forward(self, images):
@@ -54,7 +55,8 @@ def stepped(config: TrainingConfig, loss: nn.Module) -> Network:
 @pytest.mark.parametrize("parts", [{}, {"micro_batch": 4}, {"micro_batch": 4, "staged": True}])
 @pytest.mark.parametrize(("precision", "on"), [("tf32", True), ("float32", False)])
 def test_forward_and_backward_pass_round_and_the_loss_does_not(parts, precision, on):
-    inner, of_loss = create_loss("smooth_ap"), []
+    inner = create_loss("smooth_ap")
+    of_loss = []
 
     def loss(embeddings, labels, *, generator=None):
         of_loss.append(switches())

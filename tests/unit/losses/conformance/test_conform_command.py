@@ -42,7 +42,8 @@ def test_a_right_file_gives_status_0_and_a_table(tmp_path):
 
 
 def test_a_wrong_file_gives_status_1_its_smallest_batch_and_json(tmp_path):
-    file, out = tmp_path / "wrong.py", tmp_path / "out.json"
+    file = tmp_path / "wrong.py"
+    out = tmp_path / "out.json"
     file.write_text(RIGHT)
     done = conform(f"{file}:smooth_ap", "--as", "smooth_ap", "--option", "tau=0.05", "--json", out)
     assert done.exit_code == 1
@@ -142,7 +143,8 @@ EXITS = {
 
 @pytest.mark.parametrize("content", EXITS.values(), ids=EXITS)
 def test_a_candidate_that_ends_the_program_is_an_error_that_names_its_file(tmp_path, content):
-    file, out = tmp_path / "mine.py", tmp_path / "out.json"
+    file = tmp_path / "mine.py"
+    out = tmp_path / "out.json"
     file.write_text(content)
     (tmp_path / "ends_here.py").write_text("def end():\n import sys; sys.exit(0)")
     done = conform(file, "--as", "smooth_ap", "--json", out)

@@ -282,7 +282,8 @@ def test_expanded_queries_are_compared_with_the_plain_ones_of_the_same_runs():
     ]
     runs = pd.concat(parts)
     scope = (Scope(("sfm120k",), "roxford5k_medium", "r101", (32,)),)
-    expanded, plain = Arm("softbin_ap", {"expansion": "aqe"}), Arm("softbin_ap")
+    expanded = Arm("softbin_ap", {"expansion": "aqe"})
+    plain = Arm("softbin_ap")
     found = verdicts(runs, claim(scope, expanded, plain))
     assert list(found["verdict"]) == ["supported", "supported"] and list(found["parts"]) == [1, 1]
     turned = verdicts(runs, claim(scope, plain, expanded))

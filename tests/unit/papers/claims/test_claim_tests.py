@@ -235,7 +235,8 @@ def test_the_best_copied_number_is_the_highest_of_a_table_under_the_same_conditi
 def test_convergence_tells_a_curve_that_rises_early_from_one_that_rises_late():
     def curves(batch_size, early):
         runs = long_table({"fast_ap": 0.6}, batch_sizes=(batch_size,), sd=0.0)
-        rng, first = np.random.default_rng(batch_size), runs[runs["metric"] == "recall_at_1"]
+        rng = np.random.default_rng(batch_size)
+        first = runs[runs["metric"] == "recall_at_1"]
         first = first[first["selection"] == "last"]
         noise = rng.normal(0, 0.001, len(first))
         before = first.assign(selection="curve", epoch=2, value=early + noise)

@@ -45,7 +45,8 @@ def finished(study) -> pd.DataFrame:
     """Return the long table of a study all of whose runs have finished; the scores are noise."""
     rows: list[tuple] = []
     for name, run in expand(study).items():
-        spec, dataset = run.spec, name.split("/", 1)[0]
+        spec = run.spec
+        dataset = name.split("/", 1)[0]
         labels = (spec.setting.label, spec.loss.label, spec.loss.name)
         head = (name, dataset, *labels, spec.batch_size, spec.seed, "ok")
         splits = SPLITS.get(dataset, ("test",))

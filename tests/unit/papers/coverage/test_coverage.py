@@ -71,7 +71,8 @@ def test_the_counts_of_the_triplet_rows_follow_from_their_recipes(studies):
     for block in study.blocks:
         if block.recipe.sampler.name != "mined_triplets":
             continue
-        size, sampler = block.batch_sizes[0], block.recipe.sampler.params
+        size = block.batch_sizes[0]
+        sampler = block.recipe.sampler.params
         epochs = block.recipe.training.epochs
         backward = 3 * epochs * sampler["triplets"]
         forward = backward + epochs * sampler["pool"]

@@ -346,7 +346,9 @@ def test_reasons_say_where_the_interval_lies():
     found = [row(judged(runs, ["roadmap2021v2/table1"]))]
     found += [row(judged(cub({"fast_ap": mean}, sd=0.02, seeds=3))) for mean in (0.613, 0.63)]
     for each in found:
-        low, high, margin = each["ci_low"], each["ci_high"], each["margin"]
+        low = each["ci_low"]
+        high = each["ci_high"]
+        margin = each["margin"]
         why = Reason.ON_THE_EDGE
         if low > margin or high < -margin:
             why = Reason.BEYOND_ALONE

@@ -65,7 +65,8 @@ def marks(drawing, panel):
 
 
 def test_sweeps_over_hyperparameters_batches_and_options_take_the_right_runs(figures):
-    losses, recipe = figures["sweeps_losses"], figures["sweeps_recipe"]
+    losses = figures["sweeps_losses"]
+    recipe = figures["sweeps_recipe"]
     assert marks(losses, "FastAP's bins") == [5, 10, 20]
     assert marks(recipe, "FastAP's batch size") == [32, 64, 128]
     assert marks(recipe, "images per class") == [4, 8]

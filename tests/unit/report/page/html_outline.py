@@ -13,8 +13,12 @@ class Outline(html.parser.HTMLParser):
 
     def __init__(self, page: str):
         super().__init__()
-        self.ids, self.links, self.outside, self.headings = [], [], [], []
-        self.open, self.torn = [], []
+        self.ids = []
+        self.links = []
+        self.outside = []
+        self.headings = []
+        self.open = []
+        self.torn = []
         self.feed(page)
 
     def handle_starttag(self, tag, attrs):

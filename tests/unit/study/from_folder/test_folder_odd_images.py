@@ -99,7 +99,8 @@ def test_a_thousand_classes_are_listed_in_linear_time(tmp_path):
         profile.runcall(look, {"root": str(root)})
         return sum(each.callcount for each in profile.getstats())
 
-    few, many = calls(500), calls(1000)
+    few = calls(500)
+    many = calls(1000)
     assert many < 2.2 * few
 
 

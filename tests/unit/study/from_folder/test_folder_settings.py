@@ -67,7 +67,8 @@ def test_classes_of_two_images_are_drawn_in_pairs():
 
 
 def test_a_small_dataset_gets_more_epochs_seeds_and_batch_sizes_than_a_large_one():
-    small, large = chosen(seen([40] * 50)), chosen(seen([40] * 5000))
+    small = chosen(seen([40] * 50))
+    large = chosen(seen([40] * 5000))
     assert (small.epochs, len(small.seeds), small.batch_sizes) == (20, 5, [16, 64])
     assert (large.epochs, len(large.seeds), large.batch_sizes) == (2, 3, [128])
 
