@@ -115,6 +115,7 @@ UNDECISIVE = {
     "core/code_version.py": "this version",
     "core/environment.py": "names of variables, folders, free cores",
     "core/errors.py": "messages",
+    "core/words.py": "words and numbers of messages",
     "core/files.py": "files",
     "core/interrupts.py": "signals",
     "core/paths.py": "files",
