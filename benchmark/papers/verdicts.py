@@ -215,7 +215,8 @@ def by_source(verdicts: pd.DataFrame) -> list[tuple[str, pd.Series, Mapping[str,
     # only identical runs have no standard error
     frozen = word[ours].map(OF_FROZEN).mask(verdicts["se"].eq(0) & word.eq(REPRODUCED), IDENTICAL)
     heading = f"Numbers of papers: {numbers.ne(NOT_RUN).sum()} of {len(numbers)} run"
-    found = [(heading, numbers, VERDICTS), ("Our own frozen runs", frozen, FROZEN_VERDICTS)]
+    ours_again = "Our own frozen runs, made again here: are the scores the same?"
+    found = [(heading, numbers, VERDICTS), (ours_again, frozen, FROZEN_VERDICTS)]
     return [each for each in found if len(each[1])]
 
 

@@ -29,7 +29,7 @@ GRID = "#d7dae1"
 FAINT = "#6b7280"
 BAND = "#8d99ae"
 Dash = str | tuple[int, tuple[int, ...]]
-_SPARE = ("#A0436B", "#4C7A34", "#5B6ABF", "#B5804A", "#3E8E8E", "#B04A3A", "#6F7F2A", "#8561A8")
+_SPARE = ("#A0436B", "#4C7A34", "#5B6ABF", "#B5804A", "#3E8E8E", "#B04A3A", "#D4327C", "#8561A8")
 _MARKERS = ("*", "d", "8", "H", "P", "X", "v", ">")
 _DASHES: tuple[Dash, ...] = (
     "-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 2)), (0, (7, 2)),

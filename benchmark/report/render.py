@@ -9,12 +9,13 @@ same in a small page of its own.
 import csv
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from benchmark.core.words import DASH
 from benchmark.report.table import Section, Table, TableCell
 
 _HARMLESS = re.compile(r"[+-]?\d+(\.\d+)?(e[+-]?\d+)?\Z|(?![=+\-@\t\r])")
@@ -193,7 +194,7 @@ def to_html(table: Table, name: str, *, limit: int = LIMIT) -> str:
         for number, rows in enumerate((sections[:opened], sections[opened:]))
         if rows or not number
         for columns in _across(table, shown)
-        for part in [_part(table, columns, rows)]
+        for part in [_part(table, columns, rows, shown)]
     ]
     return TEMPLATES.get_template("table.html.j2").render(
         table=table,
@@ -230,10 +231,17 @@ def _across(table: Table, shown: list[int]) -> Iterator[list[int]]:
     yield [*words, *block]
 
 
-def _part(table: Table, columns: list[int], sections: list[Section]) -> Table:
-    rows = [
-        Section(each.title, [[row[at] for at in columns] for row in each.rows]) for each in sections
-    ]
+def _part(table: Table, columns: list[int], sections: list[Section], shown: list[int]) -> Table:
+    """Return some of the columns shown, without rows that have all their numbers in others."""
+    others = [at for at in shown if at not in columns]
+
+    def empty(row: Sequence[TableCell], some: Iterable[int]) -> bool:
+        return all(row[at].text == DASH for at in some if table.columns[at].numeric)
+
+    rows = []
+    for each in sections:
+        kept = [row for row in each.rows if empty(row, others) or not empty(row, columns)]
+        rows.append(Section(each.title, [[row[at] for at in columns] for row in kept]))
     return replace(table, columns=[table.columns[at] for at in columns], sections=rows)
 
 

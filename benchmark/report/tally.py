@@ -114,7 +114,8 @@ def counts(inputs: Inputs) -> list[tuple[str, str, list[Count]]]:
 
 def _counts(words: pd.Series, meanings: Mapping[str, str]) -> list[Count]:
     found = words.value_counts()
-    return [
-        Count(words_of(word), int(found.get(word, 0)), TONES[word], meaning)
-        for word, meaning in meanings.items()
-    ]
+    shown = []
+    for word, meaning in meanings.items():
+        number = int(found.get(word, 0))
+        shown.append(Count(words_of(word), number, TONES[word] if number else "muted", meaning))
+    return shown

@@ -490,6 +490,8 @@ def _trial_panels(inputs: Inputs, table: pd.DataFrame, label: str, *, categories
         loss: kinds.get(inputs.base_losses.get(loss, loss), "pair") for loss in table["loss"]
     }
     shown = [kind for kind in KINDS if kind in kind_of.values()]
+    # A challenger has the colour of the text, which no loss of the field has.
+    challenger = inputs.study.comparison.baseline if inputs.study.references.field else None
     places = list(table[PLACE].drop_duplicates().itertuples(index=False, name=None))
     scaled = in_percent(table.rename(columns=ENDS))
     figure, grid = new_figure(DOUBLE, 3.6 * len(places), len(places), len(shown), sharey="row")
@@ -501,6 +503,8 @@ def _trial_panels(inputs: Inputs, table: pd.DataFrame, label: str, *, categories
             for loss, offset in zip(losses, dodge(len(losses), 0.4), strict=True):
                 points = rows_of(here, loss=loss)
                 style = loss_line(inputs, loss)
+                if loss == challenger:
+                    style |= {"color": INK, "markerfacecolor": INK, "markeredgecolor": INK}
                 points = points.sort_values("trials")
                 if not categories:
                     axes.plot(points["trials"], points["mean"], **style | {"marker": ""})

@@ -70,9 +70,9 @@ def outcomes(inputs: Inputs) -> Table:
         Column(("Median", "difference"), ("points",), cell=_median),
     ]
     caption = (
-        "One row for each printed table. Undecided numbers are close if they differ by at most the "
-        "margin, and far if by more: that is where the estimate lies, and no test. For good: no "
-        "number of seeds decides them, because the printed side is too uncertain. "
+        "One row for each printed table. Undecided (inconclusive) numbers are close if they differ "
+        "by at most the margin, and far if by more: that is where the estimate lies, and no test. "
+        "For good: no number of seeds decides them, because the printed side is too uncertain. "
         "Drifts that stand are named below their table. Median: of the sizes of the differences, "
         "in points."
     )

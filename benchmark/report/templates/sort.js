@@ -97,7 +97,13 @@
         // A legend in two halves, or its words would be too small.
         const starts = [...new Set(words(part).map((word) => Math.round(word.getBBox().x)))].sort((a, b) => a - b);
         const middle = starts.length > 2 ? starts[Math.ceil(starts.length / 2)] - 32 : right;
-        if (middle < right) picture(part.cloneNode(true), left, middle, box), (left = middle);
+        if (middle < right) {
+          // Halves of one width, so that their words have one size.
+          const half = Math.max(middle - left, right - middle);
+          picture(part.cloneNode(true), middle - half, middle, box);
+          picture(part, middle, middle + half, box);
+          return;
+        }
       } else if (!named[at]) {
         // The names of shared rows stand at the first panel of a line.
         const first = parts.findIndex((_, one) => named[one] && Math.abs(frames[one].y - frames[at].y) < 1);

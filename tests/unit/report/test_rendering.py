@@ -12,6 +12,7 @@ import subprocess
 import pytest
 from made_up_inputs import WENT_WRONG, drawn, made_up_inputs, paper_inputs, roadmap_study
 
+from benchmark.core.words import DASH
 from benchmark.report.build import parts
 from benchmark.report.render import to_csv, to_html, to_latex, to_markdown, to_page
 from benchmark.report.table import (
@@ -125,6 +126,20 @@ def test_html_puts_columns_that_do_not_fit_below_the_others_and_leaves_out_those
     assert ">1</td>" in one and ">2</td>" not in one and '<th scope="row">a</th>' in one
     assert ">2</td>" in two and ">1</td>" not in two and '<th scope="row">a</th>' in two
     assert ">4</td>" not in one + two and "B z" in to_csv(table)
+
+
+def test_a_row_stands_in_the_blocks_that_have_numbers_of_it():
+    columns = [text_column("", "Loss"), Column(("A", "x")), Column(("B", "x"))]
+    rows = [
+        [TableCell(cell) for cell in cells]
+        for cells in (("both", "1", "2"), ("one", "3", DASH), ("none", DASH, DASH))
+    ]
+    table = Table("T", "C", columns, [Section("", rows)], across=1)
+    blocks = to_html(table, "t").split("<table")[1:]
+    named = [re.findall(r'<th scope="row">(\w+)', block) for block in blocks]
+    assert named == [["both", "one", "none"], ["both", "none"]]
+    whole = to_html(dataclasses.replace(table, across=None), "t")
+    assert re.findall(r'<th scope="row">(\w+)', whole) == ["both", "one", "none"]
 
 
 def test_html_page_of_a_table_stands_alone():

@@ -291,7 +291,7 @@ def test_our_own_frozen_runs_have_words_and_counts_of_their_own(frozen_of):
     moved = runs["value"].mask(runs["loss"] == "sup_ap", runs["value"] + 1e-4 * runs["seed"])
     table = judged(runs.assign(value=moved), frozen=frozen_of(runs))
     (papers, published, _), (ours, frozen, _) = by_source(table)
-    assert (papers, ours) == ("Numbers of papers: 0 of 60 run", "Our own frozen runs")
+    assert papers == "Numbers of papers: 0 of 60 run" and "Our own frozen runs" in ours
     assert set(published) == {"not_run"} and sorted(frozen) == ["agree", "identical"]
 
 
