@@ -10,10 +10,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
-from made_up_inputs import WENT_WRONG, made_up_inputs, written_page
+from made_up_inputs import WENT_WRONG, inputs_of_challenge, made_up_inputs, written_page
+from made_up_results import made_up_runs
 
 from benchmark.core.files import write_text
+from benchmark.study.load import load_study
 
 pytestmark = pytest.mark.browser
 
@@ -24,6 +27,21 @@ TOO_WIDE = """() => Array.from(document.querySelectorAll("body *"))
   .map((node) => node.tagName + "." + node.className)"""
 WIDER = """boxes => boxes.filter((box) => box.scrollWidth > box.clientWidth + 1)
   .map((box) => box.getAttribute("aria-label"))"""
+# What a table's last header and the names of its rows become in a PDF: links, which can be counted.
+LINKED = """table => {
+  const link = (cell, address) => {
+    const anchor = document.createElement("a");
+    anchor.href = address;
+    anchor.append(...cell.childNodes);
+    cell.append(anchor);
+  };
+  link(table.querySelector("thead tr:last-child th:last-child"), "https://header.test/");
+  for (const cell of table.querySelectorAll("tbody tr:not(.section) > :first-child"))
+    link(cell, "https://row.test/");
+}"""
+ROOT = Path(__file__).parents[2]
+# Of FastAP's paper, in the order of the print.
+PRINTED = ("table 1", "table 2", "table 3", "table 5", "table 6")
 ROWS = "#table-comparison tbody tr:not(.section):not([hidden])"
 
 
@@ -40,7 +58,7 @@ def report(tmp_path_factory) -> Path:
 def of_paper(tmp_path_factory) -> Path:
     """Return the page of a paper's study with made-up runs near the printed numbers."""
     results = tmp_path_factory.mktemp("filled") / "fast_ap"
-    script = Path(__file__).parents[1] / "evidence" / "filled.py"
+    script = ROOT / "tests" / "evidence" / "filled.py"
     subprocess.run([sys.executable, script, "fast_ap", results], check=True)
     return results / "fast_ap" / "report" / "index.html"
 
@@ -52,6 +70,82 @@ def test_the_page_of_a_papers_study_is_short_and_no_table_is_wider_than_it(of_pa
     boxes = seen.page.locator(".table .scroll:visible")
     assert boxes.count() > 5
     assert boxes.evaluate_all(WIDER) == [] and seen.errors == []
+
+
+def test_a_papers_page_gives_each_printed_table_a_row_and_counts_claims_on_one_base(
+    of_paper, visit
+):
+    page = visit().page
+    page.goto(of_paper.as_uri())
+    rows = page.locator("#table-outcomes tbody th").all_inner_texts()
+    tables = [row.splitlines()[0] for row in rows]
+    assert tables == [f"FastAP, {name}" for name in PRINTED]
+    numbers, claims = page.locator(".answer p").all_inner_texts()
+    tiles = [
+        sum(map(int, part.locator("dd").all_inner_texts()))
+        for part in page.locator("dl.counts").all()
+    ]
+    said = [int(re.search(r"Of (\d+)", sentence)[1]) for sentence in (numbers, claims)]
+    counted = page.locator("#table-outcomes tbody td:nth-child(2)").all_inner_texts()
+    assert said[0] == sum(map(int, counted))
+    assert said == tiles[1:3]
+
+
+def embedded(change: float):
+    """Return inputs of `embedded` with its frozen scores, whose mean gains are ``change`` times."""
+    study = load_study("embedded")
+    frozen = pd.read_csv(ROOT / "results" / "reference" / "embedded.csv")
+    keys = ["dataset", "setting", "batch_size", "seed", "metric"]
+    base = frozen[frozen["loss"] == "smooth_ap"].set_index(keys)["value"]
+    frozen["gain"] = frozen["value"] - base.reindex(pd.MultiIndex.from_frame(frozen[keys])).array
+    mean = frozen.groupby(["batch_size", "metric", "loss"])["gain"].transform("mean")
+    frozen["frozen"] = frozen["value"] + (change - 1) * mean
+    made = made_up_runs(study)
+    runs = made.merge(frozen[[*keys, "loss", "frozen"]], on=[*keys, "loss"], how="left")
+    last = runs["selection"] == "last"
+    assert runs.loc[last, "frozen"].notna().all()
+    return made_up_inputs(study, runs=made.assign(value=runs["value"].mask(last, runs["frozen"])))
+
+
+@pytest.mark.parametrize(
+    ("change", "first"),
+    [
+        (1.0, "At batch size 32 yes (+3.7 and +2.4 points of R@1), at 128 not shown."),
+        (-1.0, "At batch size 32 no, lower (−3.7 and −2.4 points of R@1), at 128 not shown."),
+        (0.0, "At batch sizes 32 and 128 not shown."),
+    ],
+)
+def test_the_page_of_embedded_answers_first_and_gives_the_highest_mean_last(
+    visit, tmp_path, change, first
+):
+    path = tmp_path / "index.html"
+    write_text(path, written_page(embedded(change), tmp_path))
+    page = visit().page
+    page.goto(path.as_uri())
+    sentences = page.locator(".answer p").all_inner_texts()
+    assert sentences[0].startswith(f"Do SupAP and ROADMAP beat SmoothAP? {first}")
+    assert sentences[-1].startswith("The highest mean R@1")
+    assert page.evaluate("document.documentElement.scrollHeight") <= 6_377
+
+
+@pytest.mark.parametrize("trials", [1, 5])
+def test_a_challenge_of_few_trials_says_first_what_they_do_not_allow(visit, tmp_path, trials):
+    path = tmp_path / "index.html"
+    write_text(path, written_page(inputs_of_challenge(trials), tmp_path))
+    page = visit().page
+    page.goto(path.as_uri())
+    first = page.locator(".answer p").first.inner_text()
+    if trials == 1:
+        assert first.startswith("No conclusion about SmoothAP at equal effort: 1 trial is one ")
+    else:
+        assert first.startswith("SmoothAP has rank 2 of 3 [")
+    # with one trial there is no curve over the number of trials, and no empty panel of one
+    curves = page.locator("#budgets .figure-item", has_text="Expected best")
+    assert curves.count() == (trials > 1)
+    assert page.locator("#table-budgets tr:has(.own)").count() == 1
+    panels = page.locator(".opening svg g[id*='-axes_']")
+    drawn = "panels => panels.map((panel) => panel.querySelectorAll('[id*=LineCollection]').length)"
+    assert all(panels.evaluate_all(drawn))
 
 
 def sort_keys(page) -> list[float]:
@@ -71,7 +165,7 @@ def test_report_fits_the_screen_and_works_without_errors_or_requests(report, vis
     drawn = page.locator(".plot > svg:not(.emptied):visible").all()
     boxes = [figure.bounding_box() for figure in drawn]
     # a phone has each panel and half of a legend in a picture of its own, as wide as the screen
-    assert len(boxes) == (3 if width == 1280 else 12)
+    assert len(boxes) == (2 if width == 1280 else 11)
     assert all(box["height"] > (100 if width == 1280 else 20) for box in boxes)
     assert max(box["width"] for box in boxes) <= width
 
@@ -122,6 +216,30 @@ def test_print_breaks_no_word_and_takes_few_pages(report, visit):
     page.emulate_media(media="print")
     assert page.evaluate(BROKEN) == []
     assert len(re.findall(rb"/Type\s*/Page[^s]", page.pdf(prefer_css_page_size=True))) <= 20
+
+
+def test_each_printed_page_of_a_table_repeats_its_headers(report, visit):
+    page = visit().page
+    page.goto(report.as_uri())
+    page.locator("#table-paired table").evaluate(LINKED)
+    printed = page.pdf(prefer_css_page_size=True)
+    links = dict(re.findall(rb"\n(\d+) 0 obj\n<</Type /Annot.*?/URI \((.*?)\)", printed, re.S))
+    pages = [
+        {links[number] for number in re.findall(rb"(\d+) 0 R", named)}
+        for named in re.findall(rb"/Annots \[(.*?)\]", printed)
+    ]
+    with_rows = [each for each in pages if b"https://row.test/" in each]
+    assert len(with_rows) > 1
+    assert all(b"https://header.test/" in each for each in with_rows)
+
+
+def test_print_has_no_heading_without_content(of_paper, visit):
+    page = visit().page
+    page.goto(of_paper.as_uri())
+    assert page.locator("#h-verdicts").is_visible()
+    page.emulate_media(media="print")
+    assert not page.locator("#h-verdicts").is_visible()
+    assert page.locator("#h-papers").is_visible()
 
 
 def test_dark_scheme_exchanges_ink_and_paper(report, visit):

@@ -92,6 +92,21 @@ def inputs_of_trials() -> Inputs:
     return dataclasses.replace(made_up_inputs(study), budgets=made_up_budgets())
 
 
+def inputs_of_challenge(trials: int) -> Inputs:
+    """Return inputs of a loss that meets a field after 1 trial, or after more."""
+    inputs = inputs_of_trials()
+    budgets = dict(inputs.budgets)
+    for name in ("budget_ranks", "budget_curves", "budget_gaps", "budget_order"):
+        table = budgets[name]
+        most = 1 if trials == 1 else 4
+        table = table[table["trials"] <= most]
+        budgets[name] = table.assign(trials=table["trials"].replace({4: trials}))
+    study = dataclasses.replace(
+        inputs.study, references=References(trials="made_up", field="frozen")
+    )
+    return dataclasses.replace(inputs, study=study, budgets=budgets)
+
+
 def printed_inputs(study, printed: Printed, claims: pd.DataFrame | None = None) -> Inputs:
     """Return inputs of papers' tables and figures, and verdicts on claims, alone."""
     tables = {} if claims is None else {"claims": claims}
