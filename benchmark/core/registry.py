@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Entry:
+class RegistryEntry:
     """One registered component: its name, class or function, and the facts shown to people."""
 
     name: str
@@ -51,7 +51,7 @@ class Registry:
         self.kind = kind
         self.package = package
         self.facts = dict(facts or {})
-        self._entries: dict[str, Entry] = {}
+        self._entries: dict[str, RegistryEntry] = {}
         self._discovered = False
         _REGISTRIES[kind] = self
 
@@ -59,12 +59,13 @@ class Registry:
         """Return a decorator that files its target under ``name``."""
 
         def decorate(target: T) -> T:
-            self._entries[name] = Entry(name, target, display or name, {**self.facts, **facts})
+            known = {**self.facts, **facts}
+            self._entries[name] = RegistryEntry(name, target, display or name, known)
             return target
 
         return decorate
 
-    def __getitem__(self, name: str) -> Entry:
+    def __getitem__(self, name: str) -> RegistryEntry:
         self._discover()
         if name not in self._entries:
             raise ConfigError(
@@ -72,7 +73,7 @@ class Registry:
             )
         return self._entries[name]
 
-    def __iter__(self) -> Iterator[Entry]:
+    def __iter__(self) -> Iterator[RegistryEntry]:
         self._discover()
         return iter(sorted(self._entries.values(), key=lambda entry: entry.name))
 
@@ -80,7 +81,7 @@ class Registry:
         """Return all registered names in alphabetical order."""
         return [entry.name for entry in self]
 
-    def of_plugins(self) -> list[Entry]:
+    def of_plugins(self) -> list[RegistryEntry]:
         """Return the entries from outside of the package, which need not be imported itself."""
         import_plugins()
         inside = f"{self.package}."

@@ -43,7 +43,7 @@ REFUSED = {
 
 
 @options
-class Part:
+class LibraryPart:
     """A part of pytorch-metric-learning."""
 
     class_: str = option(alias="class", help="name of the class")
@@ -71,7 +71,7 @@ def part_problems(module: str, part: Mapping[str, Any], where: str) -> list[Prob
     if part.get("miner") is not None:
         inside.append(("miners", part["miner"], f"{above}miner"))
     for module_of_part, value, place in inside:
-        found += problems(Part, value, place) or part_problems(module_of_part, value, place)
+        found += problems(LibraryPart, value, place) or part_problems(module_of_part, value, place)
     return found
 
 

@@ -15,7 +15,7 @@ from benchmark.core.documents import read_document
 from benchmark.core.results import Array
 from benchmark.metrics.metric import METRICS, Ranked, trapezoids
 from benchmark.metrics.ranks import BLOCK_BYTES, positive_ranks
-from benchmark.metrics.rows import Rows, products, watched
+from benchmark.metrics.rows import EmbeddedRows, products, watched
 
 MAPPED_BLOCK_BYTES = 4 * BLOCK_BYTES  # of scores, where each block reads the gallery again
 
@@ -151,8 +151,8 @@ def changed(
 
 
 def ranked(
-    query: Rows,
-    gallery: Rows,
+    query: EmbeddedRows,
+    gallery: EmbeddedRows,
     ways: Mapping[str, str],
     recall_at: Sequence[int],
     threads: int | None = None,

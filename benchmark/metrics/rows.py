@@ -35,7 +35,7 @@ class Joined:
         return found
 
 
-class Rows:
+class EmbeddedRows:
     """The distinct ones among chosen rows of embeddings (N, D), float32, ready for products.
 
     alike   {kind: int64 (N,)}: numbers that rows share which are alike in class (""), class and
@@ -93,7 +93,7 @@ def blocks(count: int) -> list[slice]:
 
 def products(
     queries: Array,
-    items: Rows,
+    items: EmbeddedRows,
     out: Array,
 ) -> Array:
     """Return the scores of queries (Q, D) in ``out`` (Q, U): larger is nearer."""
@@ -110,7 +110,7 @@ def products(
 
 def watched(
     queries: Array,
-    items: Rows,
+    items: EmbeddedRows,
     out: Array,
 ) -> Array:
     """Return the same, and note for some queries whether different rows tie at the top."""

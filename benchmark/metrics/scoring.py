@@ -18,7 +18,7 @@ from benchmark.metrics.protocols import (
     with_class_means,
 )
 from benchmark.metrics.retrieval import landmark_scores
-from benchmark.metrics.rows import PLACES, Rows, look
+from benchmark.metrics.rows import PLACES, EmbeddedRows, look
 from benchmark.metrics.sets import numbered
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def score(
     facts, alike["itself"], far = look(embeddings, classes, every if names is None else names)
     found = Scores(facts, [], [])
     rank = functools.partial(ranked, recall_at=recall_at, threads=threads)
-    of = functools.partial(Rows, embeddings, alike)
+    of = functools.partial(EmbeddedRows, embeddings, alike)
     sides = [_chosen(each, every) for each in (query, gallery) if each is not None]
     for level, (used, judged) in (ground_truth or {}).items():
         if not len(used):
@@ -111,8 +111,8 @@ def score(
 
     def search(
         pair: str,
-        rows: Rows,
-        items: Rows,
+        rows: EmbeddedRows,
+        items: EmbeddedRows,
     ) -> None:
         if rows.centre is not None:
             pair += "_euclidean"

@@ -49,7 +49,7 @@ _ADVICE = {  # by what stands in a number
 
 
 @dataclass(frozen=True)
-class Question:
+class JudgedCase:
     """Scores and spreads in percentage points.
 
     ours              the score of each run, or the mean of ``n`` runs
@@ -84,7 +84,7 @@ def question(
     published_n: str | None = None,
     family: str = "1",
     unexpected: Sequence[str] = (),
-) -> Question:
+) -> JudgedCase:
     """Return the question that the texts of the options ask; raise ConfigError with every problem.
 
     ``default_margin`` returns the margin of a metric for a published score. ``unexpected`` are
@@ -142,7 +142,7 @@ def question(
         width = None if problem else default_margin(name, reference)
         if width is None:
             problems.append(f"--metric: {problem or f'{name} has no margin; give --margin'}")
-    case = Question(
+    case = JudgedCase(
         ours=scores,
         n=runs,
         published=reference,
@@ -165,7 +165,7 @@ def half_of_last_digit(text: str) -> float:
     return 0.5 * 10.0 ** int(exponent)
 
 
-def _evidence(case: Question) -> tuple[Evidence, float, str]:
+def _evidence(case: JudgedCase) -> tuple[Evidence, float, str]:
     """Return the figures of a question, the spread of one run of ours and where it comes from."""
     stated = case.published_spread
     behind = case.published_n or 1
@@ -200,7 +200,7 @@ def _evidence(case: Question) -> tuple[Evidence, float, str]:
     return evidence, spread, origin
 
 
-def judge(case: Question) -> dict[str, Any]:
+def judge(case: JudgedCase) -> dict[str, Any]:
     """Return the answer to ``case`` as plain values for JSON; None for what is not known.
 
     stands                 whether the verdict is the same in the worlds of ``STANDING``; None for

@@ -206,7 +206,7 @@ class NoNumberError(Exception):
     """A candidate returned something else than a loss."""
 
 
-class Candidate:
+class LossUnderTest:
     """A callable of embeddings (B, D) and labels (B,), and the formula that it is compared with.
 
     ``reference_arguments`` are the names of its arguments that take references and their labels,
@@ -279,7 +279,7 @@ class Candidate:
         return [case for case in batches if len(case.labels) < 64 or not random]
 
 
-def load(source: str, reference: Reference) -> Candidate:
+def load(source: str, reference: Reference) -> LossUnderTest:
     """Return the candidate named MODULE:OBJECT, FILE.py:OBJECT or FILE.py.
 
     Of several functions and classes of a file the one with the name of the loss is taken. A loss
@@ -318,7 +318,7 @@ def load(source: str, reference: Reference) -> Candidate:
             target = target()
         if not callable(target):
             raise TypeError(f"{type(target).__name__} cannot be called")
-        return Candidate(source, target, reference)
+        return LossUnderTest(source, target, reference)
     except ConfigError:
         raise
     except Exception as error:
@@ -332,7 +332,7 @@ def in_words(error: Exception) -> str:
 
 
 @dataclass(frozen=True)
-class Finding:
+class CheckOutcome:
     """The result of a check in words, and the smallest batch that fails."""
 
     check: str
@@ -373,7 +373,7 @@ def in_common(failed: set[str]) -> str:
 
 def examine(
     check: str, cases: Sequence[Case], problem: Problem, crash: Result = "failed"
-) -> Finding:
+) -> CheckOutcome:
     """Return whether ``problem`` finds nothing on any of the cases.
 
     ``crash`` is the result of an exception that does not decline a batch in words.
@@ -389,17 +389,17 @@ def examine(
             if smallest is not case:
                 rows = f"{len(smallest.labels)} of its {len(case.labels)} rows"
                 note += f"\n  on {rows}: {there.text}"
-            return Finding(check, "failed", note, smallest)
-    return Finding(check, "passed")
+            return CheckOutcome(check, "failed", note, smallest)
+    return CheckOutcome(check, "passed")
 
 
-def of_error(check: str, case: Case, error: Exception, crash: Result = "failed") -> Finding:
+def of_error(check: str, case: Case, error: Exception, crash: Result = "failed") -> CheckOutcome:
     """Return what an exception says: the candidate refuses the batch, or it crashes."""
     if isinstance(error, REFUSALS):
-        return Finding(check, "not applicable", f"refused: {in_words(error)}")
+        return CheckOutcome(check, "not applicable", f"refused: {in_words(error)}")
     said = str(error) if isinstance(error, NoNumberError) else f"raised {in_words(error)}"
     note = f"{case.name}: {said}"
-    return Finding(check, crash, note, case if crash == "failed" else None)
+    return CheckOutcome(check, crash, note, case if crash == "failed" else None)
 
 
 def shrink(case: Case, problem: Problem, found: Mismatch) -> tuple[Case, Mismatch]:
@@ -442,7 +442,7 @@ def shrink(case: Case, problem: Problem, found: Mismatch) -> tuple[Case, Mismatc
     return case, found
 
 
-def all_findings(candidate: Candidate, processes: bool) -> Iterator[Finding]:
+def all_findings(candidate: LossUnderTest, processes: bool) -> Iterator[CheckOutcome]:
     """Yield what each check finds; without ``processes`` none are started."""
     for check in (check_agreement, check_invariances, check_unusual, check_execution, check_memory):
         yield from check(candidate)
@@ -450,7 +450,7 @@ def all_findings(candidate: Candidate, processes: bool) -> Iterator[Finding]:
         yield check_processes(candidate)
 
 
-def check_agreement(candidate: Candidate) -> Iterator[Finding]:
+def check_agreement(candidate: LossUnderTest) -> Iterator[CheckOutcome]:
     """Yield whether values and gradients are those of the formula."""
     batches = candidate.small_enough(ordinary_batches())
     for part in ("value", "gradient"):
@@ -477,12 +477,12 @@ def check_agreement(candidate: Candidate) -> Iterator[Finding]:
 
     if hasattr(candidate.reference.config, "lambda_val"):
         note = "the gradient is a difference quotient, which a factor may change"
-        yield Finding("factor on the loss", "not applicable", note)
+        yield CheckOutcome("factor on the loss", "not applicable", note)
     else:
         yield examine("factor on the loss", batches[:2], wrong_factor)
 
 
-def check_invariances(candidate: Candidate) -> Iterator[Finding]:
+def check_invariances(candidate: LossUnderTest) -> Iterator[CheckOutcome]:
     """Yield whether order, names of labels and rotation leave values and gradients as they are."""
 
     def changed(case: Case, name: str) -> Mismatch | None:
@@ -519,7 +519,7 @@ def check_invariances(candidate: Candidate) -> Iterator[Finding]:
         yield finding
 
 
-def check_unusual(candidate: Candidate) -> Iterator[Finding]:
+def check_unusual(candidate: LossUnderTest) -> Iterator[CheckOutcome]:
     """Yield the findings on perfect rankings, unusual classes, ties and references."""
 
     def wrong(case: Case) -> Mismatch | None:
@@ -528,12 +528,12 @@ def check_unusual(candidate: Candidate) -> Iterator[Finding]:
 
     for name, batches in unusual_batches().items():
         if name == "references" and candidate.reference_arguments is None:
-            yield Finding(name, "not applicable", "takes embeddings and labels only")
+            yield CheckOutcome(name, "not applicable", "takes embeddings and labels only")
         else:
             yield examine(name, candidate.small_enough(batches), wrong)
 
 
-def check_execution(candidate: Candidate) -> Iterator[Finding]:
+def check_execution(candidate: LossUnderTest) -> Iterator[CheckOutcome]:
     """Yield the findings on autocast, determinism, calls in flight and inputs."""
     first, second, _, other, _ = ordinary_batches()
 
@@ -586,7 +586,7 @@ def check_execution(candidate: Candidate) -> Iterator[Finding]:
     yield examine("inputs unchanged", [first, second], writes)
 
 
-def check_memory(candidate: Candidate) -> Iterator[Finding]:
+def check_memory(candidate: LossUnderTest) -> Iterator[CheckOutcome]:
     """Yield how the peak grows with the batch, and whether a call leaves anything behind."""
     peaks = []
     try:
@@ -596,14 +596,18 @@ def check_memory(candidate: Candidate) -> Iterator[Finding]:
             peak, left = tensor_bytes(partial(candidate.call, case, FLOAT32))
             peaks.append(peak)
     except Exception as error:
-        yield Finding("memory", "not applicable", in_words(error))
+        yield CheckOutcome("memory", "not applicable", in_words(error))
         return
     small, large = MEMORY_SIZES
     exponent = math.log(peaks[1] / peaks[0]) / math.log(large / small)
     note = f"batch^{exponent:.1f} from batch {small} to {large}"
-    if kept := left > 4 * large**2:  # a matrix of scores
+    keeps = left > 4 * large**2  # a matrix of scores
+    if keeps:
         note = f"each call keeps {left / 2**20:.1f} MiB of its {peak / 2**20:.1f} MiB"
-    yield Finding("memory", "failed" if kept or exponent > LARGEST_EXPONENT else "passed", note)
+    if keeps or exponent > LARGEST_EXPONENT:
+        yield CheckOutcome("memory", "failed", note)
+    else:
+        yield CheckOutcome("memory", "passed", note)
 
 
 def tensor_bytes(call: Callable[[], object]) -> tuple[int, int]:
@@ -624,7 +628,7 @@ def tensor_bytes(call: Callable[[], object]) -> tuple[int, int]:
     return max(held), held[-1]
 
 
-def check_processes(candidate: Candidate) -> Finding:
+def check_processes(candidate: LossUnderTest) -> CheckOutcome:
     """Return whether a candidate that gathers has the value and gradient of the whole batch.
 
     Each process gives it half of the batch, and gradients are averaged over processes, as torch's
@@ -632,7 +636,7 @@ def check_processes(candidate: Candidate) -> Finding:
     and nothing is said on the whole.
     """
     if candidate.reference.drawn(FLOAT32):
-        return Finding(SCALING, "not applicable", "random numbers differ between processes")
+        return CheckOutcome(SCALING, "not applicable", "random numbers differ between processes")
     whole = in_order(mixed("two halves of 4 classes of 2", [4] * 4, 8, 13))
     order = torch.arange(len(whole.labels)).view(-1, PROCESSES).T
     whole, halves = whole.subset(order.reshape(-1)), [whole.subset(rows) for rows in order]
@@ -645,11 +649,11 @@ def check_processes(candidate: Candidate) -> Finding:
         try:
             given = pool.starmap_async(_work, works, chunksize=1).get(SECONDS)
         except multiprocessing.TimeoutError:
-            return Finding(SCALING, "failed", f"no answer within {SECONDS} s in two processes")
+            return CheckOutcome(SCALING, "failed", f"no answer within {SECONDS} s in two processes")
     for each in given:
         if isinstance(each, RunError):
             raise each
-        if isinstance(each, Finding):
+        if isinstance(each, CheckOutcome):
             return each
     answers = [each for each in given if isinstance(each, Answer)]
     *own, of_whole = (expected(candidate.reference, each, FLOAT32) for each in (*halves, whole))
@@ -658,21 +662,22 @@ def check_processes(candidate: Candidate) -> Finding:
         for answer, half in pairs:
             if found := half.differing("gradient", answer.gradient):
                 note = f"each process on its own half: {found.text}"
-                return Finding(SCALING, "failed", note, half.case)
-        return Finding(SCALING, "not applicable", "each process ranks its own half of the batch")
+                return CheckOutcome(SCALING, "failed", note, half.case)
+        note = "each process ranks its own half of the batch"
+        return CheckOutcome(SCALING, "not applicable", note)
     # each process has the gradients of its own rows only, so that no summing is left to do
     found = of_whole.differing("value", sum(answer.value for answer in answers) / PROCESSES)
     gradients = [answer.gradient for answer in answers if answer.gradient is not None]
     complete = torch.cat(gradients) / PROCESSES if len(gradients) == PROCESSES else None
     if found := found or of_whole.differing("gradient", complete):
         note = f"mean over {PROCESSES} processes: {found.text}"
-        return Finding(SCALING, "failed", note, whole)
-    return Finding(SCALING, "passed", "mean over processes = one process with the whole batch")
+        return CheckOutcome(SCALING, "failed", note, whole)
+    return CheckOutcome(SCALING, "passed", "mean over processes = one process with the whole batch")
 
 
 def _work(
     rank: int, half: Case, meeting: str, source: str, reference: Reference
-) -> Answer | Finding | RunError | None:
+) -> Answer | CheckOutcome | RunError | None:
     """Answer for one half of the batch, in a process of its own."""
     torch.set_num_threads(1)
     distributed.init_process_group("gloo", init_method=meeting, rank=rank, world_size=PROCESSES)

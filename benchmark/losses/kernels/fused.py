@@ -62,7 +62,7 @@ class OfEmbeddings(torch.autograd.Function):
             inside = len(queries) if positives.own else 0  # references that are queries
             if inside and not alone:
                 pool = torch.cat([queries, pool.to(queries.dtype)])
-            rows = Rows(queries, pool, components, positives, any(needs), generator)
+            rows = BlockRows(queries, pool, components, positives, any(needs), generator)
             if len(tiles) == 1:
                 value, *gradients = rows.at_once(alone, inside, needs)
             else:
@@ -82,7 +82,7 @@ class OfEmbeddings(torch.autograd.Function):
 
 
 @dataclass(frozen=True)
-class Rows:
+class BlockRows:
     """Queries (B, D), what they rank (R, D), and the losses of their rows of scores."""
 
     queries: Tensor

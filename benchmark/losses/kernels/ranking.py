@@ -14,7 +14,14 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from benchmark.losses.kernels.relation import Group, Relation, block_elements, block_losses
-from benchmark.losses.kernels.steps import LARGE_BLOCK, MANY_POSITIVES, Grid, Pairs, Panels, Step
+from benchmark.losses.kernels.steps import (
+    LARGE_BLOCK,
+    MANY_POSITIVES,
+    Pairs,
+    PanelGrid,
+    Panels,
+    StepFunction,
+)
 
 # the two sides of a block
 POSITIVES = 0
@@ -172,8 +179,8 @@ class SoftRanks:
     """
 
     tau: float
-    positives: Step
-    negatives: Step
+    positives: StepFunction
+    negatives: StepFunction
     measure: Measure
 
     def losses(
@@ -188,7 +195,7 @@ class SoftRanks:
         elements = block_elements(scores.device)
         steps = (self.positives, self.negatives)
         most = sys.maxsize if self.measure.whole else elements
-        grid = Grid.over(scores, relation, self.tau, self.negatives.bend)
+        grid = PanelGrid.over(scores, relation, self.tau, self.negatives.bend)
         expansions = () if grid is None else [step.expand(grid) for step in steps]
 
         def read(block: Group) -> tuple[Tensor, Tensor]:

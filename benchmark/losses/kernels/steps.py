@@ -46,7 +46,7 @@ MANY_POSITIVES = 96
 LARGE_BLOCK = 2**16
 
 
-class Step:
+class StepFunction:
     """A function h of the difference of two scores.
 
     at_tie      h(0), by which an item counts against itself
@@ -58,10 +58,10 @@ class Step:
     at_tie: float = 1.0
     bend: float = 0.0
     count: Callable[[Tensor, Tensor, Tensor | float], PairCount]
-    expand: Callable[[Grid], Expansion]
+    expand: Callable[[PanelGrid], Expansion]
 
 
-class Exact(Step):
+class Exact(StepFunction):
     """h(t) = 1 for t >= 0, else 0: ties count as lost. Its derivative is taken as 0."""
 
     def count(self, items, anchors, base):
@@ -71,7 +71,7 @@ class Exact(Step):
         return None, None, 1.0
 
 
-class Uncounted(Step):
+class Uncounted(StepFunction):
     """h(t) = 0, even against the item itself: such items have no part in the rank."""
 
     def count(self, items, anchors, base):
@@ -81,7 +81,7 @@ class Uncounted(Step):
         return None, None, 0.0
 
 
-class Sigmoid(Step):
+class Sigmoid(StepFunction):
     """h(t) = sigmoid(t) (Smooth-AP, Eq. 5)."""
 
     at_tie = 0.5
@@ -94,7 +94,7 @@ class Sigmoid(Step):
         return Kernel(grid, torch.sigmoid), Kernel(grid, bell), 0.0
 
 
-class UpperBound(Step):
+class UpperBound(StepFunction):
     """SupAP's bound of the exact step from above (ROADMAP, Eq. 4), here in units of tau::
 
         h(t) = sigmoid(t)                       for t < 0
@@ -141,7 +141,7 @@ class UpperBound(Step):
 class Pairs:
     """The sides of a block compared with the anchors, its first side, pair by pair."""
 
-    def __init__(self, sides: Sequence[Tensor], steps: Sequence[Step], elements: int):
+    def __init__(self, sides: Sequence[Tensor], steps: Sequence[StepFunction], elements: int):
         self.sides = sides
         self.steps = steps
         self.dtype = sides[0].dtype
@@ -163,7 +163,7 @@ class Pairs:
         return total, derivative
 
 
-class Grid:
+class PanelGrid:
     """Panels of equal width over the range of the scores; ``steps`` of them make the bend."""
 
     def __init__(self, low: float, panels: int, width: float, steps: int, terms: int):
@@ -180,7 +180,7 @@ class Grid:
         self._transform[0] *= 0.5
 
     @staticmethod
-    def over(scores: Tensor, relation: Relation, tau: float, bend: float = 0.0) -> Grid | None:
+    def over(scores: Tensor, relation: Relation, tau: float, bend: float = 0.0) -> PanelGrid | None:
         """Return a grid over ``scores / tau``, or None where pairs have to be compared one by one.
 
         That is: no query has many positives, scores are not finite or spread too widely, or lie on
@@ -196,7 +196,7 @@ class Grid:
         if not math.isfinite(high - low) or (high - low) / width + 1 > MOST_TERMS // terms:
             return None
         # half a panel of margin, so that rounding cannot put the extremes outside
-        return Grid(low - width / 2, math.ceil((high - low) / width) + 1, width, steps, terms)
+        return PanelGrid(low - width / 2, math.ceil((high - low) / width) + 1, width, steps, terms)
 
     def locate(self, values: Tensor) -> tuple[Tensor, Tensor]:
         """Return the panels (b, n) of values (b, n) and the polynomials there (T, b, n)."""
@@ -226,7 +226,7 @@ def bell(values: Tensor) -> Tensor:
 class Kernel:
     """A function of a difference of scores: ``below`` up to the grid's bend, ``above`` beyond."""
 
-    def __init__(self, grid: Grid, below: Curve, above: Curve | None = None):
+    def __init__(self, grid: PanelGrid, below: Curve, above: Curve | None = None):
         self.grid = grid
         self.bends = above is not None
         # expansions (T, T) of both pieces, between panels where the difference passes the bend
@@ -248,7 +248,7 @@ class Kernel:
 class Points:
     """Scores (b, n) on a grid; ``values`` has them in float64, ascending in each row."""
 
-    def __init__(self, grid: Grid, values: Tensor):
+    def __init__(self, grid: PanelGrid, values: Tensor):
         ascending, self.order = torch.sort(values, dim=1)
         self.grid = grid
         self.values = ascending.double()
@@ -334,7 +334,7 @@ class Panels:
     dtype = torch.float64
     parts = (slice(None),)
 
-    def __init__(self, sides: Sequence[Tensor], steps: Sequence[Expansion], grid: Grid):
+    def __init__(self, sides: Sequence[Tensor], steps: Sequence[Expansion], grid: PanelGrid):
         self.sides = [Points(grid, side) for side in sides]
         self.steps = steps
 

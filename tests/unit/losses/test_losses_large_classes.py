@@ -7,7 +7,7 @@ import torch
 
 from benchmark.losses import create_loss
 from benchmark.losses.kernels.relation import Positives
-from benchmark.losses.kernels.steps import Grid, Kernel, Points, bell
+from benchmark.losses.kernels.steps import Kernel, PanelGrid, Points, bell
 
 torch.set_num_threads(1)
 
@@ -109,13 +109,13 @@ def test_no_grid_where_expansions_do_not_pay():
     rows, labels = batch(3.0)
     scores = rows @ rows.T
     relation = Positives.from_labels(labels, None, rows.device, own=True).rows(0, len(labels))
-    assert Grid.over(scores, relation, 0.01) is None, "no class is large enough"
+    assert PanelGrid.over(scores, relation, 0.01) is None, "no class is large enough"
     large = one_class_of(200)
     spread = torch.linspace(-1, 1, 40_000, dtype=torch.float64).view(200, 200)
-    assert Grid.over(spread, large, 0.01) is not None
-    assert Grid.over(spread, large, 1e-6) is None, "too many panels"
+    assert PanelGrid.over(spread, large, 0.01) is not None
+    assert PanelGrid.over(spread, large, 1e-6) is None, "too many panels"
     spread[3, 4] = float("nan")
-    assert Grid.over(spread, large, 0.01) is None, "not finite"
+    assert PanelGrid.over(spread, large, 0.01) is None, "not finite"
 
 
 @pytest.mark.parametrize("rising", [True, False])
@@ -126,7 +126,7 @@ def test_sums_over_panels_equal_sums_over_pairs(rising, bend):
         20 * torch.rand(3, count, generator=generator, dtype=torch.float64) for count in (50, 31)
     )
     large = one_class_of(200)
-    grid = Grid.over(torch.cat([sources, places], dim=1), large, 1.0, bend)
+    grid = PanelGrid.over(torch.cat([sources, places], dim=1), large, 1.0, bend)
     kernel = Kernel(grid, bell, lambda gap: 0.3 * gap - 2.0)
     points = Points(grid, sources)
     at = Points(grid, places)

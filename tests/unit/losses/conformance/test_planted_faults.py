@@ -14,7 +14,7 @@ from benchmark.losses import LOSSES, create_loss
 from benchmark.losses.conformance import suite
 from benchmark.losses.conformance.formulas import NAMES, reference
 from benchmark.losses.conformance.suite import (
-    Candidate,
+    LossUnderTest,
     all_findings,
     in_common,
     load,
@@ -195,7 +195,7 @@ def test_a_random_loss_is_compared_by_its_means():
     loss = create_loss("blackbox_ap", margin=0.05)
     case = suite.mixed("three classes", [4, 3, 2], 6, 1)
     for margin, wrong in ((0.05, False), (0.5, True)):
-        candidate = Candidate("", loss, reference("blackbox_ap", {"margin": margin}))
+        candidate = LossUnderTest("", loss, reference("blackbox_ap", {"margin": margin}))
         assert bool(candidate.wrong("value", case, torch.float32)) == wrong
         assert bool(candidate.wrong("gradient", case, torch.float32)) == wrong
 
