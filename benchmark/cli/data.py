@@ -14,7 +14,7 @@ from benchmark.core.errors import DataError
 from benchmark.core.files import alone, write_json
 
 if TYPE_CHECKING:
-    from benchmark.core.registry import Entry
+    from benchmark.core.registry import RegistryEntry
     from benchmark.datasets.base import Dataset
 
 group = Typer(no_args_is_help=True, help="List, prepare and check datasets.")
@@ -219,7 +219,7 @@ def check(
         raise Exit(1)
 
 
-def _whence(dataset: "Entry") -> str:
+def _whence(dataset: "RegistryEntry") -> str:
     """Return the official pages of a dataset, or that there is none."""
     return " and ".join(dataset.facts["pages"]) or "no public page (docs/datasets.md)"
 
