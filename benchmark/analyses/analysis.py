@@ -292,10 +292,13 @@ class Context:
         """
         first = self._first
         blocks = self.study.blocks
-        here = [each for each in blocks if each.setting == first.setting]
+        same_setting = [block for block in blocks if block.setting == first.setting]
         place = first.datasets[0].label
-        nearest = [each for each in here if place in [choice.label for choice in each.datasets]]
-        alike = [each for each in here if each.recipe_name == first.recipe_name]
+        nearest = []
+        for block in same_setting:
+            if place in [choice.label for choice in block.datasets]:
+                nearest.append(block)
+        alike = [block for block in same_setting if block.recipe_name == first.recipe_name]
         variants = (
             variant.choice
             for block in (first, *nearest, *alike, *blocks)

@@ -73,9 +73,9 @@ def errors_of(
         prepared.append((torch.from_numpy(products), labels, batch_ap(products, labels)))
     errors = []
     for name in names:
-        own = {} if name == "fast_ap" else {"include_query": False}
+        fixed = {} if name == "fast_ap" else {"include_query": False}
         for width, words, params in SETTINGS[name]:
-            loss: Any = create_loss(name, **params, **own)
+            loss: Any = create_loss(name, **params, **fixed)
             for step, (scores, labels, exact) in enumerate(prepared):
                 generator = torch.Generator().manual_seed(derive(0, "analysis noise", step))
                 targets = torch.from_numpy(labels[:, None] == labels[None])
@@ -101,11 +101,16 @@ def approximation_error(context: Context) -> Analysis:
     smooth, sup = (means[means["loss"] == name] for name in (TRAINED, "sup_ap"))
     steps = data[data["loss"] == TRAINED]
     per_step = steps.pivot_table(index=["seed", "step"], columns="width", values="error")
-    values: dict[str, Any] = dict(runs=f"{context.description}, batch size {size}")
-    values |= dict(errors=listed(smooth["error"], ".4f"), taus=listed(smooth["width"]))
-    values |= dict(over=100 * sup["over"].max(), signed=listed(sup["signed"], "+.4f"))
-    values |= dict(low=means["error"].min(), high=means["error"].max())
-    values |= dict(always=100 * float((per_step.diff(axis=1).iloc[:, 1:] > 0).all(axis=1).mean()))
+    values: dict[str, Any] = {
+        "runs": f"{context.description}, batch size {size}",
+        "errors": listed(smooth["error"], ".4f"),
+        "taus": listed(smooth["width"]),
+        "over": 100 * sup["over"].max(),
+        "signed": listed(sup["signed"], "+.4f"),
+        "low": means["error"].min(),
+        "high": means["error"].max(),
+        "always": 100 * float((per_step.diff(axis=1).iloc[:, 1:] > 0).all(axis=1).mean()),
+    }
     claims: dict[str, Any] = {
         "smaller_tau_is_tighter": rising(smooth["error"]),
         "sup_ap_is_an_upper_bound": bool(sup["over"].max() == 0),
@@ -140,11 +145,20 @@ def _tighter(data: pd.DataFrame) -> Iterator[tuple[bool | None, dict[str, Any]]]
     for loss, setting in PUBLISHED.items():
         rows = data[(data["loss"] == loss) & (data["setting"] == setting)]
         errors[loss] = rows.groupby("seed")["error"].mean()
-    own = errors.pop(TRAINED)
+    error_of_smooth_ap = errors.pop(TRAINED)
     for loss, error in errors.items():
-        change, holds = judged(error - own, "+.4f")
-        found = {"loss": loss, "name": loss_name(loss), "at": PUBLISHED[loss], "change": change}
-        yield holds, {**found, "own": own.mean(), "error": error.mean()}
+        change, holds = judged(error - error_of_smooth_ap, "+.4f")
+        yield (
+            holds,
+            {
+                "loss": loss,
+                "name": loss_name(loss),
+                "at": PUBLISHED[loss],
+                "change": change,
+                "own": error_of_smooth_ap.mean(),
+                "error": error.mean(),
+            },
+        )
 
 
 def _unbounded(means: pd.DataFrame) -> Iterator[tuple[bool, dict[str, Any]]]:
@@ -193,9 +207,14 @@ def trained_tau(context: Context) -> Analysis:
     diagonal = means.to_numpy().diagonal().tolist()
     along = own.groupby(["trained", "step"])["error"].mean()
     lines = ", ".join(f"{along.loc[tau].mean():.2g} at {tau:g}" for tau in TAUS)
-    values: dict[str, Any] = dict(runs=f"{context.description}, batch size {size}", lines=lines)
-    values |= dict(errors=listed(diagonal, ".4f"), taus=listed(TAUS))
-    values |= dict(always=sum(map(rising, by_seed)), seeds=len(by_seed))
+    values: dict[str, Any] = {
+        "runs": f"{context.description}, batch size {size}",
+        "lines": lines,
+        "errors": listed(diagonal, ".4f"),
+        "taus": listed(TAUS),
+        "always": sum(map(rising, by_seed)),
+        "seeds": len(by_seed),
+    }
     claims = {"smaller_tau_is_tighter_in_its_own_training": rising(diagonal)}
     headers = ["trained at tau", *(("evaluated at tau", f"{tau:g}") for tau in TAUS)]
     titles = ("At the tau of the training", "Mean over the epoch, at every tau")
@@ -298,11 +317,15 @@ def operating_region(context: Context) -> Analysis:
     width = half_width(spec.loss.params["tau"])
     rows: list[dict[str, Any]] = []
     for seed in context.seeds:
-        steps = {size: [*context.trained(TRAINED, size, seed).steps()] for size in sizes}
-        largest = steps[sizes[-1]]
-        smaller = {size: [part for step in largest for part in cut(*step, size)] for size in sizes}
-        for source, found in (("trained", steps), (FROZEN, smaller)):
-            for size, batches in found.items():
+        trained_batches = {}
+        for size in sizes:
+            trained_batches[size] = list(context.trained(TRAINED, size, seed).steps())
+        largest = trained_batches[sizes[-1]]
+        smaller_batches = {}
+        for size in sizes:
+            smaller_batches[size] = [piece for batch in largest for piece in cut(*batch, size)]
+        for source, batches_of in (("trained", trained_batches), (FROZEN, smaller_batches)):
+            for size, batches in batches_of.items():
                 mean = pd.DataFrame([shares(*batch, width) for batch in batches]).mean()
                 rows.append({"source": source, "seed": seed, "batch_size": size, **mean})
     data = pd.DataFrame(rows)
@@ -316,13 +339,24 @@ def operating_region(context: Context) -> Analysis:
         by_kind = by_size.mean()
         change, holds = judged(by_size[by_kind.index[-1]] - by_size[by_kind.index[0]], "+.2f")
         steady = rising(by_kind) or rising(-by_kind)
-        own = {"kind": kind, "words": words, "change": change}
-        own |= {"means": listed(by_kind, ".2f"), "sizes": listed(by_kind.index)}
-        claims.append((holds if steady else None, own))
+        numbers = {
+            "kind": kind,
+            "words": words,
+            "change": change,
+            "means": listed(by_kind, ".2f"),
+            "sizes": listed(by_kind.index),
+        }
+        claims.append((holds if steady else None, numbers))
     shown = ", ".join(f"{value:.2f}% at {size}" for size, value in printed.items())
-    values: dict[str, Any] = dict(runs=context.description, negligible=NEGLIGIBLE, width=width)
-    values |= dict(low=frozen.min(), high=frozen.max(), printed=shown)
-    values |= dict(entries=listed(means.loc["trained"]["entries"], ".0f"))
+    values: dict[str, Any] = {
+        "runs": context.description,
+        "negligible": NEGLIGIBLE,
+        "width": width,
+        "low": frozen.min(),
+        "high": frozen.max(),
+        "printed": shown,
+        "entries": listed(means.loc["trained"]["entries"], ".0f"),
+    }
     headers = ["batch size", *(("share", words) for words in SHARES.values()), "entries per query"]
     lines = [
         (words, row) for key, (words, _) in SOURCES.items() for row in means.loc[key].itertuples()
@@ -382,8 +416,11 @@ def kinds_of(query: int, labels: np.ndarray, categories: np.ndarray) -> np.ndarr
 
 def composition(labels: np.ndarray, categories: np.ndarray) -> pd.DataFrame:
     """Return, for every query of a batch (B,), how many there are of each of KINDS."""
-    kinds = [kinds_of(query, labels, categories) for query in range(len(labels))]
-    return pd.DataFrame([{kind: int((row == kind).sum()) for kind in KINDS} for row in kinds])
+    counts = []
+    for query in range(len(labels)):
+        kinds = kinds_of(query, labels, categories)
+        counts.append({kind: int((kinds == kind).sum()) for kind in KINDS})
+    return pd.DataFrame(counts)
 
 
 @ANALYSES.register(
@@ -404,10 +441,11 @@ def batch_composition(context: Context) -> Analysis:
         words = f"{spec.dataset.label} has no categories; choose another with --dataset"
         raise ConfigError("analysis 'batch_composition'", [Problem(words)])
     of = {"labels": train.labels, "categories": train.categories}
-    own = spec.recipe.sampler
+    sampler = spec.recipe.sampler
+    strategies = {**STRATEGIES, "this study": (sampler.name, sampler.params)}
     counts = []
     first = {}
-    for strategy, (name, params) in {**STRATEGIES, "this study": (own.name, own.params)}.items():
+    for strategy, (name, params) in strategies.items():
         epoch = create_sampler(name, params, **of, batch_size=size, seed=seed).epoch(0)
         first[strategy] = epoch[0]
         for batch in epoch:
@@ -415,7 +453,8 @@ def batch_composition(context: Context) -> Analysis:
             counts.append(counted.assign(strategy=strategy, sampler=name))
     data = pd.concat(counts, ignore_index=True)
     hard, random = (data[data["strategy"] == name] for name in STRATEGIES)
-    many, few = (float(each["hard negative"].mean()) for each in (hard, random))
+    many = float(hard["hard negative"].mean())
+    few = float(random["hard negative"].mean())
     halves = float((hard["easy negative"] == size // 2).mean())
     shown = [kind for kind in KINDS if kind != "query"]
     groups = data.groupby(["strategy", "sampler"], sort=False)[shown].agg(["mean", "min", "max"])
@@ -424,8 +463,14 @@ def batch_composition(context: Context) -> Analysis:
         ("", [*names, *row]) for names, row in zip(groups.index, groups.to_numpy(), strict=True)
     ]
     pictures = dict(_rows(train, first))
-    values: dict[str, Any] = dict(place=f"{context.place}, batches of {size}", size=size)
-    values |= dict(rows=", ".join(pictures), halves=100 * halves, hard=many, random=few)
+    values: dict[str, Any] = {
+        "place": f"{context.place}, batches of {size}",
+        "size": size,
+        "rows": ", ".join(pictures),
+        "halves": 100 * halves,
+        "hard": many,
+        "random": few,
+    }
     claims = {
         "random_batches_have_fewer_hard_negatives": few < many / 2,
         "every_hard_batch_has_one_structure": halves == 1,

@@ -58,14 +58,21 @@ def beyond(value: float, middle: float) -> bool | None:
 def complexity(context: Context) -> Analysis:
     """Return the time of each loss of Smooth-AP's table S1 by batch size, and FastAP's by bins."""
     sizes = [size // 8 for size in SIZES] if context.quick else SIZES
-    times = pd.DataFrame(
-        {name: {size: milliseconds(name, size) for size in sizes} for name in TIMED}
-    )
+    by_loss = {}
+    for name in TIMED:
+        by_loss[name] = {size: milliseconds(name, size) for size in sizes}
+    times = pd.DataFrame(by_loss)
     by_bins = pd.Series({bins: milliseconds("fast_ap", sizes[-1], bins=bins) for bins in BINS})
     powers = times.apply(power)
     bins = power(by_bins)
-    values: dict[str, Any] = dict(powers=powers, bins=bins, tried=listed(BINS), each=EACH)
-    values |= dict(sizes=listed(sizes), by_bins=listed(by_bins, ".1f"))
+    values: dict[str, Any] = {
+        "powers": powers,
+        "bins": bins,
+        "tried": listed(BINS),
+        "each": EACH,
+        "sizes": listed(sizes),
+        "by_bins": listed(by_bins, ".1f"),
+    }
     others = powers.drop("smooth_ap").max()
     claims = {
         "smooth_ap_grows_faster": beyond(powers["smooth_ap"] - others, 0.5),

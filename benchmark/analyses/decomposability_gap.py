@@ -178,9 +178,12 @@ def measure(
             rng = np.random.default_rng(derive(0, "gap batches", query, size))
             if batches := draw_batches(rng, whole, size, each):
                 perfect = all(batch.perfect for batch in batches)
-                gaps = mean_ap(batches) - mean_ap([whole]), gap(batches)
-                bounds = plain_bound(batches), *calibrated_bounds(batches, alpha, beta)
-                rows.append((query, size, *gaps, perfect, *bounds))
+                gap_to_gallery = mean_ap(batches) - mean_ap([whole])
+                own_gap = gap(batches)
+                plain = plain_bound(batches)
+                drawn, worst = calibrated_bounds(batches, alpha, beta)
+                row = (query, size, gap_to_gallery, own_gap, perfect, plain, drawn, worst)
+                rows.append(row)
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
@@ -212,12 +215,21 @@ def build(context: Context) -> Analysis:
         f"{loss_name(loss)} trained at {size}: {low[size, loss]:.1f} to {high[size, loss]:.1f}"
         for size, loss in product(sorted(means["trained_at"].unique()), LOSSES)
     )
-    values: dict[str, Any] = dict(runs=context.description, first=sizes[0], last=sizes[-1])
-    values |= dict(low=f"{low.min():.1f} - {low.max():.1f}", falls=sum(falls), networks=len(falls))
-    values |= dict(high=f"{high.min():.1f} - {high.max():.1f}", ends=ends, taken=2 * each)
-    values |= dict(queries=data.groupby(["loss", "trained_at", "seed"])["query"].nunique().min())
-    values |= dict(plain_share=share[PLAIN], calibrated_share=share[CALIBRATED])
-    values |= dict(beyond=100 * float((data["own_gap"] > data["plain"] + ROUNDING).mean()))
+    values: dict[str, Any] = {
+        "runs": context.description,
+        "first": sizes[0],
+        "last": sizes[-1],
+        "low": f"{low.min():.1f} - {low.max():.1f}",
+        "falls": sum(falls),
+        "networks": len(falls),
+        "high": f"{high.min():.1f} - {high.max():.1f}",
+        "ends": ends,
+        "taken": 2 * each,
+        "queries": data.groupby(["loss", "trained_at", "seed"])["query"].nunique().min(),
+        "plain_share": share[PLAIN],
+        "calibrated_share": share[CALIBRATED],
+        "beyond": 100 * float((data["own_gap"] > data["plain"] + ROUNDING).mean()),
+    }
     claims: dict[str, Any] = {
         "larger_batches": all(falls) or (None if any(falls) else False),
         "decrease_at_{size}": list(_decreases(means)),
@@ -250,9 +262,17 @@ def _bounds(bounds: pd.DataFrame) -> tuple[dict[str, Any], dict[str, bool | None
     negative = int((own < -ROUNDING).sum())
     tighter = float((less > ROUNDING).mean())
     looser = float((less < -ROUNDING).mean())
-    values: dict[str, Any] = dict(perfect=len(bounds), negative=negative, over_plain=over)
-    values |= dict(over_drawn=drawn, over_worst=worst, tighter=100 * tighter, looser=100 * looser)
-    values |= dict(worst=bounds["worst"].mean(), plain=bounds["plain"].mean())
+    values: dict[str, Any] = {
+        "perfect": len(bounds),
+        "negative": negative,
+        "over_plain": over,
+        "over_drawn": drawn,
+        "over_worst": worst,
+        "tighter": 100 * tighter,
+        "looser": 100 * looser,
+        "worst": bounds["worst"].mean(),
+        "plain": bounds["plain"].mean(),
+    }
     return values, {
         "eq8_holds": not negative and not over,
         "eq9_holds": not drawn and not worst,

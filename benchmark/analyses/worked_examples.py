@@ -167,14 +167,33 @@ def worked_examples(context: Context) -> Analysis:
         *(["FastAP", f"{each['x']} bins", each["loss"], each["value"]] for each in by_bins),
         *(["|AP - AUPR|", f"{count} positives", x, math.nan] for count, x in errors.items()),
     ]
-    values: dict[str, Any] = dict(tau=TAU, at=DELTA, steep=steep, gradient=steep * TAU)
-    values |= dict(share=100 * 4 * steep * TAU, gap=found, bound=bound, terms=len(gains))
-    values |= dict(calibrations=listed(calibrations, ".3f"), bins=listed(BINS), gradients=gradients)
-    values |= dict(by_bins=listed(gradients.values(), ".2g"))
-    values |= dict(least=min(printed), most=max(printed), random=len(printed))
-    values |= dict(more=gains["s4 - s1"], less=gains["s7 - s3"])
-    values |= dict(area=AUPR, errors=listed(errors.values(), ".4f"), positives=listed(POSITIVES))
-    values |= dict(draws=EXAMPLES, constant=max(constant), none=none, some=some, slack=SLACK)
+    values: dict[str, Any] = {
+        "tau": TAU,
+        "at": DELTA,
+        "steep": steep,
+        "gradient": steep * TAU,
+        "share": 100 * 4 * steep * TAU,
+        "gap": found,
+        "bound": bound,
+        "terms": len(gains),
+        "calibrations": listed(calibrations, ".3f"),
+        "bins": listed(BINS),
+        "gradients": gradients,
+        "by_bins": listed(gradients.values(), ".2g"),
+        "least": min(printed),
+        "most": max(printed),
+        "random": len(printed),
+        "more": gains["s4 - s1"],
+        "less": gains["s7 - s3"],
+        "area": AUPR,
+        "errors": listed(errors.values(), ".4f"),
+        "positives": listed(POSITIVES),
+        "draws": EXAMPLES,
+        "constant": max(constant),
+        "none": none,
+        "some": some,
+        "slack": SLACK,
+    }
     apart = all(each.perfect for each in BATCHES) and found > 0 and min(calibrations) > 0
     claims = {
         "toy_gap": apart,
@@ -227,7 +246,7 @@ STEPPED = "SmoothAP, true step for positives"
 DRAWS = 2000
 
 
-class Outcome(NamedTuple):
+class LossOutcome(NamedTuple):
     """The value and the gradient (3,) of a loss on the toy ranking, and what holds of many others.
 
     below     share with a loss below the AP loss
@@ -249,7 +268,7 @@ def toy_losses() -> dict[str, Any]:
     return {"SmoothAP": loss_of("smooth_ap"), STEPPED: stepped, "SupAP": loss_of("sup_ap")}
 
 
-def outcome(loss: Any, count: int, seed: int = 0) -> Outcome:
+def outcome(loss: Any, count: int, seed: int = 0) -> LossOutcome:
     """Return what a loss makes of the toy ranking, and of ``count`` random ones.
 
     These have 1 to 5 positives and 1 to 20 negatives.
@@ -268,7 +287,7 @@ def outcome(loss: Any, count: int, seed: int = 0) -> Outcome:
         gradients.append(gradient[~positive & (scores > scores[positive].min())])
     misranked = np.concatenate(gradients)
     none = float((misranked < NO_GRADIENT).mean())
-    return Outcome(*value_and_gradient(loss, *TOY), below / count, none, float(misranked.min()))
+    return LossOutcome(*value_and_gradient(loss, *TOY), below / count, none, float(misranked.min()))
 
 
 @ANALYSES.register(
@@ -298,14 +317,25 @@ def toy_ranking(context: Context) -> Analysis:
     first, second, third = smooth.gradient
     size = abs(first)
     largest = np.abs(stepped.gradient).max()
-    steps = "; ".join(
-        f"{name} " + ", ".join(f"{-each:+.2g}" for each in item.gradient)
-        for name, item in outcomes.items()
-    )
-    values: dict[str, Any] = dict(smooth=smooth, sup=sup, exact=exact, random=random, steps=steps)
-    values |= dict(scores=listed(SCORES.values(), ".2f"), none=NO_GRADIENT, size=size)
-    values |= dict(smooth_below=100 * smooth.below, sup_below=100 * sup.below, largest=largest)
-    values |= dict(smooth_none=100 * smooth.none, sup_none=100 * sup.none)
+    steps_of_losses = []
+    for name, item in outcomes.items():
+        steps = ", ".join(f"{-slope:+.2g}" for slope in item.gradient)
+        steps_of_losses.append(f"{name} {steps}")
+    values: dict[str, Any] = {
+        "smooth": smooth,
+        "sup": sup,
+        "exact": exact,
+        "random": random,
+        "steps": "; ".join(steps_of_losses),
+        "scores": listed(SCORES.values(), ".2f"),
+        "none": NO_GRADIENT,
+        "size": size,
+        "smooth_below": 100 * smooth.below,
+        "sup_below": 100 * sup.below,
+        "largest": largest,
+        "smooth_none": 100 * smooth.none,
+        "sup_none": 100 * sup.none,
+    }
     claims = {
         "opposite_gradients": bool(first * second < 0 and abs(first + second) < 0.01 * size),
         "vanishing_gradient": bool(third < NO_GRADIENT),
@@ -318,7 +348,7 @@ def toy_ranking(context: Context) -> Analysis:
     return Analysis(*_draw_toy(outcomes, exact), headers, rows, values, claims, digits=4)
 
 
-def _draw_toy(outcomes: dict[str, Outcome], exact: float) -> tuple[Any, pd.DataFrame]:
+def _draw_toy(outcomes: dict[str, LossOutcome], exact: float) -> tuple[Any, pd.DataFrame]:
     """Draw the step that the gradient asks of each point: an arrow from its score."""
     parts = []
     with styled():
@@ -473,10 +503,21 @@ def surrogates(context: Context) -> Analysis:
     drops = {name: of(before)[0] - of(after)[0] for name, of in RELAXATIONS.items()}
     drops["sigmoid"] = sigmoid
     words = (f"the {of} by {a:.3g} and {b:.3g}" for of, (a, b) in drops.items())
-    values: dict[str, Any] = dict(above=above, below=below, lowest=lowest, narrow=narrow, wide=wide)
-    values |= dict(smooth_far=smooth_far, sup_far=sup_far, drops="; ".join(words))
-    values |= dict(smooth=slopes["smooth_ap"][2], sup=slopes["sup_ap"][2])
-    values |= dict(anchor=ANCHOR, width=WIDTH, none=NO_GRADIENT)
+    values: dict[str, Any] = {
+        "above": above,
+        "below": below,
+        "lowest": lowest,
+        "narrow": narrow,
+        "wide": wide,
+        "smooth_far": smooth_far,
+        "sup_far": sup_far,
+        "drops": "; ".join(words),
+        "smooth": slopes["smooth_ap"][2],
+        "sup": slopes["sup_ap"][2],
+        "anchor": ANCHOR,
+        "width": WIDTH,
+        "none": NO_GRADIENT,
+    }
     order = bool(np.isclose(*drops["linear"]) and sigmoid[0] < 0.01 and sigmoid[1] > 0.99)
     claims = {
         "h_minus_above_step": bool(above >= -1e-12 and below > 0),
