@@ -53,21 +53,21 @@ def analyse_budgets(
         here = finals[(finals[WHERE] == list(where)).all(axis=1)]
         by_seed = here.pivot(index=["trials", "loss"], columns="seed", values="value")
         # a trial without a score has 0, the worst there is
-        folds = {
-            str(loss): each.fillna(0.0).to_numpy()
-            for loss, each in part.groupby(level="loss", sort=False)
-        }
-        budgets = sorted(set(here["trials"]))
-        by_budget = {each: by_seed.xs(each).reindex([*folds]).to_numpy() for each in budgets}
+        folds = {}
+        for loss, of_loss in part.groupby(level="loss", sort=False):
+            folds[str(loss)] = of_loss.fillna(0.0).to_numpy()
+        by_budget = {}
+        for budget in sorted(set(here["trials"])):
+            by_loss = by_seed.xs(budget).reindex([*folds])
+            by_budget[budget] = by_loss.to_numpy()
         for name, table in _place_tables(where, folds, by_budget, alpha):
             columns = pd.DataFrame([where] * len(table), columns=WHERE)
             tables[f"budget_{name}"].append(columns.join(table))
-    found = {
-        name: pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
-        for name, parts in tables.items()
-    }
-    ranks = _with_seconds(found["budget_ranks"], trials, final)
-    return found | {"budget_ranks": ranks, "budget_options": _options(trials, scores)}
+    whole = {}
+    for name, parts in tables.items():
+        whole[name] = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+    ranks = _with_seconds(whole["budget_ranks"], trials, final)
+    return whole | {"budget_ranks": ranks, "budget_options": _options(trials, scores)}
 
 
 def _place_tables(
@@ -82,28 +82,35 @@ def _place_tables(
     redrawn = {}
     losses = [*trials]
     for loss, folds in trials.items():
-        redrawn[loss] = resampled(
-            folds[1:], DRAWS, np.random.default_rng(derive(0, "budgets", "trials", *where, loss))
-        )
+        seed = derive(0, "budgets", "trials", *where, loss)
+        redrawn[loss] = resampled(folds[1:], DRAWS, np.random.default_rng(seed))
         mean = expected_best(folds[1:].mean(axis=1))
         bounds = [alpha / 2, 1 - alpha / 2]
         low, high = np.quantile(expected_best(redrawn[loss]), bounds, axis=0)
-        columns = {"loss": loss, "trials": np.arange(1, len(mean) + 1), "mean": mean}
-        parts.append(("curves", pd.DataFrame(columns | {"ci_low": low, "ci_high": high})))
+        curve = {
+            "loss": loss,
+            "trials": np.arange(1, len(mean) + 1),
+            "mean": mean,
+            "ci_low": low,
+            "ci_high": high,
+        }
+        parts.append(("curves", pd.DataFrame(curve)))
     gaps = []
     for budget, scores in finals.items():
         rules = EQUAL if budget else AUTHORS
         n, mean, _, low, high = t_intervals(scores, 1 - alpha)
         level = np.nan_to_num(mean)
-        generator = np.random.default_rng(derive(0, "budgets", "seeds", *where, rules, budget))
-        draws = {"seeds": np.nan_to_num(seeds_drawn(scores, DRAWS, generator))}
+        seed = derive(0, "budgets", "seeds", *where, rules, budget)
+        drawn_seeds = seeds_drawn(scores, DRAWS, np.random.default_rng(seed))
+        draws = {"seeds": np.nan_to_num(drawn_seeds)}
         if budget:
             # Only chosen settings were run on the test classes, so trials drawn again move a test
             # score by what they change of the best score on the held-out classes.
             best = [folds[1 : budget + 1].mean(axis=1).max() for folds in trials.values()]
             again = np.array([folds[:, :budget].max(axis=1) for folds in redrawn.values()])
-            for source, drawn in (("trials", level[:, None]), ("both", draws["seeds"])):
-                draws[source] = drawn + again - np.array(best)[:, None]
+            best_of_losses = np.array(best)[:, None]
+            draws["trials"] = level[:, None] + again - best_of_losses
+            draws["both"] = draws["seeds"] + again - best_of_losses
         for source, drawn in draws.items():
             order = order_under(level, drawn, alpha)
             row = order | {"rules": rules, "trials": budget, "source": source}
@@ -111,15 +118,22 @@ def _place_tables(
         by_rank = (-level).argsort(kind="stable")
         rank = by_rank.argsort() + 1
         sure = ordered(scores[by_rank], alpha)
-        ranks = pd.DataFrame({
-            "rules": rules, "trials": budget, "loss": losses, "n": n,
-            "mean": mean, "ci_low": low, "ci_high": high, "rank": rank,
+        ranks = {
+            "rules": rules,
+            "trials": budget,
+            "loss": losses,
+            "n": n,
+            "mean": mean,
+            "ci_low": low,
+            "ci_high": high,
+            "rank": rank,
             "rank_low": np.minimum(order["rank_low"], rank - ~sure[rank - 1]),
             "rank_high": np.maximum(order["rank_high"], rank + ~sure[rank]),
-        })  # fmt: skip
-        parts.append(("ranks", ranks))
+        }
+        parts.append(("ranks", pd.DataFrame(ranks)))
         if budget and 0 in finals:
-            tests = paired_tests(scores, finals[0], alpha, shared_variances(scores - finals[0]))
+            shared = shared_variances(scores - finals[0])
+            tests = paired_tests(scores, finals[0], alpha, shared)
             gaps.append(tests.assign(loss=losses, trials=budget, family=budget))
     if gaps:
         tests = corrected(pd.concat(gaps, ignore_index=True), alpha)
@@ -130,12 +144,14 @@ def _place_tables(
 def _labelled(runs: pd.DataFrame, what: str, pattern: str) -> pd.DataFrame:
     """Return rows of runs with what their labels say; dataset, setting as the blocks have them."""
     labels = runs["dataset"] + "/" + runs["setting"]
-    found = labels.str.extract(f"^{pattern}$")
-    if len(other := labels[found["setting"].isna()]):
-        words = "'references.trials' names a study with 'rules', which make trials"
-        raise RunError(f"runs under '{other.iloc[0]}' are no {what}; {words}")
+    said = labels.str.extract(f"^{pattern}$")
+    others = labels[said["setting"].isna()]
+    if len(others):
+        advice = "'references.trials' names a study with 'rules', which make trials"
+        raise RunError(f"runs under '{others.iloc[0]}' are no {what}; {advice}")
     names = ["dataset", "setting"]
-    return runs.assign(**found[names], **found.drop(columns=names).fillna(0).astype(int))
+    numbers = said.drop(columns=names).fillna(0).astype(int)
+    return runs.assign(**said[names], **numbers)
 
 
 def _scores(table: RunTable, metric: str) -> pd.DataFrame:
@@ -159,9 +175,11 @@ def trial_scores(table: RunTable, metric: str) -> pd.DataFrame:
 
 def _options(trials: RunTable, scores: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of budget_options: every setting that differs among the trials of a loss."""
-    drawn = scores.mean(axis=1, skipna=False).fillna(0.0).rename("score").reset_index()
+    means = scores.mean(axis=1, skipna=False).fillna(0.0)
+    drawn = means.rename("score").reset_index()
     drawn = drawn[drawn["trial"] > 0]
-    runs = _labelled(trials.runs.drop_duplicates(["setting", "loss", "batch_size"]), *TRIALS)
+    distinct = trials.runs.drop_duplicates(["setting", "loss", "batch_size"])
+    runs = _labelled(distinct, *TRIALS)
     columns = [name for name in map(str, runs) if name.startswith(("loss.", "recipe."))]
     rows = []
     for where, part in drawn.groupby(PLACE, sort=False):
@@ -170,21 +188,27 @@ def _options(trials: RunTable, scores: pd.DataFrame) -> pd.DataFrame:
         for name in columns:
             column = values[name]
             if column.map(repr).nunique() > 1:
-                found = explained_share(column.astype(float), part["score"].to_numpy())
-                rows.append(dict(zip(PLACE, where, strict=True)) | {"option": name, **found})
+                explained = explained_share(column.astype(float), part["score"].to_numpy())
+                at = dict(zip(PLACE, where, strict=True))
+                rows.append(at | {"option": name, **explained})
     return pd.DataFrame(rows)
 
 
 def _with_seconds(ranks: pd.DataFrame, trials: RunTable, final: RunTable) -> pd.DataFrame:
     """Return the table with the time of the runs that led to each choice, and of a final run."""
-    search = _labelled(trials.costs(), *TRIALS).groupby([*PLACE, "trial"])["total_seconds"].sum()
+    of_trials = _labelled(trials.costs(), *TRIALS)
+    search = of_trials.groupby([*PLACE, "trial"])["total_seconds"].sum()
     spent = search.unstack("trial").fillna(0.0)
-    ends = _labelled(final.costs(), *FINALS).groupby([*PLACE, "trials"])["total_seconds"].mean()
-    keys = list(ranks[[*PLACE, "trials"]].itertuples(index=False, name=None))
-    return ranks.assign(
-        seconds=[spent.loc[[tuple(where)], 1:most].sum(axis=1).iloc[0] for *where, most in keys],
-        run_seconds=[ends.get(key, np.nan) for key in keys],
-    )
+    of_finals = _labelled(final.costs(), *FINALS)
+    ends = of_finals.groupby([*PLACE, "trials"])["total_seconds"].mean()
+    seconds = []
+    run_seconds = []
+    for key in ranks[[*PLACE, "trials"]].itertuples(index=False, name=None):
+        *where, budget = key
+        until = spent.loc[[tuple(where)], 1:budget]
+        seconds.append(until.sum(axis=1).iloc[0])
+        run_seconds.append(ends.get(key, np.nan))
+    return ranks.assign(seconds=seconds, run_seconds=run_seconds)
 
 
 def select(study: Study, table: RunTable) -> list[Choice]:
@@ -221,7 +245,9 @@ def best_trial(scores: pd.Series, budget: int) -> int:
     A trial without a score is worse than any other; the earlier of two equal ones is taken.
     """
     drawn = scores.loc[1:budget].fillna(-1.0)
-    return int(drawn.to_numpy().argmax()) + 1 if budget else 0
+    if not budget:
+        return 0
+    return int(drawn.to_numpy().argmax()) + 1
 
 
 def expected_best(scores: Floats) -> Floats:
@@ -234,7 +260,8 @@ def expected_best(scores: Floats) -> Floats:
     trials = scores.shape[-1]
     rank = np.arange(trials)
     drawn = np.arange(1, trials + 1)[:, None]
-    weights = special.comb(rank, drawn - 1) / special.comb(trials, drawn)
+    as_best = special.comb(rank, drawn - 1)
+    weights = as_best / special.comb(trials, drawn)
     best: Floats = np.sort(scores, axis=-1) @ weights.T
     return best
 
@@ -261,9 +288,9 @@ def explained_share(values: pd.Series, scores: Floats, bins: int = 3) -> dict[st
     distinct = values.nunique()
     if distinct < 2 or len(np.unique(scores)) < 2:
         return {"share": 0.0, "p": 1.0, "rho": 0.0}
-    groups = (
-        values if distinct <= bins else pd.qcut(values.rank(method="first"), bins, labels=False)
-    )
+    groups = values
+    if distinct > bins:
+        groups = pd.qcut(values.rank(method="first"), bins, labels=False)
     parts = [scores[groups.to_numpy() == group] for group in groups.unique()]
     n = len(scores)
     k = len(parts)
@@ -286,12 +313,13 @@ def order_under(scores: Floats, draws: Floats, alpha: float = 0.05) -> dict[str,
     first, second = np.triu_indices(len(scores), 1)
     as_scored = np.sign(scores[first] - scores[second])[:, None]
     agreement = np.sign(draws[first] - draws[second]) * as_scored
+    same_best = draws.argmax(axis=0) == scores.argmax()
     return {
         "rank_low": low,
         "rank_high": high,
         "kendall": float(agreement.mean()),
         "flipped": float((agreement < 0).mean()),
-        "best_kept": float((draws.argmax(axis=0) == scores.argmax()).mean()),
+        "best_kept": float(same_best.mean()),
     }
 
 
@@ -306,13 +334,16 @@ def ordered(scores: Floats, alpha: float) -> NDArray[np.bool_]:
     first, second = np.triu_indices(len(scores), 1)
     variance, df = shared_variances(scores[first] - scores[second])
     steps = second == first + 1
-    tests = paired_tests(scores[:-1], scores[1:], alpha, (variance[steps], df[steps]))
-    significant = corrected(tests.assign(family="ranks"), alpha)["significant"]
-    return np.array([True, *significant, True])
+    shared = (variance[steps], df[steps])
+    tests = paired_tests(scores[:-1], scores[1:], alpha, shared)
+    tested = corrected(tests.assign(family="ranks"), alpha)
+    return np.array([True, *tested["significant"], True])
 
 
 def seeds_drawn(finals: Floats, draws: int, generator: np.random.Generator) -> Floats:
     """Return (L, draws) means of final scores (L, S), with the seeds drawn again for all alike."""
-    seeds = generator.integers(finals.shape[1], size=(draws, finals.shape[1]))
     losses, count = finals.shape
-    return mean_sd(finals[:, seeds].reshape(-1, count))[0].reshape(losses, draws)
+    seeds = generator.integers(count, size=(draws, count))
+    drawn = finals[:, seeds].reshape(-1, count)
+    means, _ = mean_sd(drawn)
+    return means.reshape(losses, draws)

@@ -10,6 +10,7 @@ import numpy as np
 from benchmark.core.errors import ConfigError
 from benchmark.core.files import guess_csv
 from benchmark.core.records import SPEC, Cell, RunSpec, settings_of
+from benchmark.core.results import BatchStream
 from benchmark.metrics.metric import display_name
 from benchmark.runs.folders import RunStatus, status_in
 from benchmark.stats.intervals import t_interval
@@ -28,32 +29,52 @@ def compare_text(first: str, second: str, results: Path, study: str = "*") -> st
     where they are of these runs. Raise ConfigError with near names for a run that is not there.
     """
     problems: list[str] = []
-    sides = [runs_called(name, results, problems) for name in (first, second)]
+    side_a, side_b = (runs_called(name, results, problems) for name in (first, second))
     if problems:
         raise ConfigError("compare", problems)
-    facts = [_facts(side) for side in sides]
-    scores = [_scores(side) for side in sides]
-    tests = _tests_in(results, study, *(next(iter(side.values()))[0].cell for side in sides))
+    facts_a = _facts(side_a)
+    facts_b = _facts(side_b)
+    scores_a = _scores(side_a)
+    scores_b = _scores(side_b)
+    tests = _tests_in(results, study, _cell(side_a), _cell(side_b))
     rows: list[tuple[str, ...]] = [("", "A", "B", "B - A")]
-    for name in {**facts[0], **facts[1]}:
-        a, b = (each.get(name, "absent") for each in facts)
-        if a != b or name == "seeds finished":
-            rows.append((name, a, b, ""))
-    for split, metric in {**scores[0], **scores[1]}:
-        one, two = (each.get((split, metric), {}) for each in scores)
-        label = display_name(metric) + ("" if split == "test" else f" on {split}")
-        here = [row for row in tests if (row.split, row.metric) == (split, metric)]
-        rows.append((label, _mean(one), _mean(two), _test(one, two, here)))
-    streams = [
-        {seed: each.result.batch_stream for seed, (_, each) in side.items() if each.result}
-        for side in sides
-    ]
-    if common := streams[0].keys() & streams[1].keys():
-        same = sum(streams[0][seed] == streams[1][seed] for seed in common)
+    for name in {**facts_a, **facts_b}:
+        fact_a = facts_a.get(name, "absent")
+        fact_b = facts_b.get(name, "absent")
+        if fact_a != fact_b or name == "seeds finished":
+            rows.append((name, fact_a, fact_b, ""))
+    for split, metric in {**scores_a, **scores_b}:
+        by_seed_a = scores_a.get((split, metric), {})
+        by_seed_b = scores_b.get((split, metric), {})
+        label = display_name(metric)
+        if split != "test":
+            label = f"{label} on {split}"
+        tests_here = [row for row in tests if (row.split, row.metric) == (split, metric)]
+        test = _test(by_seed_a, by_seed_b, tests_here)
+        rows.append((label, _mean(by_seed_a), _mean(by_seed_b), test))
+    streams_a = _batch_streams(side_a)
+    streams_b = _batch_streams(side_b)
+    common = streams_a.keys() & streams_b.keys()
+    if common:
+        same = sum(streams_a[seed] == streams_b[seed] for seed in common)
         rows.append(("same first batches", f"in {same} of {len(common)} common seeds", "", ""))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
     return "\n".join([f"A: {first}", f"B: {second}", "", *lines])
+
+
+def _cell(side: Side) -> Cell:
+    spec, _ = next(iter(side.values()))
+    return spec.cell
+
+
+def _batch_streams(side: Side) -> dict[int, BatchStream]:
+    """Return what the first batches of each finished run were, by seed."""
+    streams = {}
+    for seed, (_, status) in side.items():
+        if status.result:
+            streams[seed] = status.result.batch_stream
+    return streams
 
 
 def runs_called(name: str, results: Path, problems: list[str]) -> Side:
@@ -61,22 +82,30 @@ def runs_called(name: str, results: Path, problems: list[str]) -> Side:
     root = Path(results) / "runs"
     name = name.rstrip("/").removeprefix(f"{root.as_posix()}/")
     folder = root / name
-    single = (folder / SPEC).is_file()
-    folders = [folder] if single else [path.parent for path in sorted(folder.glob(f"seed*/{SPEC}"))]
+    if (folder / SPEC).is_file():
+        folders = [folder]
+    else:
+        folders = [path.parent for path in sorted(folder.glob(f"seed*/{SPEC}"))]
     if not folders:
-        runs = [path.parent.relative_to(root).as_posix() for path in root.glob(f"*/*/*/*/*/{SPEC}")]
+        run_folders = [path.parent for path in root.glob(f"*/*/*/*/*/{SPEC}")]
+        runs = [path.relative_to(root).as_posix() for path in run_folders]
         cells = [run.rpartition("/")[0] for run in runs]
-        close = difflib.get_close_matches(name, dict.fromkeys([*cells, *runs]), n=4, cutoff=0.3)
-        near = "; nothing has been run there" if not runs else f"; for example {runs[0]}"
-        near = f"; near: {', '.join(close)}" if close else near
+        names = dict.fromkeys([*cells, *runs])
+        close = difflib.get_close_matches(name, names, n=4, cutoff=0.3)
+        if close:
+            near = f"; near: {', '.join(close)}"
+        elif runs:
+            near = f"; for example {runs[0]}"
+        else:
+            near = "; nothing has been run there"
         problems.append(f"no run '{name}' below {root}{near}")
     specs = [(path, RunSpec.read(path / SPEC)) for path in folders]
     return {spec.seed: (spec, status_in(path, spec)) for path, spec in specs}
 
 
 def _facts(side: Side) -> dict[str, str]:
-    """Return the settings apart from the seed, what computed the runs, and what is no score."""
-    spec = next(iter(side.values()))[0]
+    """Return the settings without the seed, the origin of the runs, and which runs are not done."""
+    spec, _ = next(iter(side.values()))
     found = {"dataset": spec.dataset.label, "loss": spec.loss.name, "batch_size": spec.batch_size}
     found |= settings_of(spec)
     origin: dict[str, set[str]] = {}
@@ -84,9 +113,10 @@ def _facts(side: Side) -> dict[str, str]:
         if result := status.result:
             facts = {"code version": result.code_version, "data": result.dataset.fingerprint}
             if source := status.provenance:
-                facts |= {"platform": source.platform}
-                facts |= {"kernels": source.numerics.kernels}
-                facts |= {f"package {name}": version for name, version in source.packages.items()}
+                facts["platform"] = source.platform
+                facts["kernels"] = source.numerics.kernels
+                for package, version in source.packages.items():
+                    facts[f"package {package}"] = version
             for name, value in facts.items():
                 origin.setdefault(name, set()).add(value)
     finished = [str(seed) for seed, (_, status) in sorted(side.items()) if status.result]
@@ -100,19 +130,23 @@ def _facts(side: Side) -> dict[str, str]:
 
 def _scores(side: Side) -> Scores:
     """Return the scores after the last epoch, in percent."""
-    found: Scores = {}
+    scores: Scores = {}
     for seed, (_, status) in sorted(side.items()):
-        for split, metrics in status.result.metrics.last.items() if status.result else ():
+        if status.result is None:
+            continue
+        for split, metrics in status.result.metrics.last.items():
             for metric, value in metrics.items():
-                found.setdefault((split, metric), {})[seed] = 100 * value
-    return found
+                scores.setdefault((split, metric), {})[seed] = 100 * value
+    return scores
 
 
 def _mean(by_seed: Mapping[int, float]) -> str:
     if not by_seed:
         return "no score"
-    found = t_interval(by_seed.values())
-    return f"{found.mean:.2f}" + (f" ± {found.sd:.2f} (n {found.n})" if found.n > 1 else "")
+    interval = t_interval(by_seed.values())
+    if interval.n > 1:
+        return f"{interval.mean:.2f} ± {interval.sd:.2f} (n {interval.n})"
+    return f"{interval.mean:.2f}"
 
 
 def _tests_in(results: Path, study: str, *cells: Cell) -> list[Any]:
@@ -124,7 +158,8 @@ def _tests_in(results: Path, study: str, *cells: Cell) -> list[Any]:
     for path in sorted(results.glob(f"{study}/stats/paired.csv")):
         table = guess_csv(path)
         for cell in cells:
-            table = table[(table.dataset == cell.dataset) & (table.setting == str(cell.setting))]
+            same_setting = table.setting == str(cell.setting)
+            table = table[(table.dataset == cell.dataset) & same_setting]
         losses = len({*table.loss, *table.against})
         for cell in cells:
             pair = (table.loss == cell.loss) | (table.against == cell.loss)
@@ -138,8 +173,9 @@ def _test(first: Mapping[int, float], second: Mapping[int, float], tests: list[A
     seeds = sorted(first.keys() & second.keys())
     if not seeds:
         return "no common seed"
-    ours, theirs = (np.array([[side[seed] for seed in seeds]]) for side in (first, second))
-    row = paired_tests(theirs, ours).iloc[0]
+    scores_a = np.array([[first[seed] for seed in seeds]])
+    scores_b = np.array([[second[seed] for seed in seeds]])
+    row = paired_tests(scores_b, scores_a).iloc[0]
     difference = row["difference"]
     n = len(seeds)
     p = f"plain t-test p = {row['p']:.3g}"
@@ -151,4 +187,6 @@ def _test(first: Mapping[int, float], second: Mapping[int, float], tests: list[A
             half = 50 * (test.ci_high - test.ci_low)
             p = f"p = {test.p:.3g} of study '{test.study}', {p}"
             break
-    return f"{difference:+.2f} [{difference - half:+.2f}, {difference + half:+.2f}], {p}, n {n}"
+    low = difference - half
+    high = difference + half
+    return f"{difference:+.2f} [{low:+.2f}, {high:+.2f}], {p}, n {n}"

@@ -24,8 +24,15 @@ class MeanInterval(NamedTuple):
 
 def t_interval(values: Iterable[float], confidence: float = 0.95) -> MeanInterval:
     """Return mean, sd and two-sided t interval of the finite ``values``; the others are dropped."""
-    n, *rest = (each[0] for each in t_intervals(np.array([[*values]], dtype=float), confidence))
-    return MeanInterval(int(n), *map(float, rest))
+    row = np.array([[*values]], dtype=float)
+    n, mean, sd, low, high = t_intervals(row, confidence)
+    return MeanInterval(
+        n=int(n[0]),
+        mean=float(mean[0]),
+        sd=float(sd[0]),
+        low=float(low[0]),
+        high=float(high[0]),
+    )
 
 
 def t_intervals(
@@ -34,7 +41,8 @@ def t_intervals(
     """Return the parts of ``MeanInterval`` (T,), for each row of (T, S)."""
     n = np.isfinite(values).sum(axis=1)
     mean, sd = mean_sd(values)
-    half = stats.t.ppf(0.5 + confidence / 2, np.maximum(n - 1, 1)) * sd / np.sqrt(np.maximum(n, 1))
+    quantile = stats.t.ppf(0.5 + confidence / 2, np.maximum(n - 1, 1))
+    half = quantile * sd / np.sqrt(np.maximum(n, 1))
     return n, mean, sd, mean - half, mean + half
 
 
@@ -52,14 +60,18 @@ def mean_sd(values: Floats) -> tuple[Floats, Floats]:
         sd = np.sqrt((deviations**2).sum(axis=1) / (n - 1))
     highest = np.where(finite, values, -np.inf).max(axis=1, initial=-np.inf)
     lowest = np.where(finite, values, np.inf).min(axis=1, initial=np.inf)
-    level = np.maximum(1.0, np.abs(filled).max(axis=1, initial=0.0))
-    sd = np.where(highest - lowest <= NO_SPREAD * level, 0.0, sd)
+    largest = np.abs(filled).max(axis=1, initial=0.0)
+    level = np.maximum(1.0, largest)
+    equal = highest - lowest <= NO_SPREAD * level
+    sd = np.where(equal, 0.0, sd)
     return mean, np.where(n > 1, sd, np.nan)
 
 
 def spread(values: Iterable[float]) -> float:
     """Return the standard deviation of two values or more."""
-    return float(mean_sd(np.array(list(values), dtype=float)[None])[1][0])
+    row = np.array(list(values), dtype=float)[None]
+    _, sd = mean_sd(row)
+    return float(sd[0])
 
 
 def holm(p_values: ArrayLike, planned: int = 0) -> Floats:
@@ -72,7 +84,8 @@ def holm(p_values: ArrayLike, planned: int = 0) -> Floats:
     p_values = np.asarray(p_values, dtype=float)
     order = np.argsort(p_values, axis=-1, kind="stable")  # NaN last
     rising = np.take_along_axis(p_values, order, axis=-1)
-    count = np.maximum(np.isfinite(p_values).sum(axis=-1, keepdims=True), planned)
+    tested = np.isfinite(p_values).sum(axis=-1, keepdims=True)
+    count = np.maximum(tested, planned)
     left = count - np.arange(p_values.shape[-1])
     stepped = np.minimum(np.maximum.accumulate(rising * left, axis=-1), 1.0)
     adjusted = np.empty_like(p_values)
@@ -98,14 +111,17 @@ def diverges(diverged: int, runs: int, alpha: float = 0.05) -> bool:
 
     2 of 2, 2 of 3 and 3 of 5 runs show it; a single run, 1 of 3 and 2 of 5 do not.
     """
-    exact = runs and stats.binomtest(diverged, runs, TOLERATED, alternative="greater").pvalue
-    return bool(runs and exact <= alpha)
+    if not runs:
+        return False
+    test = stats.binomtest(diverged, runs, TOLERATED, alternative="greater")
+    return bool(test.pvalue <= alpha)
 
 
 def p_more_divergence(first: tuple[int, int], second: tuple[int, int]) -> float:
     """Return p of Fisher's exact test: the first (diverged, runs) diverges more than the second."""
     table = np.array([[diverged, runs - diverged] for diverged, runs in (first, second)])
-    return float(stats.fisher_exact(table, alternative="greater").pvalue)
+    test = stats.fisher_exact(table, alternative="greater")
+    return float(test.pvalue)
 
 
 def drawn_weights(strata: NDArray[Any], draws: int, seed: int = 0) -> Floats:
@@ -117,11 +133,13 @@ def drawn_weights(strata: NDArray[Any], draws: int, seed: int = 0) -> Floats:
     weights = np.zeros((draws, len(strata)))
     for stratum in np.unique(strata):
         units = np.flatnonzero(strata == stratum)
-        weights[:, units] = rng.multinomial(len(units), np.full(len(units), 1 / len(units)), draws)
+        equal = np.full(len(units), 1 / len(units))
+        weights[:, units] = rng.multinomial(len(units), equal, draws)
     return weights
 
 
 def percentile_interval(drawn: Floats, confidence: float) -> tuple[Floats, Floats]:
     """Return the ends of the percentile interval of ``drawn`` (draws, ...)."""
-    low, high = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2], axis=0)
+    levels = [(1 - confidence) / 2, (1 + confidence) / 2]
+    low, high = np.quantile(drawn, levels, axis=0)
     return low, high

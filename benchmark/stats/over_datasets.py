@@ -37,16 +37,21 @@ def analyse_datasets(
     dataset of its setting and batch size; below three datasets there are no rows.
     """
     columns = {"ranks": RANK_COLUMNS, "rank_tests": RANK_TEST_COLUMNS, "profiles": PROFILE_COLUMNS}
-    found: dict[str, list[pd.DataFrame]] = {name: [] for name in columns}
+    parts: dict[str, list[pd.DataFrame]] = {name: [] for name in columns}
     for place, values, means in _places(table, metrics):
-        if len(means.dropna()) >= FEWEST_DATASETS:
-            parts = (*compare_ranks(means, alpha), performance_profiles(values, 1 - alpha))
-            for rows, part in zip(found.values(), parts, strict=True):
-                rows.append(part.assign(**dict(zip(PLACE, place, strict=True))))
-    return {
-        name: pd.concat(found[name] or [pd.DataFrame()], ignore_index=True).reindex(columns=names)
-        for name, names in columns.items()
-    }
+        if len(means.dropna()) < FEWEST_DATASETS:
+            continue
+        at = dict(zip(PLACE, place, strict=True))
+        ranks, tests = compare_ranks(means, alpha)
+        profiles = performance_profiles(values, 1 - alpha)
+        parts["ranks"].append(ranks.assign(**at))
+        parts["rank_tests"].append(tests.assign(**at))
+        parts["profiles"].append(profiles.assign(**at))
+    tables = {}
+    for name, names in columns.items():
+        rows = pd.concat(parts[name] or [pd.DataFrame()], ignore_index=True)
+        tables[name] = rows.reindex(columns=names)
+    return tables
 
 
 def _places(
@@ -67,13 +72,17 @@ def _places(
         for (setting, size), here in rows.groupby(["setting", "batch_size"]):
             cells = here.groupby(["dataset", "loss"])
             runs_of = cells.size()
-            gone = cells["status"].agg(lambda part: (part == "diverged").sum())
+            gone = cells["status"].agg(lambda statuses: (statuses == "diverged").sum())
             lost = [diverges(*counts) for counts in zip(gone, runs_of, strict=True)]
-            means = cells["value"].mean().where(~np.array(lost), -np.inf).unstack()
-            losses = means.columns[runs_of.unstack().notna().all()]
-            by_seed: Any = here.assign(there=1.0).pivot(index=["dataset", "seed"], columns="loss")
+            finite = cells["value"].mean()
+            means = finite.where(~np.array(lost), -np.inf).unstack()
+            on_all_datasets = runs_of.unstack().notna().all()
+            losses = means.columns[on_all_datasets]
+            marked = here.assign(there=1.0)
+            by_seed: Any = marked.pivot(index=["dataset", "seed"], columns="loss")
             whole = by_seed["there"][losses].dropna().index
-            yield (setting, size, metric), by_seed["value"][losses].loc[whole], means[losses]
+            values_of_seeds = by_seed["value"][losses].loc[whole]
+            yield (setting, size, metric), values_of_seeds, means[losses]
 
 
 def compare_ranks(scores: pd.DataFrame, alpha: float = 0.05) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -90,15 +99,28 @@ def compare_ranks(scores: pd.DataFrame, alpha: float = 0.05) -> tuple[pd.DataFra
     step = np.sqrt(losses * (losses + 1) / (6 * max(datasets, 1)))
     enough = datasets >= FEWEST_DATASETS and losses >= FEWEST_LOSSES
     p_friedman = _friedman(by_dataset.to_numpy()) if enough else np.nan
-    critical = stats.studentized_range.ppf(1 - alpha, losses, np.inf) / np.sqrt(2) * step
-    rank, (one, two) = means.to_numpy(), np.triu_indices(losses, 1)
-    shared = {"datasets": datasets, "losses": losses, "p_friedman": p_friedman}
-    ranks = pd.DataFrame({"loss": means.index, "rank": rank, **shared, "critical": critical})
+    quantile = stats.studentized_range.ppf(1 - alpha, losses, np.inf)
+    critical = quantile / np.sqrt(2) * step
+    rank = means.to_numpy()
+    ranks = {
+        "loss": means.index,
+        "rank": rank,
+        "datasets": datasets,
+        "losses": losses,
+        "p_friedman": p_friedman,
+        "critical": critical,
+    }
+    one, two = np.triu_indices(losses, 1)
     difference = rank[two] - rank[one]
     p_holm = holm(2 * stats.norm.sf(np.abs(difference) / step))
-    tests = {"loss": means.index[one], "against": means.index[two], "difference": difference}
-    significant = (p_holm <= alpha) & (not p_friedman > alpha)
-    return ranks, pd.DataFrame({**tests, "p_holm": p_holm, "significant": significant})
+    tests = {
+        "loss": means.index[one],
+        "against": means.index[two],
+        "difference": difference,
+        "p_holm": p_holm,
+        "significant": (p_holm <= alpha) & (not p_friedman > alpha),
+    }
+    return pd.DataFrame(ranks), pd.DataFrame(tests)
 
 
 def _friedman(ranks: Floats) -> float:
@@ -134,11 +156,15 @@ def performance_profiles(scores: pd.DataFrame, confidence: float = 0.95) -> pd.D
     """
     dataset = scores.index.get_level_values(0)
     best = scores.groupby(dataset).mean().max(axis=1)
-    values = scores.div(best.reindex(dataset).to_numpy(), axis=0).to_numpy()
+    best_of_rows = best.reindex(dataset).to_numpy()
+    values = scores.div(best_of_rows, axis=0).to_numpy()
     grid = np.unique(values[np.isfinite(values)])
-    grid = grid[np.unique(np.linspace(0, len(grid) - 1, LEVELS).astype(int))] if len(grid) else grid
+    if len(grid):
+        levels = np.linspace(0, len(grid) - 1, LEVELS).astype(int)
+        grid = grid[np.unique(levels)]
     reached = (values[..., None] >= grid).astype(float)  # (R, L, G); NaN is below everything
-    drawn = np.tensordot(drawn_weights(dataset.to_numpy(), DRAWS), reached, 1) / max(len(scores), 1)
+    weights = drawn_weights(dataset.to_numpy(), DRAWS)
+    drawn = np.tensordot(weights, reached, 1) / max(len(scores), 1)
     low, high = percentile_interval(drawn, confidence)
     return pd.DataFrame(
         {

@@ -15,9 +15,22 @@ GROUP = ["dataset", "setting", "batch_size", "split", "metric"]
 PLACE = [name for name in GROUP if name != "batch_size"]  # pairs of one place share a spread
 # Columns of a test; NaN where nothing can be computed.
 TEST = [
-    "n", "mean", "mean_against", "difference", "sd_difference", "se", "df", "ci_low", "ci_high",
-    "t", "p", "p_plain", "p_blocked", "d_z", "note",
-]  # fmt: skip
+    "n",
+    "mean",
+    "mean_against",
+    "difference",
+    "sd_difference",
+    "se",
+    "df",
+    "ci_low",
+    "ci_high",
+    "t",
+    "p",
+    "p_plain",
+    "p_blocked",
+    "d_z",
+    "note",
+]
 
 
 def paired_tests(
@@ -32,7 +45,8 @@ def paired_tests(
     sees all losses. One pair of scores gives a difference and no test, nor do identical runs.
     ``d_z`` is unbiased (Hedges 1981); NaN for one degree of freedom.
     """
-    first, second = (np.where(np.isfinite(side), side, np.nan) for side in (first, second))
+    first = np.where(np.isfinite(first), first, np.nan)
+    second = np.where(np.isfinite(second), second, np.nan)
     both = np.isfinite(first) & np.isfinite(second)
     n = both.sum(axis=1)
     difference, sd = mean_sd(first - second)
@@ -43,41 +57,48 @@ def paired_tests(
         df = np.where(testable, df, np.nan)
         t = difference / se
         plain = np.where(sd > 0, difference / (sd / np.sqrt(n)), np.nan)
-        own = np.where(n - 1.0 > 1, n - 1.0, np.nan)
-        unbiased = np.exp(special.gammaln(own / 2) - special.gammaln((own - 1) / 2))
-        d_z = np.where(sd > 0, difference / sd * (unbiased / np.sqrt(own / 2)), np.nan)
+        plain_df = np.where(n - 1.0 > 1, n - 1.0, np.nan)
+        ratio = np.exp(special.gammaln(plain_df / 2) - special.gammaln((plain_df - 1) / 2))
+        unbiased = ratio / np.sqrt(plain_df / 2)
+        d_z = np.where(sd > 0, difference / sd * unbiased, np.nan)
     half = stats.t.ppf(1 - alpha / 2, df) * se
-    seeds = [np.isfinite(side).sum(axis=1) for side in (first, second)]
-    columns = [
-        n,
-        mean_sd(np.where(both, first, np.nan))[0],
-        mean_sd(np.where(both, second, np.nan))[0],
-        difference,
-        sd,
-        se,
-        df,
-        difference - half,
-        difference + half,
-        t,
-        2 * stats.t.sf(np.abs(t), df),
-        2 * stats.t.sf(np.abs(plain), np.maximum(n - 1.0, 1)),
-        np.full(len(n), np.nan),
-        d_z,
-        list(map(_note, n, *seeds, difference, sd)),
-    ]
-    return pd.DataFrame(dict(zip(TEST, columns, strict=True)))
+    seeds_first = np.isfinite(first).sum(axis=1)
+    seeds_second = np.isfinite(second).sum(axis=1)
+    mean_first, _ = mean_sd(np.where(both, first, np.nan))
+    mean_second, _ = mean_sd(np.where(both, second, np.nan))
+    columns = {
+        "n": n,
+        "mean": mean_first,
+        "mean_against": mean_second,
+        "difference": difference,
+        "sd_difference": sd,
+        "se": se,
+        "df": df,
+        "ci_low": difference - half,
+        "ci_high": difference + half,
+        "t": t,
+        "p": 2 * stats.t.sf(np.abs(t), df),
+        "p_plain": 2 * stats.t.sf(np.abs(plain), np.maximum(n - 1.0, 1)),
+        "p_blocked": np.full(len(n), np.nan),
+        "d_z": d_z,
+        "note": list(map(_note, n, seeds_first, seeds_second, difference, sd)),
+    }
+    return pd.DataFrame(columns, columns=TEST)
 
 
 def _note(count: int, one: int, other: int, mean: float, spread: float) -> str:
-    words = [f"{count} common seeds of {one} and {other}"] if count < max(one, other) else []
+    notes = []
+    if count < max(one, other):
+        notes.append(f"{count} common seeds of {one} and {other}")
     if count == 0:
-        words.append("no common seed, no test")
+        notes.append("no common seed, no test")
     elif count == 1:
-        words.append("one pair, no test")
+        notes.append("one pair, no test")
+    elif spread == 0 and mean == 0:
+        notes.append("identical runs, no test")
     elif spread == 0:
-        alike = "identical runs, no test" if mean == 0 else "the same difference at every seed"
-        words.append(alike)
-    return "; ".join(words)
+        notes.append("the same difference at every seed")
+    return "; ".join(notes)
 
 
 def shared_variances(differences: Floats) -> tuple[Floats, Floats]:
@@ -96,10 +117,12 @@ def corrected(table: pd.DataFrame, alpha: float) -> pd.DataFrame:
     family = table.groupby("family", sort=False)["p"]
     size = family.transform("count")
     p_holm = family.transform(lambda column: holm(column.to_numpy()))
-    detectable = [
-        se * detectable_shift(df, alpha / count) if np.isfinite(se) else np.nan
-        for se, df, count in zip(table["se"], table["df"], size, strict=True)
-    ]
+    detectable = []
+    for se, df, count in zip(table["se"], table["df"], size, strict=True):
+        shift = np.nan
+        if np.isfinite(se):
+            shift = se * detectable_shift(df, alpha / count)
+        detectable.append(shift)
     return table.assign(
         p_holm=p_holm, family_size=size, significant=p_holm <= alpha, detectable=detectable
     )
@@ -122,23 +145,24 @@ def compare(
     """
     table = by_seed(scores)
     losses = table.index.get_level_values("loss").tolist()
-    groups = [
-        list(map(int, rows)) for _, rows in sorted(table.groupby(level=GROUP).indices.items())
-    ]
-    links = [(str(n), *pair) for n, pair in enumerate(zip(ablation[1:], ablation, strict=False), 1)]
+    groups = []
+    for _, rows in sorted(table.groupby(level=GROUP).indices.items()):
+        groups.append(list(map(int, rows)))
+    links = []
+    for number, (before, loss) in enumerate(itertools.pairwise(ablation), 1):
+        links.append((str(number), loss, before))
     if len(links) > 1:
         links.append(("total", ablation[-1], ablation[0]))
     pairs: list[tuple[str, str, int, int]] = []
     for rows in groups:
         row_of = {losses[row]: row for row in rows}
         base = row_of.get(baseline)
-        pairs += [("baseline", "", row, base) for row in rows if base not in (None, row)]
+        if base is not None:
+            pairs += [("baseline", "", row, base) for row in rows if row != base]
         pairs += [("pairs", "", one, two) for one, two in itertools.combinations(rows, 2)]
-        pairs += [
-            ("ablation", step, row_of[loss], row_of[against])
-            for step, loss, against in links
-            if loss in row_of and against in row_of
-        ]
+        for step, loss, against in links:
+            if loss in row_of and against in row_of:
+                pairs.append(("ablation", step, row_of[loss], row_of[against]))
     if not pairs:
         return pd.DataFrame()
     kinds, steps, first, second = (list(column) for column in zip(*pairs, strict=True))
@@ -149,16 +173,16 @@ def compare(
     for rows in groups:
         blocked[np.ix_(rows, rows)] = blocked_p(values[rows])
     every = np.array([pair for rows in groups for pair in itertools.combinations(rows, 2)])
-    for place in np.unique(places[every[:, 0]]):
-        one, two = every[places[every[:, 0]] == place].T
+    places_of_pairs = places[every[:, 0]]
+    for place in np.unique(places_of_pairs):
+        one, two = every[places_of_pairs == place].T
         variance[one, two], df[one, two] = shared_variances(values[one] - values[two])
     at = np.minimum(first, second), np.maximum(first, second)
-    tests = paired_tests(values[first], values[second], alpha, (variance[at], df[at]))
-    where = (
-        table.index[first]
-        .to_frame(index=False)
-        .assign(kind=kinds, step=steps, against=table.index[second].get_level_values("loss"))
-    )
+    shared = (variance[at], df[at])
+    tests = paired_tests(values[first], values[second], alpha, shared)
+    rivals = table.index[second].get_level_values("loss")
+    where = table.index[first].to_frame(index=False)
+    where = where.assign(kind=kinds, step=steps, against=rivals)
     return pd.concat([where, tests.assign(p_blocked=blocked[first, second])], axis=1)
 
 
@@ -171,14 +195,16 @@ def blocked_p(scores: Floats) -> Floats:
     """
     p = np.full((len(scores), len(scores)), np.nan)
     run = np.flatnonzero(np.isfinite(scores).any(axis=1))
-    shared = scores[np.ix_(run, np.flatnonzero(np.isfinite(scores[run]).all(axis=0)))]
+    complete = np.flatnonzero(np.isfinite(scores[run]).all(axis=0))
+    shared = scores[np.ix_(run, complete)]
     losses, seeds = shared.shape
     df = (losses - 1) * (seeds - 1)
     if df < 1:
         return p
     means = shared.mean(axis=1)
     residual = shared - means[:, None] - shared.mean(axis=0) + shared.mean()
-    se = np.sqrt(2 * (residual**2).sum() / df / seeds)
+    squares = (residual**2).sum()
+    se = np.sqrt(2 * squares / df / seeds)
     if se > 0:
         t = np.abs(np.subtract.outer(means, means)) / se
         p[np.ix_(run, run)] = 2 * stats.t.sf(t, df)
@@ -194,12 +220,14 @@ def against_default(
     default's own.
     """
     seeds = sorted(set().union(default, *scores))
-    first, second = (
-        np.array([[each.get(seed, np.nan) for seed in seeds] for each in sides], dtype=float)
-        for sides in (scores, [default] * len(scores))
-    )
-    own = np.array([each == default for each in scores], bool)
-    shared = shared_variances(np.where(own[:, None], np.nan, first - second))
+    rows = []
+    for variant in scores:
+        rows.append([variant.get(seed, np.nan) for seed in seeds])
+    first = np.array(rows, dtype=float)
+    default_row = np.array([default.get(seed, np.nan) for seed in seeds], dtype=float)
+    second = np.broadcast_to(default_row, first.shape)
+    is_default = np.array([variant == default for variant in scores], bool)
+    shared = shared_variances(np.where(is_default[:, None], np.nan, first - second))
     tests = paired_tests(first, second, alpha, shared)
-    tests.loc[own, tests.columns.drop("note")] = np.nan
+    tests.loc[is_default, tests.columns.drop("note")] = np.nan
     return corrected(tests.assign(family="sweep"), alpha).drop(columns="family")

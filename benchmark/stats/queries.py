@@ -52,12 +52,13 @@ def drawn_scores(
     labels, index = np.unique(classes, return_inverse=True)
     columns = [np.ones(len(index)), *scores.values()]
     totals = np.column_stack([np.bincount(index, weights=values) for values in columns])
-    parts = np.split(_counts(len(labels)), REPETITIONS // AT_ONCE)
-    sums = np.concatenate([part.astype(float) @ totals for part in parts])
+    blocks = np.split(_counts(len(labels)), REPETITIONS // AT_ONCE)
+    sums = np.concatenate([block.astype(float) @ totals for block in blocks])
     means = sums[:, 1:] / sums[:, :1]
-    return {
-        name: DrawnScore(means[:, number], labels, len(index)) for number, name in enumerate(scores)
-    }
+    drawn = {}
+    for number, name in enumerate(scores):
+        drawn[name] = DrawnScore(means[:, number], labels, queries=len(index))
+    return drawn
 
 
 @functools.lru_cache(maxsize=4)
@@ -65,8 +66,8 @@ def _counts(classes: int) -> NDArray[np.uint8]:
     """Return how often each class is drawn (REPETITIONS, C); a byte each, as there may be many."""
     stratum = np.zeros(classes)
     seeds = range(0, REPETITIONS, AT_ONCE)
-    parts = [drawn_weights(stratum, AT_ONCE, seed).astype(np.uint8) for seed in seeds]
-    return np.concatenate(parts)
+    blocks = [drawn_weights(stratum, AT_ONCE, seed).astype(np.uint8) for seed in seeds]
+    return np.concatenate(blocks)
 
 
 # Those of a study's runs: by cell, split and metric, then seed.
@@ -80,12 +81,17 @@ def drawn_queries(table: RunTable, results: Path, metrics: Sequence[str]) -> Dra
     for run, rows in table.test_scores("last", metrics).groupby("run_id"):
         splits = read_query_scores(Path(results) / "runs" / str(run), digests[run]) or {}
         *cell, seed = rows.iloc[0][[*CELL, "seed"]]
-        for split, part in rows.groupby("split"):
-            if kept := splits.get(str(split)):
-                by_metric = {metric: kept.of(metric) for metric in part["metric"]}
-                known = {name: each for name, each in by_metric.items() if each is not None}
-                for metric, drawn in drawn_scores(known, kept.label).items():
-                    draws.setdefault((*cell, split, metric), {})[int(seed)] = drawn
+        for split, of_split in rows.groupby("split"):
+            kept = splits.get(str(split))
+            if not kept:
+                continue
+            by_metric = {}
+            for metric in of_split["metric"]:
+                values = kept.of(metric)
+                if values is not None:
+                    by_metric[metric] = values
+            for metric, drawn in drawn_scores(by_metric, kept.label).items():
+                draws.setdefault((*cell, split, metric), {})[int(seed)] = drawn
     return draws
 
 
@@ -99,22 +105,33 @@ def with_query_intervals(
     """
 
     def interval(row: Mapping[Any, Any]) -> tuple[float, ...]:
+        losses = [row[name] for name in ("loss", "against") if name in row]
         sides = []
         unknown = (np.nan,) * 4
-        for loss in (row[side] for side in ("loss", "against") if side in row):
-            cell = [loss if name == "loss" else row[name] for name in CELL]
-            sides.append((draws or {}).get((*cell, row["split"], row["metric"]), {}))
-        common = list(sides[0] if len(sides) < 2 else sides[0].keys() & sides[1].keys())
+        for loss in losses:
+            place = (row["dataset"], row["setting"], row["batch_size"])
+            key = (*place, loss, row["split"], row["metric"])
+            sides.append((draws or {}).get(key, {}))
+        common = list(sides[0])
+        if len(sides) > 1:
+            common = list(sides[0].keys() & sides[1].keys())
         if not common or len(common) != row["n"]:
             return unknown
         first = sides[0][common[0]]
-        each = [side[seed].labels for side in sides for seed in common]
-        if not all(np.array_equal(labels, first.labels) for labels in each):
-            return unknown
-        drawn = [np.mean([side[seed].drawn for seed in common], axis=0) for side in sides]
-        whole = first._replace(drawn=drawn[0] - drawn[1] if len(drawn) > 1 else drawn[0])
+        for side in sides:
+            for seed in common:
+                if not np.array_equal(side[seed].labels, first.labels):
+                    return unknown
+        means = []
+        for side in sides:
+            drawn = [side[seed].drawn for seed in common]
+            means.append(np.mean(drawn, axis=0))
+        mean = means[0]
+        if len(means) > 1:
+            mean = means[0] - means[1]
+        whole = first._replace(drawn=mean)
         return (*whole.interval(confidence), whole.queries, len(whole.labels))
 
-    found = [interval(row) for row in table.to_dict("records")]
-    columns = pd.DataFrame(found, table.index, QUERY_COLUMNS, dtype=float)
+    rows = [interval(row) for row in table.to_dict("records")]
+    columns = pd.DataFrame(rows, table.index, QUERY_COLUMNS, dtype=float)
     return table.assign(**{name: columns[name] for name in QUERY_COLUMNS})

@@ -230,8 +230,9 @@ def _quantile(probability: Floats, df: Floats) -> Floats:
 def applies(reference_n: ArrayLike, published: ArrayLike = True) -> dict[str, NDArray[np.bool_]]:
     """Return where each of ``MARKS`` makes sense; elsewhere the verdict stands.
 
-    ``published`` is False for our own frozen runs: what others did does not touch them. Nor is the
-    mean of several runs the best of three.
+    ``published`` is False for our own frozen runs. Only TAILS applies to a frozen run, because
+    differences between laboratories play no role for our own runs. BEST says that the authors
+    reported the best of three runs, so BEST applies to a single published run and not to a mean.
     """
     foreign = np.asarray(published, bool)
     several = np.asarray(reference_n, float) >= 2

@@ -1,11 +1,15 @@
 """The scores of each cell as a sample over seeds, and the spread that sister cells share.
 
-Two to five runs say little of their own spread, so each variance is averaged with the pooled one of
-its sisters (Smyth 2004, equation 6), the losses and batch sizes of one dataset, setting, split and
-metric. docs/background/statistics.md has the formula, and why sisters are trusted no further than
-``LIMIT`` degrees of freedom, ``TIMES`` the cell's own, ``SHARE`` of theirs, and 2 / CV^2 of the
-variances. Cells that Cochran's outlier test (ISO 5725-2, in 't Lam's leave-one-out form of 2010)
-separates are left out where the others agree: they keep their own spread and teach nobody.
+Sister cells are the losses and batch sizes of one dataset, setting, split and metric. Two to five
+runs are too few to estimate a variance, so the variance of a cell is averaged with the pooled
+variance of its sisters (Smyth 2004, equation 6). The pooled variance gets a limited weight: at most
+``LIMIT`` degrees of freedom, at most ``TIMES`` the degrees of freedom of the cell, at most
+``SHARE`` of the degrees of freedom of the sisters, and at most 2 / CV^2 of the variances.
+docs/background/statistics.md has the formula and the reasons.
+
+A cell that Cochran's outlier test (ISO 5725-2, in 't Lam's leave-one-out form of 2010) rejects
+keeps its own variance, if the variances of the other cells agree. The pooled variance is then
+computed without this cell.
 """
 
 from __future__ import annotations
@@ -53,9 +57,9 @@ def moderate(
 ) -> Moderated:
     """Return the moderated variances of sister cells, which lie along the last axis.
 
-    A cell without a variance of its own (one run) has ``df`` 0 or a NaN variance; it gets its
-    sisters' pooled variance. ``limit`` 0 gives every cell its own variance, as the plain t test
-    does.
+    A cell with one run has no variance: its ``df`` is 0, or its variance is NaN. The cell gets the
+    pooled variance of its sisters. With ``limit`` 0 every cell keeps its own variance, as in the
+    plain t test.
     """
     variance, df = np.broadcast_arrays(np.asarray(variance, float), np.asarray(df, float))
     own = np.isfinite(variance) & (df > 0)
@@ -89,7 +93,8 @@ def _alike(variance: Floats, df: Floats, cells: np.ndarray) -> Floats:
     count = cells.sum(axis=-1, keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = (weight * variance).sum(axis=-1, keepdims=True) / total
-        squares = (weight * (variance / mean - 1) ** 2).sum(axis=-1, keepdims=True)
+        relative = variance / mean - 1
+        squares = (weight * relative**2).sum(axis=-1, keepdims=True)
         cv2 = (squares * count / (count - 1) - 2 * count) / (2 * count + total)
         return np.where(cv2 > 0, 2 / cv2, np.inf)
 
@@ -103,7 +108,8 @@ def _without_outliers(variance: Floats, df: Floats, own: np.ndarray) -> np.ndarr
         with np.errstate(invalid="ignore", divide="ignore"):
             p = np.where(cells, special.fdtrc(df, rest_df, variance / pooled), 1.0)
         lowest = p == p.min(axis=-1, keepdims=True)
-        out = cells & lowest & (p < OUTLIER / np.maximum(count, 1)) & (count > 2)
+        rejected = p < OUTLIER / np.maximum(count, 1)
+        out = cells & lowest & rejected & (count > 2)
         if not out.any():
             return cells
         cells = cells & ~out
@@ -116,7 +122,8 @@ def _pooled_over_others(variance: Floats, df: Floats, cells: np.ndarray) -> tupl
     rest_df = weight.sum(axis=-1, keepdims=True) - weight
     with np.errstate(invalid="ignore", divide="ignore"):
         # Sums of others by difference may fall below zero by rounding.
-        pooled = np.maximum(squares.sum(axis=-1, keepdims=True) - squares, 0.0) / rest_df
+        rest = squares.sum(axis=-1, keepdims=True) - squares
+        pooled = np.maximum(rest, 0.0) / rest_df
     return np.where(rest_df > 0, pooled, np.nan), rest_df
 
 
@@ -155,7 +162,7 @@ def shared_spreads(
     groups: dict[Hashable, list[Key]] = {}
     for key in cells:
         groups.setdefault(sisters(key), []).append(key)
-    found: dict[Key, Spread] = {}
+    spreads: dict[Key, Spread] = {}
     for keys in groups.values():
         sd, n = np.array([cells[key] for key in keys], float).T
         sd = np.where(n >= 2, np.where(sd > ROUNDING, sd, 0.0), np.nan)
@@ -170,8 +177,8 @@ def shared_spreads(
             prior_df,
         )
         for key, *numbers in zip(keys, *columns, strict=True):
-            found[key] = Spread(*map(float, numbers))
-    return {key: found[key] for key in cells}
+            spreads[key] = Spread(*map(float, numbers))
+    return {key: spreads[key] for key in cells}
 
 
 @dataclass(frozen=True)
@@ -229,10 +236,12 @@ class Samples:
             *columns, split, metric = map(str, key)
             cell = Cell.of(columns)
             points = 100 * rows["value"].to_numpy(float)
-            samples[cell, split, metric] = Sample(
-                dict(zip(map(int, rows["seed"]), map(float, points), strict=True)),
-                {name: tuple(sorted(set(rows[name].astype(str)))) for name in VERSIONS},
-            )
+            seeds = map(int, rows["seed"])
+            by_seed = dict(zip(seeds, map(float, points), strict=True))
+            distinct = {}
+            for name in VERSIONS:
+                distinct[name] = tuple(sorted(set(rows[name].astype(str))))
+            samples[cell, split, metric] = Sample(by_seed, distinct)
             self.splits.setdefault(cell, set()).add(split)
         self._samples = with_spreads(samples)
         self.metrics = {metric for _, _, metric in samples}
@@ -244,8 +253,9 @@ class Samples:
 
 def with_spreads(samples: Mapping[Score, Sample]) -> dict[Score, Sample]:
     """Return the samples with the spread of each, which cells of one place share."""
-    found = shared_spreads({key: (each.sd, each.n) for key, each in samples.items()}, place)
-    return {key: replace(each, spread=found[key]) for key, each in samples.items()}
+    cells = {key: (sample.sd, sample.n) for key, sample in samples.items()}
+    spreads = shared_spreads(cells, place)
+    return {key: replace(sample, spread=spreads[key]) for key, sample in samples.items()}
 
 
 def place(key: Score) -> tuple[str, str, str, str]:

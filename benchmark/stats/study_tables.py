@@ -60,17 +60,16 @@ def analyse(
     last = summary["selection"] == "last"
     tests = _tests(table, headline, comparison, rates)
     steps = tests["kind"] == "ablation"
-    found = {
-        "summary": summary[last],
-        "paired": tests.loc[~steps, PAIRED_COLUMNS].reset_index(drop=True),
-        "ablation": tests.loc[steps, ABLATION_COLUMNS].reset_index(drop=True),
-    }
-    found = {name: with_query_intervals(rows, draws, 1 - alpha) for name, rows in found.items()}
+    paired = tests.loc[~steps, PAIRED_COLUMNS].reset_index(drop=True)
+    steps_of_ablation = tests.loc[steps, ABLATION_COLUMNS].reset_index(drop=True)
+    of_last_epoch = with_query_intervals(summary[last], draws, 1 - alpha)
     gain = pd.DataFrame(columns=GAIN_COLUMNS)
     if len(ablation) > 1:
         gain = relative_gain(headline, ablation[-1], ablation[-2], alpha)
-    return found | {
-        "summary": pd.concat([found["summary"], summary[~last]]),
+    return {
+        "summary": pd.concat([of_last_epoch, summary[~last]]),
+        "paired": with_query_intervals(paired, draws, 1 - alpha),
+        "ablation": with_query_intervals(steps_of_ablation, draws, 1 - alpha),
         "gain": gain,
         "curves": learning_curves(table, metrics),
         "best_epoch": best_epochs(table, metrics),
@@ -100,12 +99,13 @@ def _tests(
         tests = corrected(tests.assign(family=family), comparison.alpha)
     tests = tests.reindex(columns=ABLATION_COLUMNS)
     diverging = pd.MultiIndex.from_frame(rates.loc[rates["diverges"], LOSS_CELL])
-    one, two = (
-        pd.MultiIndex.from_frame(tests[[*LOSS_CELL[:-1], side]]).isin(diverging)
-        for side in ("loss", "against")
-    )
-    lost = tests["loss"].where(one & ~two, tests["against"].where(two & ~one, ""))
-    return tests.assign(lost=lost, significant=tests["significant"].astype(bool) & (one == two))
+    place = LOSS_CELL[:-1]
+    one = pd.MultiIndex.from_frame(tests[[*place, "loss"]]).isin(diverging)
+    two = pd.MultiIndex.from_frame(tests[[*place, "against"]]).isin(diverging)
+    second_lost = tests["against"].where(two & ~one, "")
+    lost = tests["loss"].where(one & ~two, second_lost)
+    significant = tests["significant"].astype(bool) & (one == two)
+    return tests.assign(lost=lost, significant=significant)
 
 
 def summarise(table: RunTable, metrics: Sequence[str], alpha: float = 0.05) -> pd.DataFrame:
@@ -121,7 +121,8 @@ def summarise(table: RunTable, metrics: Sequence[str], alpha: float = 0.05) -> p
         scores = table.test_scores(selection, metrics)
         shared = scores.loc[scores["run_id"].isin(square), "setting"].unique()
         index = [*CELL, "split", "metric"]
-        by_seed = scores.pivot(index=index, columns="seed", values="value").sort_index()
+        by_seed = scores.pivot(index=index, columns="seed", values="value")
+        by_seed = by_seed.sort_index()
         n, mean, sd, low, high = t_intervals(by_seed.to_numpy(float), 1 - alpha)
         rows = by_seed.index.to_frame(index=False).assign(
             selection=selection,
@@ -148,17 +149,29 @@ def relative_gain(
     """
     table = by_seed(scores)
     losses = table.index.get_level_values("loss")
-    a, b = (table[losses == name].droplevel("loss") for name in (loss, against))
+    a = table[losses == loss].droplevel("loss")
+    b = table[losses == against].droplevel("loss")
     a = a[a.index.isin(b.index)]
     b = b.loc[a.index]
     usable = np.isfinite(a) & (b > 0)
     a = a.where(usable)
     b = b.where(usable)
-    n, mean, sd, low, high = t_intervals((100 * (a - b) / b).to_numpy(float), 1 - alpha)
-    of_means = 100 * (a.mean(axis=1) - b.mean(axis=1)) / b.mean(axis=1)
-    found = a.index.to_frame(index=False).assign(loss=loss, against=against, n=n, gain=mean, sd=sd)
-    found = found.assign(ci_low=low, ci_high=high, gain_of_means=of_means.to_numpy())
-    return found.reindex(columns=GAIN_COLUMNS)
+    percent = 100 * (a - b) / b
+    n, mean, sd, low, high = t_intervals(percent.to_numpy(float), 1 - alpha)
+    mean_a = a.mean(axis=1)
+    mean_b = b.mean(axis=1)
+    gain_of_means = 100 * (mean_a - mean_b) / mean_b
+    rows = a.index.to_frame(index=False).assign(
+        loss=loss,
+        against=against,
+        n=n,
+        gain=mean,
+        sd=sd,
+        ci_low=low,
+        ci_high=high,
+        gain_of_means=gain_of_means.to_numpy(),
+    )
+    return rows.reindex(columns=GAIN_COLUMNS)
 
 
 def learning_curves(table: RunTable, metrics: Sequence[str]) -> pd.DataFrame:
@@ -166,7 +179,8 @@ def learning_curves(table: RunTable, metrics: Sequence[str]) -> pd.DataFrame:
     curves = table.test_scores("curve")
     measured = set(curves["metric"])
     headline = next((metric for metric in metrics if metric in measured), None)
-    groups = curves[curves["metric"] == headline].groupby([*GROUP, "loss", "epoch"])["value"]
+    of_headline = curves[curves["metric"] == headline]
+    groups = of_headline.groupby([*GROUP, "loss", "epoch"])["value"]
     means = groups.agg(n="count", mean="mean", sd="std").reset_index()
     return means.astype({"epoch": int})
 
@@ -177,10 +191,9 @@ def best_epochs(table: RunTable, metrics: Sequence[str]) -> pd.DataFrame:
     ``difference`` is the mean of best - last; ``epoch`` is the mean best epoch.
     """
     keys = [*GROUP, "loss", "seed"]
-    last, best = (table.test_scores(selection, metrics) for selection in ("last", "best"))
-    both = last[[*keys, "value"]].merge(
-        best[[*keys, "value", "epoch"]], on=keys, suffixes=("_last", "_best")
-    )
+    last = table.test_scores("last", metrics)[[*keys, "value"]]
+    best = table.test_scores("best", metrics)[[*keys, "value", "epoch"]]
+    both = last.merge(best, on=keys, suffixes=("_last", "_best"))
     both["difference"] = both["value_best"] - both["value_last"]
     means = both.groupby([*GROUP, "loss"]).agg(
         n=("difference", "size"),
@@ -202,7 +215,8 @@ def differences_by_seed(headline: pd.DataFrame, baseline: str | None) -> pd.Data
     keys = [*GROUP, "seed"]
     against = headline.loc[headline["loss"] == baseline, [*keys, "value"]]
     others = headline[headline["loss"] != baseline]
-    table = others.merge(against, on=keys, suffixes=("", "_against")).assign(against=baseline)
+    table = others.merge(against, on=keys, suffixes=("", "_against"))
+    table = table.assign(against=baseline)
     table["difference"] = table["value"] - table["value_against"]
     return table.sort_values([*GROUP, "loss", "seed"]).reindex(columns=DIFFERENCE_COLUMNS)
 
@@ -215,12 +229,17 @@ def costs(table: RunTable) -> pd.DataFrame:
     """
     runs = table.costs()
     cells = runs[runs["images_per_second"] > 0].groupby(LOSS_CELL)
-    least = cells["loss_ms"].min()
-    most = cells["loss_ms"].max()
     # a batch of triplets has more images than its size says
-    images = cells["images_backward"].sum(min_count=1) / cells["updates"].sum(min_count=1)
-    found = {"n": cells.size(), "loss_ms_minimum": least, "loss_ms_maximum": most}
-    means = cells[list(_MEASURED)].mean().assign(**found, images=images).reset_index()
+    images_backward = cells["images_backward"].sum(min_count=1)
+    updates = cells["updates"].sum(min_count=1)
+    means = cells[list(_MEASURED)].mean()
+    means = means.assign(
+        n=cells.size(),
+        loss_ms_minimum=cells["loss_ms"].min(),
+        loss_ms_maximum=cells["loss_ms"].max(),
+        images=images_backward / updates,
+    )
+    means = means.reset_index()
     images = means["images"].fillna(means["batch_size"])
     step_ms = 1000 * images / means["images_per_second"]
     means["loss_share"] = means["loss_ms"] / step_ms
@@ -234,11 +253,13 @@ def divergence_rates(table: RunTable, confidence: float = 0.95) -> pd.DataFrame:
     """
     runs = table.attempts()
     rows = []
-    for cell, part in runs[runs["status"].isin(["ok", "diverged"])].groupby(LOSS_CELL)["status"]:
-        gone = int((part == "diverged").sum())
-        ended = len(part)
+    ended_runs = runs[runs["status"].isin(["ok", "diverged"])]
+    for cell, statuses in ended_runs.groupby(LOSS_CELL)["status"]:
+        gone = int((statuses == "diverged").sum())
+        ended = len(statuses)
+        rate = gone / ended
         low, high = binomtest(gone, ended).proportion_ci(confidence)
-        rows.append((*cell, gone, ended, gone / ended, low, high, diverges(gone, ended)))
+        rows.append((*cell, gone, ended, rate, low, high, diverges(gone, ended)))
     return pd.DataFrame(rows, columns=DIVERGENCE_COLUMNS)
 
 
@@ -258,10 +279,12 @@ def noise_shares(table: RunTable, metrics: Sequence[str], alpha: float = 0.05) -
         square = part.pivot(index=SEEDS[0], columns=SEEDS[1], values="value")
         size = len(square)
         runs = square.to_numpy(float)
-        axes = [[*axis] == [*range(size)] for axis in square.axes]
-        if size >= SMALLEST and all(axes) and np.isfinite(runs).all():
-            found = shares(runs, 1 - alpha).assign(runs=len(part), mean=float(runs.mean()))
-            parts.append(found.assign(**dict(zip(group, cell, strict=True))))
+        whole = all([*axis] == [*range(size)] for axis in square.axes)
+        if size >= SMALLEST and whole and np.isfinite(runs).all():
+            at = dict(zip(group, cell, strict=True))
+            rows = shares(runs, 1 - alpha)
+            rows = rows.assign(runs=len(part), mean=float(runs.mean()))
+            parts.append(rows.assign(**at))
     return pd.concat(parts, ignore_index=True).reindex(columns=NOISE_COLUMNS)
 
 
@@ -274,13 +297,16 @@ def shares(scores: Floats, confidence: float = 0.95) -> pd.DataFrame:
     """
     size = len(scores)
     centred = scores - scores.mean()
-    index = np.add.outer(np.arange(size), np.arange(size)) % size
-    diagonals = np.bincount(index.ravel(), weights=centred.ravel()) / size
+    numbers = np.arange(size)
+    diagonal_of = np.add.outer(numbers, numbers) % size
+    diagonals = np.bincount(diagonal_of.ravel(), weights=centred.ravel()) / size
     means = (centred.mean(axis=1), centred.mean(axis=0), diagonals)
     of_sources = [size * float((mean**2).sum()) for mean in means]
-    left = max(float((centred**2).sum()) - sum(of_sources), 0.0)
+    total = float((centred**2).sum())
+    left = max(total - sum(of_sources), 0.0)
     squares = np.array([*of_sources, left])
-    df = np.array([size - 1] * 3 + [(size - 1) * (size - 2)])
+    df_left = (size - 1) * (size - 2)
+    df = np.array([size - 1, size - 1, size - 1, df_left])
 
     def variances(mean_squares: Floats) -> Floats:
         """Return the variances of the sources and of what is left from mean squares (..., 4)."""
@@ -288,12 +314,20 @@ def shares(scores: Floats, confidence: float = 0.95) -> pd.DataFrame:
         sources = np.maximum((mean_squares[..., :3] - left) / size, 0.0)
         return np.concatenate([sources, left], axis=-1)
 
-    def parts(values: Floats) -> Floats:
+    def shares_of_total(values: Floats) -> Floats:
         total = values.sum(axis=-1, keepdims=True)
         return values / np.where(total > 0, total, 1.0)
 
-    found = variances(squares / df)
-    drawn = np.random.default_rng(0).chisquare(df, (REPETITIONS, len(df)))
-    low, high = percentile_interval(parts(variances(squares / drawn)), confidence)
-    columns = {"sd": found**0.5, "share": parts(found), "low": low, "high": high}
-    return pd.DataFrame({"source": [*SOURCES, INTERACTION], **columns})
+    measured = variances(squares / df)
+    rng = np.random.default_rng(0)
+    drawn_df = rng.chisquare(df, (REPETITIONS, len(df)))
+    drawn = variances(squares / drawn_df)
+    low, high = percentile_interval(shares_of_total(drawn), confidence)
+    columns = {
+        "source": [*SOURCES, INTERACTION],
+        "sd": measured**0.5,
+        "share": shares_of_total(measured),
+        "low": low,
+        "high": high,
+    }
+    return pd.DataFrame(columns)
