@@ -1,6 +1,21 @@
 """Losses: one file each, found by their registry; ``create_loss`` makes one by name.
 
 Importing this package does not import torch, so that ``catalogue`` can be used without it.
+
+From a loss to its kernel, with ``SmoothAP`` as the example::
+
+    rank_losses.SmoothAP                   the formula: a step function, a measure, tau
+      base.ScoreLoss.compare               embeddings and labels of a batch
+        kernels.fused.OfEmbeddings         the autograd function: tiles of whole rows of scores
+          base.RankingLoss.on_scores       a tile: the mean over its queries
+            base.SoftRankLoss.rank         the loss of each query, and its derivative
+              kernels.ranking.SoftRanks    scores / tau; the ranks of all positives
+                kernels.relation.block_losses   queries with equally many positives are one block
+                  kernels.ranking.AveragePrecision   from ranks to 1 - AP
+                  kernels.steps.Pairs      ranks pair by pair; Panels: many positives on a CPU
+                    kernels.steps.Sigmoid.count   how far items count as ranked above an anchor
+
+``conformance.formulas`` has the same losses as plain formulas, one query at a time.
 """
 
 from __future__ import annotations

@@ -205,9 +205,10 @@ class ScoreLoss(ComparingLoss):
 class RankingLoss(ScoreLoss):
     """The mean over queries of a loss of each query's ranking, such as 1 - AP.
 
-    Subclasses define ``per_query``, which autograd differentiates, or ``rank`` with a derivative of
-    their own. Queries without a positive are left out of the mean; when the batch queries itself, a
-    query is no positive that could save it from being left out.
+    Subclasses define ``per_query``, which autograd differentiates, or ``rank``, which returns its
+    own derivative. Queries without a positive are left out of the mean. If the images of a batch
+    are queries against the same batch, an image does not count as its own positive here: a query
+    whose class occurs only once is left out.
     """
 
     Config = RankingConfig

@@ -90,10 +90,14 @@ class BlackBoxAP(RankingLoss):
 def by_pairs(own: Tensor, negatives: Tensor, elements: int) -> Ranks:
     """Return the ranks of positives (b, P) and negatives (b, N) by comparing pairs: O(P x N)."""
     parts = chunks(own.shape[1], len(own) * max(own.shape[1], negatives.shape[1]), elements)
-    among, behind = (
-        torch.cat([count_at_least(x.unsqueeze(1), own[:, p].unsqueeze(2)) for p in parts], dim=1)
-        for x in (own, negatives)
-    )
+
+    def ranks_among(items: Tensor) -> Tensor:
+        """Return how many of ``items`` (b, n) are at or above each positive (b, P)."""
+        bounds = [own[:, part].unsqueeze(2) for part in parts]
+        return torch.cat([count_at_least(items.unsqueeze(1), bound) for bound in bounds], dim=1)
+
+    among = ranks_among(own)
+    behind = ranks_among(negatives)
 
     def changes(moved: Tensor) -> tuple[Tensor, Tensor]:
         of_negatives = torch.zeros_like(negatives)

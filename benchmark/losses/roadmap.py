@@ -99,7 +99,8 @@ class Roadmap(Composite):
             problem = f"weights  {weights} (allowed: two numbers, of SupAP and of calibration)"
             raise ConfigError("loss 'roadmap'", [problem])
         parts = (("sup_ap", SupAP.Config), ("calibration", Calibration.Config))
-        return [
-            (weight, name, {item.name: values[item.name] for item in fields(config)})
-            for weight, (name, config) in zip(weights, parts, strict=True)
-        ]
+        composition = []
+        for weight, (name, config) in zip(weights, parts, strict=True):
+            params = {field.name: values[field.name] for field in fields(config)}
+            composition.append((weight, name, params))
+        return composition

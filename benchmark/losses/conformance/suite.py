@@ -356,10 +356,13 @@ class CheckOutcome:
             if values is not None and values.ndim == 1:
                 lines.append(f"  {name} = {values.tolist()}")
             elif values is not None:
-                rows = [[f"{value:.5g}" for value in row] for row in values[:most].tolist()]
                 lines.append(f"  {name} = [  # {len(values)} rows, {values.shape[1]} dimensions")
-                lines += [f"    [{', '.join(row)}]," for row in rows]
-                lines += ["    ...  # all rows are in the JSON"] * (len(values) > most) + ["  ]"]
+                for row in values[:most].tolist():
+                    numbers = ", ".join(f"{value:.5g}" for value in row)
+                    lines.append(f"    [{numbers}],")
+                if len(values) > most:
+                    lines.append("    ...  # all rows are in the JSON")
+                lines.append("  ]")
         return "\n".join(lines)
 
 

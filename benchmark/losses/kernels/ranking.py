@@ -59,7 +59,10 @@ class Measure:
 
 
 class AveragePrecision(Measure):
-    """The gain of a positive is the precision at its rank: rank among positives / rank."""
+    """The gain of a positive is the precision at its rank: rank among positives / rank.
+
+    Plain formula: ``_precision`` of ``conformance.formulas``.
+    """
 
     def gain(self, among, rank, block, part):
         return (among / rank).sum(1)
@@ -73,7 +76,8 @@ class Recall(Measure):
     """Mean over k of the soft number of positives among the first k / min(k, positives).
 
     A positive counts sigmoid((k - rank) / temperature). ``saturating``: an own query is ranked but
-    is no positive, and at most k count for k (Patel et al., Eq. 7).
+    is no positive, and at most k count for k (Patel et al., Eq. 7). Plain formulas: ``_recall`` of
+    ``conformance.formulas``, and ``recall_at_k`` there for ``saturating``.
     """
 
     def __init__(self, ks: Sequence[int], temperatures: Sequence[float], saturating: bool = False):
@@ -114,7 +118,10 @@ class Recall(Measure):
 
 
 class DiscountedGain(Measure):
-    """The gain of a positive is 1 / log2(1 + rank): NDCG of positives that are equally relevant."""
+    """The gain of a positive is 1 / log2(1 + rank): NDCG of positives that are equally relevant.
+
+    Plain formula: ``_gain`` of ``conformance.formulas``.
+    """
 
     def best(self, block):
         return sum(1.0 / math.log2(1 + rank) for rank in range(1, block.columns.shape[1] + 1))
@@ -157,7 +164,10 @@ class LevelGain(DiscountedGain):
 
 
 class MeanPenalty(Measure):
-    """Mean over the positives of a penalty of the rank; ``slope`` is its derivative."""
+    """Mean over the positives of a penalty of the rank; ``slope`` is its derivative.
+
+    Plain formula: ``pnp`` of ``conformance.formulas``.
+    """
 
     def __init__(self, penalty: Callable[[Tensor], Tensor], slope: Callable[[Tensor], Tensor]):
         self.penalty = penalty

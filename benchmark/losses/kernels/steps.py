@@ -62,7 +62,10 @@ class StepFunction:
 
 
 class Exact(StepFunction):
-    """h(t) = 1 for t >= 0, else 0: ties count as lost. Its derivative is taken as 0."""
+    """h(t) = 1 for t >= 0, else 0: ties count as lost. Its derivative is taken as 0.
+
+    Plain formula: ``among`` in ``_bounded`` of ``conformance.formulas``.
+    """
 
     def count(self, items, anchors, base):
         return base + count_at_least(items, anchors), None
@@ -72,7 +75,10 @@ class Exact(StepFunction):
 
 
 class Uncounted(StepFunction):
-    """h(t) = 0, even against the item itself: such items have no part in the rank."""
+    """h(t) = 0, even against the item itself: such items have no part in the rank.
+
+    Plain formula: ``before`` in ``pnp`` of ``conformance.formulas``, which counts no positives.
+    """
 
     def count(self, items, anchors, base):
         return base + anchors.new_zeros(anchors.shape[:2]), None
@@ -82,7 +88,10 @@ class Uncounted(StepFunction):
 
 
 class Sigmoid(StepFunction):
-    """h(t) = sigmoid(t) (Smooth-AP, Eq. 5)."""
+    """h(t) = sigmoid(t) (Smooth-AP, Eq. 5).
+
+    Plain formula: ``_smooth`` of ``conformance.formulas``.
+    """
 
     at_tie = 0.5
 
@@ -101,7 +110,8 @@ class UpperBound(StepFunction):
                sigmoid(t) + start               for 0 <= t <= bend
                slope (t - bend) + offset        for t > bend
 
-    ``offset`` None makes h continuous at ``bend``.
+    ``offset`` None makes h continuous at ``bend``. Plain formula: ``_bounded`` of
+    ``conformance.formulas``.
     """
 
     def __init__(self, bend: float, slope: float, start: float, offset: float | None):
