@@ -40,7 +40,10 @@ def whole_number(text: str) -> int | None:
 
 
 class YamlError(ValueError):
-    """A text that is no YAML, or none of plain values; the message is one line."""
+    """The text is not valid YAML, or has values other than text, numbers, lists and mappings.
+
+    The message is one line.
+    """
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
@@ -49,10 +52,10 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
 
 # of this class alone: what is changed in place would be changed for everybody
 _OURS = {f"{_TAG}{kind}" for kind in ("int", "float", "timestamp")}
-_Loader.yaml_implicit_resolvers = {
-    letter: [entry for entry in entries if entry[0] not in _OURS]
-    for letter, entries in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
+_Loader.yaml_implicit_resolvers = {}
+for _letter, _resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items():
+    _kept = [resolver for resolver in _resolvers if resolver[0] not in _OURS]
+    _Loader.yaml_implicit_resolvers[_letter] = _kept
 for _kind, _form in (("int", _WHOLE), ("float", _REAL), ("float", _ODD)):
     _whole_text = re.compile(f"(?:{_form.pattern})\\Z")
     _Loader.add_implicit_resolver(f"{_TAG}{_kind}", _whole_text, list("-+.0123456789"))

@@ -135,5 +135,7 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> str:
     lost = kind in own and not value_of(PLUGINS)
     close = difflib.get_close_matches(str(name), known, n=1, cutoff=0.75 if lost else 0.5)
     hint = f"; did you mean '{close[0]}'?" if close else ";"
-    unset = f"; {PLUGINS} is not set, so files of your own are not read" * (lost and not close)
+    unset = ""
+    if lost and not close:
+        unset = f"; {PLUGINS} is not set, so files of your own are not read"
     return f"unknown {kind} '{name}'{hint} known: {', '.join(known) or 'none'}{unset}"

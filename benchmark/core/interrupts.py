@@ -44,10 +44,11 @@ def handling_stop_signals(handler: Callable[[int, Any], None]) -> Iterator[dict[
 
 @contextmanager
 def held_back() -> Iterator[None]:
-    """Hold signals to stop back from workers started in the block until they ``obey_parent_alone``.
+    """Hold signals to stop back from the workers that the block starts.
 
-    Python would answer with a traceback while it starts. This process hears them at the end of the
-    block, or earlier where it has other threads.
+    A worker receives these signals after it has called ``obey_parent_alone``. Without this, Python
+    would answer a signal with a traceback while the worker starts. This process itself receives the
+    signals at the end of the block, or earlier if it has other threads.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     try:
@@ -59,10 +60,11 @@ def held_back() -> Iterator[None]:
 
 
 def obey_parent_alone(*_: object) -> None:
-    """Ignore signals to stop in a worker of ``multiprocessing``, but for its parent's SIGTERM.
+    """Ignore signals to stop in a worker of ``multiprocessing``, except a SIGTERM of its parent.
 
-    The parent needs what workers make until it has saved its state. SIGTERM stays held back, and a
-    thread looks who sent it. The worker ends, too, when its parent is gone.
+    The parent needs the results of its workers until the parent has saved its state. SIGTERM stays
+    held back, and a thread checks which process sent it. The worker also ends when its parent has
+    ended.
     """
     for number in INTERRUPTS:
         signal.signal(number, signal.SIG_IGN)

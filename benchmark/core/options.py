@@ -41,9 +41,10 @@ def option(
     Further limits are those of pydantic's ``Field``: pattern, min_length, max_length, and alias,
     the name in YAML.
 
-    ``search`` is the range that trials draw the value from (``benchmark.study.trials``). ``added``:
-    the option is younger than results that are to remain valid, and its default is what was done
-    before it; ``stated`` leaves it out at its default.
+    ``search`` is the range that trials draw the value from (``benchmark.study.trials``).
+    ``added=True`` means that the option was introduced after results had been published. Its
+    default is then the old behaviour. ``stated`` omits the option at its default, so that old
+    specifications keep their digest.
     """
     limits = {_LIMITS.get(name, name): value for name, value in limits.items()}
     extra: dict[str, Any] = {"search": dict(search)} if search else {}

@@ -125,9 +125,9 @@ class RunSpec:
     def read(cls, path: Path) -> RunSpec:
         """Return the specification at ``path``.
 
-        Raise RunError for a file that is no specification, and ConfigError, with all problems at
-        once, for one that no study would have written. Hyperparameters and dataset
-        parameters are checked by their component.
+        Raise RunError if the file is not a specification. Raise ConfigError, with all problems at
+        once, if a value of the specification is not allowed in a study. The loss checks its own
+        hyperparameters, and the dataset its own parameters.
         """
         data = read_record(dict[str, Any], path, "a run specification")
         try:

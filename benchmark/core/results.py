@@ -282,11 +282,11 @@ class QueryScores:
 
 def joined(parts: Sequence[QueryScores], numbers: Sequence[Array]) -> QueryScores:
     """Return the scores of several evaluations as one; ``numbers`` are those of the queries."""
-    label, nearest = (
-        np.concatenate([getattr(part, name) for part in parts]) for name in ("label", "nearest")
-    )
-    names = parts[0].averages
-    averages = {name: np.concatenate([part.averages[name] for part in parts]) for name in names}
+    label = np.concatenate([part.label for part in parts])
+    nearest = np.concatenate([part.nearest for part in parts])
+    averages = {}
+    for name in parts[0].averages:
+        averages[name] = np.concatenate([part.averages[name] for part in parts])
     return QueryScores(np.concatenate(numbers), label, nearest, averages)
 
 
@@ -312,12 +312,13 @@ def read_query_scores(folder: Path, digest: str) -> dict[str, QueryScores] | Non
     with np.load(path) as arrays:
         if str(arrays[SPEC_DIGEST]) != digest:
             return None
-        found: dict[str, dict[str, Array]] = {}
+        by_split: dict[str, dict[str, Array]] = {}
         for name in arrays.files:
             split, _, part = name.rpartition("/")
             if split:
-                found.setdefault(split, {})[part] = arrays[name]
-    return {
-        split: QueryScores(**{name: parts.pop(name) for name in _WHOLE}, averages=parts)
-        for split, parts in found.items()
-    }
+                by_split.setdefault(split, {})[part] = arrays[name]
+    scores = {}
+    for split, parts in by_split.items():
+        whole = {name: parts.pop(name) for name in _WHOLE}
+        scores[split] = QueryScores(**whole, averages=parts)
+    return scores

@@ -11,4 +11,6 @@ import hashlib
 def derive(seed: int, *role: str | int) -> int:
     """Return a 63-bit seed for ``role``, such as ``"sampler", epoch``, under the run's ``seed``."""
     text = "/".join(map(str, (seed, *role)))
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
+    digest = hashlib.sha256(text.encode()).digest()
+    first = int.from_bytes(digest[:8], "big")
+    return first >> 1
