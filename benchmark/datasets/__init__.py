@@ -19,14 +19,19 @@ def load_dataset(name: str, params: Mapping[str, Any] | None = None) -> Dataset:
     return loader_of(name, params).load()
 
 
-def check_dataset_params(name: str, params: Mapping[str, Any] | None = None) -> list[Problem]:
+def check_dataset_params(
+    name: str,
+    params: Mapping[str, Any] | None = None,
+) -> list[Problem]:
     """Return what is wrong with the parameters of a dataset, without reading its files."""
-    return problems(DATASETS[name].target.Config, with_root(name, params), f"dataset '{name}'")
+    config = DATASETS[name].target.Config
+    return problems(config, with_root(name, params), f"dataset '{name}'")
 
 
 def training_images(name: str, params: Mapping[str, Any] | None = None) -> int | None:
     """Return the published number of training images; None for a dataset without one."""
-    return loader_of(name, params).expected_counts().get("train", {}).get("images")
+    counts = loader_of(name, params).expected_counts()
+    return counts.get("train", {}).get("images")
 
 
 def dataset_metrics(name: str) -> tuple[str, ...]:
@@ -37,7 +42,8 @@ def dataset_metrics(name: str) -> tuple[str, ...]:
 def loader_of(name: str, params: Mapping[str, Any] | None = None) -> DatasetLoader:
     """Return the loader of a dataset; raise ConfigError when its parameters are not valid."""
     target = DATASETS[name].target
-    return target(build(target.Config, with_root(name, params), f"dataset '{name}'"))
+    config = build(target.Config, with_root(name, params), f"dataset '{name}'")
+    return target(config)
 
 
 def with_root(name: str, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -47,6 +53,8 @@ def with_root(name: str, params: Mapping[str, Any] | None = None) -> dict[str, A
     its specifications mean the same on every machine. Your own folders have no default.
     """
     params = dict(params or {})
-    if DATASETS[name].target.archives and params.get("root") is None:
-        params["root"] = str(Path(value_of(DATA) or "data") / name)
+    published = DATASETS[name].target.archives
+    if published and params.get("root") is None:
+        data = Path(value_of(DATA) or "data")
+        params["root"] = str(data / name)
     return params

@@ -216,7 +216,9 @@ class Folder(DatasetLoader):
     def _read_csv(self, findings: Findings) -> pd.DataFrame:
         """Return the rows of ``split_csv``."""
         file = self.config.split_csv
-        needed = ["path", "label", "split", *["category"] * self.config.categories]
+        needed = ["path", "label", "split"]
+        if self.config.categories:
+            needed.append("category")
         try:
             rows = pd.read_csv(file or "", dtype=object, keep_default_na=False, index_col=False)
         except (OSError, ValueError) as error:
@@ -250,11 +252,12 @@ def namesakes_of(folders: Iterable[Path]) -> dict[str, list[Path]]:
     found = defaultdict(set)
     for folder in folders:
         found[one_form(folder.name).casefold()].add(folder)
-    return {
-        name: sorted(places)
-        for name, places in sorted(found.items())
-        if len({folder.parent for folder in places}) > 1
-    }
+    namesakes = {}
+    for name, places in sorted(found.items()):
+        parents = {folder.parent for folder in places}
+        if len(parents) > 1:
+            namesakes[name] = sorted(places)
+    return namesakes
 
 
 def _missing(findings: Findings, paths: list[str]) -> list[str]:

@@ -107,11 +107,10 @@ class RevisitedLoader(IndexedLoader):
         findings.stop()
         self.boxes = np.array([box for box, _ in read]).reshape(-1, 4)
         self.graded = [grades for _, grades in read]
-        empty = [
-            level
-            for level, (relevant, _) in LEVELS.items()
-            if not any(len(grades[grade]) for grades in self.graded for grade in relevant)
-        ]
+        empty = []
+        for level, (relevant, _) in LEVELS.items():
+            if not any(len(grades[grade]) for grades in self.graded for grade in relevant):
+                empty.append(level)
         what = "protocols without any relevant image"
         findings.add_all("no_relevant_image", what, empty, again)
         images = pd.Series([*queries, *gallery], dtype=object)
@@ -145,16 +144,22 @@ def judged_levels(
     graded: Sequence[dict[str, np.ndarray]],
 ) -> dict[str, tuple[np.ndarray, Judgements]]:
     """Return, by level, the queries with relevant images int64 (Q,), and their judgements."""
-    found = {}
-    for level, chosen in LEVELS.items():
-        relevant, ignored = (
-            [np.sort(np.concatenate([each[grade] for grade in part])) for each in graded]
-            for part in chosen
-        )
+
+    def images_of(grades: Sequence[str]) -> list[np.ndarray]:
+        """Return the images that each query has in one of the grades."""
+        images = []
+        for of_query in graded:
+            images.append(np.sort(np.concatenate([of_query[grade] for grade in grades])))
+        return images
+
+    levels = {}
+    for level, (relevant_grades, ignored_grades) in LEVELS.items():
+        relevant = images_of(relevant_grades)
+        ignored = images_of(ignored_grades)
         used = [number for number, indices in enumerate(relevant) if len(indices)]
         judgements = Judgements(tuple(relevant[n] for n in used), tuple(ignored[n] for n in used))
-        found[level] = (np.array(used, dtype=np.int64), judgements)
-    return found
+        levels[level] = (np.array(used, dtype=np.int64), judgements)
+    return levels
 
 
 def read_ground_truth(path: Path) -> dict[str, tuple[np.ndarray, Judgements]]:

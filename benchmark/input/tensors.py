@@ -176,9 +176,9 @@ class FileInput(Input):
         self._device = device
         constants = [torch.tensor(255.0), *normalisation(config, channels)]
         self._mean, self._std = (values.view(-1).numpy() for values in constants[1:])
-        self._constants = {
-            place.type: [values.to(place) for values in constants] for place in (CPU, device)
-        }
+        self._constants = {}
+        for place in (CPU, device):
+            self._constants[place.type] = [values.to(place) for values in constants]
         self._jobs: list[Job] = []  # of now; the loader reads them at each start
         self._loader = DataLoader(  # its workers live from one use to the next
             _Views(image_set, config, channels),

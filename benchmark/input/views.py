@@ -27,8 +27,12 @@ Box = tuple[int, int, int, int]  # left, top, right, bottom
 
 def pixels_of(picture: Image.Image | np.ndarray) -> torch.Tensor:
     """Return the pixels, uint8 (H, W, C)."""
-    pixels = torch.from_numpy(np.array(picture) if isinstance(picture, Image.Image) else picture)
-    return pixels if pixels.ndim == 3 else pixels.unsqueeze(-1)
+    if isinstance(picture, Image.Image):
+        picture = np.array(picture)
+    pixels = torch.from_numpy(picture)
+    if pixels.ndim == 3:
+        return pixels
+    return pixels.unsqueeze(-1)
 
 
 def resize(pixels: torch.Tensor, size: Size) -> torch.Tensor:
@@ -49,8 +53,9 @@ def _shift_hue(picture: Image.Image, share: float) -> Image.Image:
     if picture.mode == "L":
         return picture
     hue, saturation, value = picture.convert("HSV").split()
-    shifted = np.asarray(hue) + np.int64(share * 255).astype(np.uint8)  # modulo 256
-    return Image.merge("HSV", (Image.fromarray(shifted), saturation, value)).convert("RGB")
+    shift = np.int64(share * 255).astype(np.uint8)
+    shifted = Image.fromarray(np.asarray(hue) + shift)  # modulo 256
+    return Image.merge("HSV", (shifted, saturation, value)).convert("RGB")
 
 
 # by factors, 1 for no change; the hue by a share of the colour circle, 0 for no change
@@ -86,10 +91,12 @@ class View:
     def divisor(self) -> int:
         """Return the largest divisor of the sides that needs nothing to be enlarged."""
         if self.resized == self.full:
-            cut = (self.box[2] - self.box[0], self.box[3] - self.box[1])
-            least = min(part / side for part, side in zip(cut, self.size, strict=True))
+            left, top, right, bottom = self.box
+            width, height = self.size
+            least = min((right - left) / width, (bottom - top) / height)
         else:
-            least = min(whole / part for whole, part in zip(self.full, self.resized, strict=True))
+            width, height = self.resized
+            least = min(self.full[0] / width, self.full[1] / height)
         return next((number for number in DIVISORS if number <= least), 1)
 
     def of(self, picture: Image.Image | np.ndarray) -> torch.Tensor:
@@ -101,10 +108,13 @@ class View:
         divided = None
         if isinstance(picture, Image.Image) and picture.size != self.full:
             divided = picture
-        part = 1 if divided is None else self.divisor
+        part = 1
+        if divided is not None:
+            part = self.divisor
         if divided is not None and part > 1 and self.resized == self.full and not self.degrees:
             box = (left / part, top / part, right / part, bottom / part)
-            pixels = pixels_of(divided.resize(self.size, Image.Resampling.BILINEAR, box=box))
+            view = divided.resize(self.size, Image.Resampling.BILINEAR, box=box)
+            pixels = pixels_of(view)
         else:
             if divided is not None and any(length % part for length in self.full):
                 # Divided sides are rounded up: what sticks out beyond the image is left out.
@@ -112,8 +122,9 @@ class View:
                 picture = divided.resize(self.resized, Image.Resampling.BILINEAR, box=extent)
             pixels = resize(pixels_of(picture), self.resized)
             if self.degrees:
-                turned = Image.fromarray(pixels.squeeze(-1).numpy())
-                pixels = pixels_of(turned.rotate(self.degrees, Image.Resampling.BILINEAR))
+                whole = Image.fromarray(pixels.squeeze(-1).numpy())
+                turned = whole.rotate(self.degrees, Image.Resampling.BILINEAR)
+                pixels = pixels_of(turned)
             pixels = resize(pixels[top:bottom, left:right], self.size)
         if self.mirrored:
             pixels = pixels.flip(1)
@@ -139,14 +150,19 @@ def train_view(size: Size, config: InputConfig, generator: np.random.Generator) 
     else:
         box = random_resized_box(resized, config, generator)
     mirrored = config.flip and generator.random() < 0.5
-    degrees = generator.uniform(-config.rotation, config.rotation) if config.rotation else 0.0
+    degrees = 0.0
+    if config.rotation:
+        degrees = generator.uniform(-config.rotation, config.rotation)
     # as torchvision's ColorJitter: factors within the limit of 1, and in random order
     limits = [(name, limit) for name in CHANGES if (limit := getattr(config, name))]
     jitter = []
     for number in generator.permutation(len(limits)).tolist():
         name, limit = limits[number]
-        low, high = (-limit, limit) if name == "hue" else (max(0.0, 1 - limit), 1 + limit)
-        jitter.append((name, float(generator.uniform(low, high))))
+        if name == "hue":
+            amount = generator.uniform(-limit, limit)
+        else:
+            amount = generator.uniform(max(0.0, 1 - limit), 1 + limit)
+        jitter.append((name, float(amount)))
     return View(size, resized, box, (side, side), mirrored, degrees, tuple(jitter))
 
 
@@ -166,14 +182,17 @@ def eval_view(size: Size, config: InputConfig, scale: float = 1.0) -> View:
         resized = resized_size(size, config.resize or side, square=not config.keep_aspect)
         left, top = (round((length - side) / 2) for length in resized)
         box = (left, top, left + side, top + side)
-    shown = (box[2] - box[0], box[3] - box[1])
-    width, height = (max(1, int(0.5 + scale * length)) for length in shown)
+    left, top, right, bottom = box
+    width = max(1, int(0.5 + scale * (right - left)))
+    height = max(1, int(0.5 + scale * (bottom - top)))
     return View(size, resized, box, (width, height))
 
 
 def resized_size(size: Size, side: int, *, square: bool) -> Size:
     """Return the size of a square, or with the shorter side ``side``, the other rounded down."""
-    width, height = (1, 1) if square else size
+    if square:
+        return side, side
+    width, height = size
     if width <= height:
         return side, int(side * height / width)
     return int(side * width / height), side

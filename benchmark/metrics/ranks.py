@@ -48,9 +48,11 @@ class ClassIndex:
         """Return (B,) counts and, flat, the items of each query's class in ascending order; ``own``
         (B,) are items to leave out, one per query."""
         starts = np.searchsorted(self._sorted, labels, side="left")
-        counts = np.searchsorted(self._sorted, labels, side="right") - starts
+        ends = np.searchsorted(self._sorted, labels, side="right")
+        counts = ends - starts
         offsets = np.cumsum(counts) - counts
-        items = self._order[np.arange(counts.sum()) + np.repeat(starts - offsets, counts)]
+        places = np.arange(counts.sum()) + np.repeat(starts - offsets, counts)
+        items = self._order[places]
         if own is None:
             return counts, items
         return counts - 1, items[items != np.repeat(own, counts)]
@@ -77,14 +79,16 @@ def positive_ranks(
     rows = query.items.rows
     items = gallery.items.rows
     size = block_size(len(gallery.classes), block_bytes)
-    buffer = np.empty((min(size, len(rows)), len(items)), dtype=np.float32)
+    shape = (min(size, len(rows)), len(items))
+    buffer = np.empty(shape, dtype=np.float32)
 
     def multiply(part: slice) -> np.ndarray:
         chosen = rows[part]
         return products(chosen, items, buffer[: len(chosen)])
 
     # OMP_NUM_THREADS is what matrix products obey, too
-    threads = threads or whole_number(os.environ.get("OMP_NUM_THREADS", "")) or available_cores()
+    set_threads = whole_number(os.environ.get("OMP_NUM_THREADS", ""))
+    threads = threads or set_threads or available_cores()
     with ThreadPoolExecutor(threads) as pool:
         for numbers, scores in score_blocks(query.items, gallery.items, multiply, size=size):
             own = numbers if gallery is query else None
@@ -94,7 +98,8 @@ def positive_ranks(
             bounds = np.concatenate([[0], np.cumsum(counts)])
             # Several parts per thread keep all of them busy to the end, whatever the sizes of the
             # classes.
-            edges = np.unique(np.linspace(0, len(scores), 4 * threads + 1).astype(int))
+            edges = np.linspace(0, len(scores), 4 * threads + 1).astype(int)
+            edges = np.unique(edges)
             parts = [slice(low, high) for low, high in pairwise(edges.tolist())]
             ranked = pool.map(
                 rank_rows,
@@ -189,17 +194,20 @@ def rank_rows(scores: np.ndarray, counts: np.ndarray, items: np.ndarray) -> np.n
     above, at_least = np.empty((2, len(items)), dtype=np.int64)
     mask = _Mask(scores.shape[1])
     together = max(1, SCORES_AT_ONCE // max(1, scores.shape[1]))
-    for low, high in pairwise([*range(0, len(scores), together), len(scores)]):
+    starts = range(0, len(scores), together)
+    for low, high in pairwise([*starts, len(scores)]):
         part = slice(bounds[low], bounds[high])
         if part.start == part.stop:
             continue
-        count = mask.count if counts[low:high].max() <= COUNTED_ITEMS else _count_by_sorting
-        above[part], at_least[part] = count(
-            scores[low:high], bounds[low : high + 1] - bounds[low], values[part]
-        )
+        count = _count_by_sorting
+        if counts[low:high].max() <= COUNTED_ITEMS:
+            count = mask.count
+        bounds_here = bounds[low : high + 1] - bounds[low]
+        above[part], at_least[part] = count(scores[low:high], bounds_here, values[part])
     order = np.lexsort((above, rows))
     ranks = above[order] + 1
-    for row in np.unique(rows[ranks != at_least[order]]):
+    tied = ranks != at_least[order]
+    for row in np.unique(rows[tied]):
         part = slice(bounds[row], bounds[row + 1])
         ranks[part] = _ranks_with_ties(scores[row], items[part])
     return ranks
@@ -209,21 +217,25 @@ def _count_by_sorting(
     scores: np.ndarray, bounds: np.ndarray, values: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     above, at_least = np.empty((2, len(values)), dtype=np.int64)
-    for row, (low, high) in zip(np.sort(scores, axis=1), pairwise(bounds.tolist()), strict=True):
-        above[low:high] = len(row) - np.searchsorted(row, values[low:high], side="right")
-        at_least[low:high] = len(row) - np.searchsorted(row, values[low:high], side="left")
+    ascending = np.sort(scores, axis=1)
+    for row, (low, high) in zip(ascending, pairwise(bounds.tolist()), strict=True):
+        asked = values[low:high]
+        above[low:high] = len(row) - np.searchsorted(row, asked, side="right")
+        at_least[low:high] = len(row) - np.searchsorted(row, asked, side="left")
     return above, at_least
 
 
 def _ranks_with_ties(row: np.ndarray, items: np.ndarray) -> np.ndarray:
     if len(items) <= TIED_ITEMS:
-        ahead = [
-            np.count_nonzero(row > row[item]) + np.count_nonzero(row[:item] == row[item])
-            for item in items
-        ]
+        ahead = []
+        for item in items:
+            above = np.count_nonzero(row > row[item])
+            tied_before = np.count_nonzero(row[:item] == row[item])
+            ahead.append(above + tied_before)
         return np.sort(np.array(ahead, dtype=np.int64)) + 1
     places = np.empty(len(row), dtype=np.int64)
-    places[np.argsort(-row, kind="stable")] = np.arange(1, len(row) + 1)
+    order = np.argsort(-row, kind="stable")
+    places[order] = np.arange(1, len(row) + 1)
     return np.sort(places[items])
 
 
@@ -242,7 +254,8 @@ class _Mask:
         of row i are ``bounds[i]`` to ``bounds[i + 1]``."""
         counts = np.diff(bounds)
         taken = np.arange(counts.max()) < counts[:, None]
-        limits = np.full((*taken.shape, 1), np.inf, dtype=np.float32)
+        shape = (*taken.shape, 1)
+        limits = np.full(shape, np.inf, dtype=np.float32)
         limits[taken, 0] = values
         if taken.size > len(self._store):
             self._store = np.zeros((taken.size, self._padded), dtype=bool)
@@ -251,6 +264,7 @@ class _Mask:
         def true(compare: np.ufunc) -> np.ndarray:
             compare(scores[:, None, :], limits, out=mask[..., : self._items])
             words = mask.view(np.uint64).reshape(taken.size, -1, _WORDS).sum(axis=2)
-            return words.view(np.uint8).sum(axis=1, dtype=np.int64).reshape(taken.shape)[taken]
+            sums = words.view(np.uint8).sum(axis=1, dtype=np.int64)
+            return sums.reshape(taken.shape)[taken]
 
         return true(np.greater), true(np.greater_equal)

@@ -157,13 +157,12 @@ def rates_by_layer(backbone: Any, decay: float) -> list[dict[str, Any]]:
         raise ConfigError("recipe section optimizer", [words])
     layers = group_parameters(backbone, backbone.group_matcher(coarse=False), reverse=True)
     numbers = sorted({layers[name] for name in parameters})
-    return [
-        {
-            "params": [p for name, p in parameters.items() if layers[name] == number],
-            "lr_multiplier": decay ** (len(numbers) - 1 - place),
-        }
-        for place, number in enumerate(numbers)
-    ]
+    groups = []
+    for place, number in enumerate(numbers):
+        of_layer = [p for name, p in parameters.items() if layers[name] == number]
+        multiplier = decay ** (len(numbers) - 1 - place)
+        groups.append({"params": of_layer, "lr_multiplier": multiplier})
+    return groups
 
 
 class Pooling(nn.Module):

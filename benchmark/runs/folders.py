@@ -67,11 +67,13 @@ def write_specs(runs: Iterable[Run], results: Path) -> int:
 
 
 def settle(run: Run, results: Path, *, dry_run: bool = False) -> Standing:
-    """Return how a run stands, by content alone, once what is outdated is put away.
+    """Rename the outdated files of a run, and return whether the run is finished.
 
-    A run is finished where there is a result of its specification. A specification that is not the
-    study's, and a result that is damaged or of another one, get other names, so that both are made
-    anew. They get their own back when the study asks for them again. A dry run changes nothing.
+    Only the content of the files decides. A run is finished if there is a result of its
+    specification. ``spec.json`` is outdated if it differs from the specification of the study.
+    ``result.json`` is outdated if it is damaged or belongs to another specification. Outdated files
+    are renamed, so that Snakemake makes them again. If a later study has the old specification
+    again, the renamed files are restored. A dry run changes nothing.
     """
     folder = Path(results) / run.spec.folder
     now = {folder / name: folder / aside for name, aside in OUTDATED.items()}

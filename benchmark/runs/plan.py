@@ -64,9 +64,13 @@ def plan_text(study: Study, results: Path, foreseen: str = "", shown: int = 10) 
 
 def _aligned(lines: Sequence[Sequence[object]], names: int) -> list[str]:
     """Return the lines of a table whose first columns are ``names`` and the others numbers."""
-    widths = [max(len(str(value)) for value in column) for column in zip(*lines, strict=True)]
-    shapes = [f"{{!s:{'<' if n < names else '>'}{width}}}" for n, width in enumerate(widths)]
-    return ["  ".join(shapes).format(*line).rstrip() for line in lines]
+    shapes = []
+    for number, column in enumerate(zip(*lines, strict=True)):
+        width = max(len(str(value)) for value in column)
+        side = "<" if number < names else ">"
+        shapes.append(f"{{!s:{side}{width}}}")
+    shape = "  ".join(shapes)
+    return [shape.format(*line).rstrip() for line in lines]
 
 
 def _files(states: States) -> list[str]:

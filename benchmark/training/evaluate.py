@@ -192,10 +192,10 @@ def measure(
             asked = [np.arange(len(rows))]
             items = None if item.gallery is None else item.images.labels
             parts = [rank(rows, labels, item.gallery, items)]
-        result.scores[name] = {
-            metric: float(np.mean([part.metrics[metric] for part in parts]))
-            for metric in parts[0].metrics
-        }
+        means = {}
+        for metric in parts[0].metrics:
+            means[metric] = float(np.mean([part.metrics[metric] for part in parts]))
+        result.scores[name] = means
         numbers = [ask[part.scores.query] for ask, part in zip(asked, parts, strict=True)]
         result.queries[name] = joined([part.scores for part in parts], numbers)
     return result

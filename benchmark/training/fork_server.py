@@ -31,7 +31,10 @@ THREADS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THR
 
 
 class ForkServer:
-    """The server beside a workflow, which never waits for it and never fails because of it."""
+    """The server of one workflow.
+
+    The workflow does not wait for the server. If the server fails, the workflow goes on without it.
+    """
 
     _process: "subprocess.Popen[bytes] | None" = None
 

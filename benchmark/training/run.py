@@ -128,7 +128,9 @@ def why_no_room(components: Components, error: Exception) -> str:
         size = min(training.micro_batch or batch, batch)
         change = f"training.micro_batch below {size}, which leaves the gradient as it is"
     else:
-        half = "training.precision: bfloat16, or " * (training.precision in ("float32", "tf32"))
+        half = ""
+        if training.precision in ("float32", "tf32"):
+            half = "training.precision: bfloat16, or "
         change = f"{half}a smaller input.image_size (batch norms that train need the whole batch)"
     return (
         f"the memory of the GPU is full; set {change}, or take a larger GPU; further attempts "

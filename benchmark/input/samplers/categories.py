@@ -200,11 +200,12 @@ class CategoryWindowsSampler(GroupSampler):
             category: endless(classes, generator) for category, classes in self.classes.items()
         }
         groups = self.groups()
-        return [
-            taken([windows[category] for category in groups[number]], share)
-            for number in generator.permutation(len(groups)).tolist()
-            for _ in range(self.config.batches_per_pair)
-        ]
+        batches = []
+        for number in generator.permutation(len(groups)).tolist():
+            windows_of_group = [windows[category] for category in groups[number]]
+            for _ in range(self.config.batches_per_pair):
+                batches.append(taken(windows_of_group, share))
+        return batches
 
 
 @SAMPLERS.register("category_and_rest", display="one category and the rest")
