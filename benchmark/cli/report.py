@@ -60,10 +60,10 @@ def gallery(
 def _build(study: str, results: Path, *chosen: Any) -> None:
     from benchmark.core.records import PAGE
     from benchmark.report.build import build
-    from benchmark.report.gallery import Choice
+    from benchmark.report.gallery import PairChoice
 
     loaded = load(study, results)
-    built = build(loaded, results, Choice(*chosen))
+    built = build(loaded, results, PairChoice(*chosen))
     for kind in ("table", "figure"):
         echo(f"{kind}s:")
         for each in built.artefacts:

@@ -142,7 +142,7 @@ def joined(given: dict[str, Any], others: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-class Asked(NamedTuple):
+class AskedScore(NamedTuple):
     """A printed score in points, and half a unit of its last digit."""
 
     what: str
@@ -155,7 +155,7 @@ def asked_numbers(
     published: str | None,
     metric: str,
     dataset: str | None,
-) -> list[Asked]:
+) -> list[AskedScore]:
     """Return the number that is typed, and those that papers print for a dataset."""
     from benchmark.metrics.metric import check_metric
     from benchmark.papers.paper import cite, countable_numbers
@@ -170,7 +170,7 @@ def asked_numbers(
             raise ConfigError("score", [wrong])
         rounding = half_of_last_digit(published)
         asked.append(
-            Asked(
+            AskedScore(
                 published,
                 metric,
                 float(published),
@@ -187,7 +187,7 @@ def asked_numbers(
                 place = f"{cite(each.source, each.table)}: {each.row_label} {each.protocol}"
                 what = f"{each.text}, {place}"
                 asked.append(
-                    Asked(
+                    AskedScore(
                         what,
                         each.metric,
                         each.points,
@@ -202,7 +202,7 @@ def family_of(metric: str) -> str:
     return re.sub(r"_[0-9]+$", "_k", metric)
 
 
-def nearest(records: list[Record], asked: Asked) -> dict[str, Any]:
+def nearest(records: list[Record], asked: AskedScore) -> dict[str, Any]:
     """Return a number with the records that may be printed so, nearest first, and which give it."""
     from benchmark.metrics.protocols import meanings
     from benchmark.stats.queries import drawn_scores

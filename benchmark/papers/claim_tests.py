@@ -51,7 +51,7 @@ RATIO = "times"  # unit of parts whose values are logarithms of a ratio
 
 
 @dataclass(frozen=True)
-class Part:
+class ClaimPart:
     """One comparison, reduced to one number per seed, and the range that should contain its mean.
 
     values   one per seed, none where runs are missing, which ``note`` explains
@@ -80,7 +80,7 @@ class Part:
     p: float = np.nan
     p_against: float = np.nan
 
-    def tested(self, alpha: float, shared: Spread) -> "Part":
+    def tested(self, alpha: float, shared: Spread) -> "ClaimPart":
         """Return the part with the test at level ``alpha``; its spread may be shared."""
         test = range_test(self.values, self.low, self.high, alpha, shared)
         ends: dict[str, Any] = {
@@ -123,7 +123,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Condition:
+class ClaimCondition:
     """One dataset, protocol and backbone ("": open), and the batch sizes of a claim there."""
 
     dataset: str
@@ -170,7 +170,9 @@ class Measurements:
         datasets = list(dict.fromkeys(each.cell.dataset for each in run))
         self._cells = sorted(run, key=lambda each: datasets.index(each.cell.dataset))
 
-    def find(self, arm: Arm, condition: Condition, batch_size: int | None, metric: str) -> Measured:
+    def find(
+        self, arm: Arm, condition: ClaimCondition, batch_size: int | None, metric: str
+    ) -> Measured:
         """Return the values of the runs that belong to ``arm``, or the number printed for it."""
         if PRINTED in arm.where:
             source, _, table = str(arm.where[PRINTED]).partition("/")
@@ -211,10 +213,10 @@ class Measurements:
             note = f"no finished run of {cell.loss} ({counts})"
         return Measured(values, note, (cell, found.split), (gone, gone + ended))
 
-    def published(self, claim: Claim) -> list[Condition]:
+    def published(self, claim: Claim) -> list[ClaimCondition]:
         """Return the conditions of the paper; open batch sizes are those of the runs."""
         found = [
-            (Condition(name, scope.protocol, scope.backbone), scope.batch_sizes)
+            (ClaimCondition(name, scope.protocol, scope.backbone), scope.batch_sizes)
             for scope in claim.published
             for name in scope.datasets
         ]
@@ -223,7 +225,7 @@ class Measurements:
             for each, sizes in found
         ]
 
-    def here(self, claim: Claim, *, every_size: bool, anywhere: bool) -> list[Condition]:
+    def here(self, claim: Claim, *, every_size: bool, anywhere: bool) -> list[ClaimCondition]:
         """Return the conditions of the study under which it can answer for the paper.
 
         They have a dataset, protocol and backbone of the paper, or with ``anywhere`` any; an open
@@ -235,7 +237,7 @@ class Measurements:
         stated = {size for scope in claim.published for size in scope.batch_sizes}
         own_backbones = any(arm.backbone for arm in claim.arms)
         splits_asked = 1 if set(claim.metrics) <= set(COST_METRICS) else None
-        found: dict[Condition, None] = {}
+        found: dict[ClaimCondition, None] = {}
         for each in self._cells:
             dataset = each.cell.dataset
             backbone = "" if own_backbones else each.backbone
@@ -248,7 +250,7 @@ class Measurements:
                     and (scope.backbone in ("", backbone) or not backbone)
                     for scope in claim.published
                 ):
-                    found[Condition(dataset, split, backbone)] = None
+                    found[ClaimCondition(dataset, split, backbone)] = None
         sized = []
         for condition in found:
             run = self._sizes(condition, claim)
@@ -256,7 +258,7 @@ class Measurements:
             sized.append(replace(condition, batch_sizes=kept or run))
         return sized
 
-    def _sizes(self, condition: Condition, claim: Claim) -> tuple[int, ...]:
+    def _sizes(self, condition: ClaimCondition, claim: Claim) -> tuple[int, ...]:
         """Return all batch sizes at which the claim's losses were run under a condition."""
         losses = {arm.loss for arm in claim.arms}
         run = {
@@ -270,12 +272,12 @@ class Measurements:
 
 
 @dataclass(frozen=True)
-class Question:
+class ClaimQuestion:
     """A claim under one condition and metric, and where its values come from."""
 
     claim: Claim
     source: Measurements
-    condition: Condition
+    condition: ClaimCondition
     metric: str
 
     @property
@@ -310,7 +312,7 @@ class Question:
 
     def difference(
         self, first: Arm, second: Arm, size: int | None, low: float, high: float = np.inf
-    ) -> Part:
+    ) -> ClaimPart:
         """Return the part of first - second, said to lie between ``low`` and ``high``."""
         ours = self.measured(first, size)
         theirs = self.measured(second, size)
@@ -318,36 +320,36 @@ class Question:
             theirs = replace(theirs, by_seed=dict.fromkeys(ours.by_seed, theirs.printed))
         label = f"{self.where(size)}: {first.name} - {second.name}"
         if ours.source is not None and ours.source == theirs.source:
-            return Part(label, note="both sides are the same runs here")
+            return ClaimPart(label, note="both sides are the same runs here")
         lost = [diverges(*each.diverged) for each in (ours, theirs)]
         if any(lost) and not all(lost):
             counts = [f"{gone} of {runs}" for gone, runs in (ours.diverged, theirs.diverged)]
             note = f"{counts[0]} runs diverged on the first side, {counts[1]} on the second"
-            return Part(label, low=low, high=high, note=note, wins=lost[1] and high == np.inf)
+            return ClaimPart(label, low=low, high=high, note=note, wins=lost[1] and high == np.inf)
         values = _common([ours.by_seed, theirs.by_seed])
         note = ours.note or theirs.note
         sisters = f"difference {self.where()}"
-        return Part(label, values[0] - values[1], low, high, note=note, sisters=sisters)
+        return ClaimPart(label, values[0] - values[1], low, high, note=note, sisters=sisters)
 
-    def by_size(self, arm: Arm) -> tuple[dict[int, Mapping[int, float]], list[Part]]:
+    def by_size(self, arm: Arm) -> tuple[dict[int, Mapping[int, float]], list[ClaimPart]]:
         """Return an arm's values by batch size, and a part without values for each missing size."""
         sizes = [size for size in self.condition.sizes((arm,)) if size is not None]
         measured = {size: self.measured(arm, size) for size in sizes}
         missing = [
-            Part(self.where(size), note=each.note)
+            ClaimPart(self.where(size), note=each.note)
             for size, each in measured.items()
             if not each.by_seed
         ]
         return {size: each.by_seed for size, each in measured.items() if each.by_seed}, missing
 
 
-def beats(case: Question) -> list[Part]:
+def beats(case: ClaimQuestion) -> list[ClaimPart]:
     """First better than second at every batch size, by more than ``by`` points."""
     by = case.claim.by
     return [case.difference(first, second, size, by) for size, first, second in case.contrasts]
 
 
-def differs_by(case: Question) -> list[Part]:
+def differs_by(case: ClaimQuestion) -> list[ClaimPart]:
     """First better than second by so many points, give or take the margin; 0: on par."""
     low = case.claim.by - case.margin
     high = case.claim.by + case.margin
@@ -356,7 +358,7 @@ def differs_by(case: Question) -> list[Part]:
     ]
 
 
-def monotone(case: Question) -> list[Part]:
+def monotone(case: ClaimQuestion) -> list[ClaimPart]:
     """Rising with the batch size: the slope is above 0, and no step is a fall beyond the margin."""
     parts = []
     sisters = f"difference {case.where()}"
@@ -366,12 +368,12 @@ def monotone(case: Question) -> list[Part]:
         for smaller, larger in itertools.pairwise(by_size):
             values = _common([by_size[larger], by_size[smaller]])
             label = f"{case.where()}: {arm.name} batch {larger} - {smaller}"
-            parts.append(Part(label, values[0] - values[1], -case.margin, sisters=sisters))
+            parts.append(ClaimPart(label, values[0] - values[1], -case.margin, sisters=sisters))
         parts.append(_slope(f"{case.where()}: {arm.name} per doubling", by_size))
     return parts
 
 
-def best_at(case: Question) -> list[Part]:
+def best_at(case: ClaimQuestion) -> list[ClaimPart]:
     """One level beats every other; those ``near`` it may be as good, within the margin."""
     levels = case.claim.level_arms
     near = {str(level) for level in case.claim.near}
@@ -384,7 +386,7 @@ def best_at(case: Question) -> list[Part]:
     ]
 
 
-def insensitive(case: Question) -> list[Part]:
+def insensitive(case: ClaimQuestion) -> list[ClaimPart]:
     """The level does not matter: every pair is equivalent within the margin."""
     pairs = itertools.combinations(case.claim.level_arms.values(), 2)
     return [
@@ -393,12 +395,12 @@ def insensitive(case: Question) -> list[Part]:
     ]
 
 
-def grows(case: Question, sign: int = 1) -> list[Part]:
+def grows(case: ClaimQuestion, sign: int = 1) -> list[ClaimPart]:
     """The relative gain of first over second grows with the batch size: its slope is above 0.
 
     With ``sign`` -1 it grows as the batch gets smaller.
     """
-    parts: list[Part] = []
+    parts: list[ClaimPart] = []
     step = "doubling" if sign > 0 else "halving"
     for first, second in itertools.product(case.claim.first, case.claim.second):
         ours, missing = case.by_size(first)
@@ -418,7 +420,7 @@ def grows(case: Question, sign: int = 1) -> list[Part]:
     return parts
 
 
-def gains_most(case: Question) -> list[Part]:
+def gains_most(case: ClaimQuestion) -> list[ClaimPart]:
     """First gains more over second on the first dataset of the claim than on each of the others."""
     datasets = [name for scope in case.claim.published for name in scope.datasets]
     if case.condition.dataset != datasets[0]:
@@ -432,11 +434,11 @@ def gains_most(case: Question) -> list[Part]:
             label = f"{case.where(size)}: {first.name} - {second.name}, less that on {other}"
             note = next((each.note for each in found if each.note), "")
             gains = values[0] - values[1] - (values[2] - values[3])
-            parts.append(Part(label, gains, note=note, sisters=f"gain {case.where()}"))
+            parts.append(ClaimPart(label, gains, note=note, sisters=f"gain {case.where()}"))
     return parts
 
 
-def cost_ratio(case: Question) -> list[Part]:
+def cost_ratio(case: ClaimQuestion) -> list[ClaimPart]:
     """First costs so many times what second costs: the ratio lies in ``between``."""
     low, high = (*map(np.log, case.claim.between), np.inf)[:2]
     parts = []
@@ -447,7 +449,7 @@ def cost_ratio(case: Question) -> list[Part]:
         label = f"{case.where(size)}: {first.name} / {second.name}"
         logs = np.log(_common([ours.by_seed, theirs.by_seed]))
         ratios = logs[0] - logs[1]
-        part = Part(label, ratios, low, high, RATIO, ours.note or theirs.note, sisters)
+        part = ClaimPart(label, ratios, low, high, RATIO, ours.note or theirs.note, sisters)
         if case.metric in COUNTS and len(ratios):
             inside = bool(np.all((low < ratios) & (ratios < high)))
             part = replace(part, wins=inside, note=f"{np.exp(ratios[0]):.2f} {RATIO}, counted")
@@ -455,7 +457,7 @@ def cost_ratio(case: Question) -> list[Part]:
     return parts
 
 
-def costs(case: Question) -> list[Part]:
+def costs(case: ClaimQuestion) -> list[ClaimPart]:
     """First costs so much: its cost lies in ``between``."""
     low, high = (*case.claim.between, np.inf)[:2]
     unit = display_name(case.metric).replace("_", " ")
@@ -463,20 +465,22 @@ def costs(case: Question) -> list[Part]:
     for size, arm in itertools.product(case.sizes, case.claim.first):
         found = case.measured(arm, size)
         values = _common([found.by_seed])[0]
-        parts.append(Part(f"{case.where(size)}: {arm.name}", values, low, high, unit, found.note))
+        parts.append(
+            ClaimPart(f"{case.where(size)}: {arm.name}", values, low, high, unit, found.note)
+        )
     return parts
 
 
-KINDS: Mapping[str, Callable[[Question], list[Part]]] = {
+KINDS: Mapping[str, Callable[[ClaimQuestion], list[ClaimPart]]] = {
     **{kind.__name__: kind for kind in (beats, differs_by, monotone, best_at, insensitive)},
     **{kind.__name__: kind for kind in (grows, gains_most, cost_ratio, costs)},
     "shrinks": partial(grows, sign=-1),
 }
 
 
-def parts_of(claim: Claim, source: Measurements, condition: Condition) -> list[Part]:
+def parts_of(claim: Claim, source: Measurements, condition: ClaimCondition) -> list[ClaimPart]:
     """Return the parts of a claim under one condition."""
-    questions = (Question(claim, source, condition, metric) for metric in claim.metrics)
+    questions = (ClaimQuestion(claim, source, condition, metric) for metric in claim.metrics)
     return [part for case in questions for part in KINDS[claim.kind](case)]
 
 
@@ -486,11 +490,13 @@ def _common(by_seed: Sequence[Mapping[int, float]]) -> NDArray[np.float64]:
     return np.array([[each[seed] for seed in seeds] for each in by_seed], dtype=float)
 
 
-def _slope(label: str, by_size: Mapping[int, Mapping[int, float]], unit: str = "points") -> Part:
+def _slope(
+    label: str, by_size: Mapping[int, Mapping[int, float]], unit: str = "points"
+) -> ClaimPart:
     """Return the part of least-squares slopes over log2 of the batch size, one per seed."""
     if len(by_size) < 2:
-        return Part(label, unit=unit, note="needs runs at 2 batch sizes or more")
+        return ClaimPart(label, unit=unit, note="needs runs at 2 batch sizes or more")
     values = _common(list(by_size.values()))
     x = np.log2(list(by_size))
     x -= x.mean()
-    return Part(label, (x @ values) / (x @ x), unit=unit)
+    return ClaimPart(label, (x @ values) / (x @ x), unit=unit)

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmark.papers.claim_tests import Measurements, Part, parts_of
+from benchmark.papers.claim_tests import ClaimPart, Measurements, parts_of
 from benchmark.papers.judging import rule_of
 from benchmark.papers.matching import Candidates, candidates
 from benchmark.papers.paper import claims_of
@@ -86,8 +86,8 @@ class Decision:
 
     verdict: str
     reason: str
-    tested: tuple[Part, ...]
-    decisive: Part | None = None
+    tested: tuple[ClaimPart, ...]
+    decisive: ClaimPart | None = None
     p_contradicted: float = np.nan
     parts: int = 0
     parts_run: int = 0
@@ -95,7 +95,7 @@ class Decision:
 
 
 def decide(
-    parts: Sequence[Part],
+    parts: Sequence[ClaimPart],
     alpha: float,
     against_at: float = AGAINST,
     enough: tuple[int, int] | None = None,
@@ -114,7 +114,9 @@ def decide(
     judged = [each for each in run if np.isfinite(each.p_fails)]
     holding = sum(each.p_fails <= alpha for each in judged)
 
-    def found(word: str, reason: str, deciding: Part | None, least: float = np.nan) -> Decision:
+    def found(
+        word: str, reason: str, deciding: ClaimPart | None, least: float = np.nan
+    ) -> Decision:
         return Decision(word, reason, tested, deciding, least, len(tested), len(run), holding)
 
     def count(parts: int) -> str:
@@ -222,7 +224,7 @@ def _judged(claim: Claim, source: Measurements, reading: str, level: float) -> t
         conditions = source.published(claim)
         parts = [part for each in conditions for part in parts_of(claim, source, each)]
         if claim.outside:
-            parts = [Part("", note=claim.outside)]
+            parts = [ClaimPart("", note=claim.outside)]
     else:
         for anywhere, every_size in itertools.product((False, True), (False, True)):
             conditions = source.here(claim, every_size=every_size, anywhere=anywhere)
@@ -235,7 +237,7 @@ def _judged(claim: Claim, source: Measurements, reading: str, level: float) -> t
     if not parts:
         datasets = dict.fromkeys(name for scope in claim.published for name in scope.datasets)
         nothing = "no run belongs to it" if reading == HERE else f"no run on {', '.join(datasets)}"
-        parts = [Part("", note=nothing)]
+        parts = [ClaimPart("", note=nothing)]
     run = [part for part in parts if part.is_run] or parts
     left_out = len(parts) - len(run) if reading == HERE else 0
     found = decide(run if left_out else parts, claim.alpha, level, claim.enough)

@@ -212,7 +212,7 @@ class Grid:
         return list(costs.values()), TIME if metric in TIMES else NO_SCORE
 
 
-class Line:
+class PanelLine:
     """One line of a panel: a loss on a test set, and what the x axis varies."""
 
     def __init__(self, grid: Grid, panel: Panel, test_set: TestSet, words: Vocabulary):
@@ -289,10 +289,12 @@ def figure_marks(grid: Grid) -> list[FigureMarks]:
     for figure in all_figures():
         words = vocabulary_of(figure.source)
         panels = [
-            [Line(grid, panel, test_set, words) for test_set in panel.test_sets]
+            [PanelLine(grid, panel, test_set, words) for test_set in panel.test_sets]
             for panel in figure.panels
         ]
-        axis: Callable[[Line, Candidate], Any] = Line.word if figure.kind == "effect" else Line.x
+        axis: Callable[[PanelLine, Candidate], Any] = (
+            PanelLine.word if figure.kind == "effect" else PanelLine.x
+        )
         settings = max(
             len({axis(line, each) for line in lines for each in line.cells} - {None})
             for lines in panels
@@ -313,20 +315,20 @@ def figure_marks(grid: Grid) -> list[FigureMarks]:
     return found
 
 
-def _over_seeds(line: Line, mark: Mark, values: Iterable[float], **facts: Any) -> Mark:
+def _over_seeds(line: PanelLine, mark: Mark, values: Iterable[float], **facts: Any) -> Mark:
     found = t_interval(list(values), 1 - line.grid.study.comparison.alpha)
     low, high = (None if np.isnan(end) else end for end in (found.low, found.high))
     return replace(mark, value=found.mean, low=low, high=high, n=found.n, **facts)
 
 
-def _sweep(line: Line, mark: Mark) -> Iterator[Mark]:
+def _sweep(line: PanelLine, mark: Mark) -> Iterator[Mark]:
     for x, sample in line.by_x().items():
         yield _over_seeds(line, mark, sample.by_seed.values(), x=x)
     if (beside := line.baseline()).n:
         yield _over_seeds(line, mark, beside.by_seed.values(), loss=line.panel.baseline)
 
 
-def _gain(line: Line, mark: Mark) -> Iterator[Mark]:
+def _gain(line: PanelLine, mark: Mark) -> Iterator[Mark]:
     """Yield the gain of one loss over another in percent of the latter, by batch size."""
     ours, theirs = (
         {
@@ -344,7 +346,7 @@ def _gain(line: Line, mark: Mark) -> Iterator[Mark]:
             yield _over_seeds(line, mark, gains, x=key[1])
 
 
-def _convergence(line: Line, mark: Mark) -> Iterator[Mark]:
+def _convergence(line: PanelLine, mark: Mark) -> Iterator[Mark]:
     """Yield the score after each epoch by batch size, with a band of one standard deviation."""
     by_size = {each.cell.batch_size: each for each in line.of(line.panel.loss)}
     for size, candidate in sorted(by_size.items()):
@@ -357,7 +359,7 @@ def _convergence(line: Line, mark: Mark) -> Iterator[Mark]:
             yield replace(mark, x=epoch, value=100 * mean, batch_size=size, **ends)
 
 
-def _effect(line: Line, mark: Mark) -> Iterator[Mark]:
+def _effect(line: PanelLine, mark: Mark) -> Iterator[Mark]:
     sides: dict[str, Mapping[int, float]] = {}
     for candidate in line.cells:
         sides.setdefault(line.word(candidate), line.scores(candidate).by_seed)
@@ -408,7 +410,7 @@ def swept_values(grid: Grid) -> pd.DataFrame:
     A sweep with a single value that has runs is left out. One sweep is a family of Holm's.
     """
     sweeps = [
-        _swept(Line(grid, panel, test_set, load_vocabulary()))
+        _swept(PanelLine(grid, panel, test_set, load_vocabulary()))
         for figure in sweep_figures()
         if figure.kind == "sweep" and grid.name in figure.studies
         for panel in figure.panels
@@ -418,7 +420,7 @@ def swept_values(grid: Grid) -> pd.DataFrame:
     return pd.concat(some, ignore_index=True) if some else pd.DataFrame()
 
 
-def _swept(line: Line) -> pd.DataFrame:
+def _swept(line: PanelLine) -> pd.DataFrame:
     panel = line.panel
     samples = line.by_x()
     names = list(panel.words)

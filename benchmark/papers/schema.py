@@ -560,14 +560,14 @@ class PaperFile(Words):
 
 
 @dataclass(frozen=True)
-class Rows(Closed):
+class SelectedRows(Closed):
     """Something about the rows of ``results.csv`` that have these values, {column: value}."""
 
     rows: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Implied(Rows):
+class Implied(SelectedRows):
     """What the rows mean without stating it, and why."""
 
     means: Annotated[Mapping[str, Any], Field(min_length=1)]
@@ -575,14 +575,14 @@ class Implied(Rows):
 
 
 @dataclass(frozen=True)
-class Outside(Rows):
+class Outside(SelectedRows):
     """Why no study covers the rows."""
 
     reason: Text
 
 
 @dataclass(frozen=True)
-class Remark(Rows):
+class Remark(SelectedRows):
     """What a paper says against itself of the rows."""
 
     text: Text

@@ -14,7 +14,7 @@ Group = Literal["study", "paper", "sweep"]
 SUMMARY = "summary.json"
 
 
-class Part(NamedTuple):
+class PlannedArtefact(NamedTuple):
     """A table or figure that a study asks for; ``make`` may raise NothingToShow."""
 
     name: str

@@ -23,11 +23,11 @@ from benchmark.papers.printed import Printed, printed_of
 from benchmark.papers.quantities import gap_decreases
 from benchmark.papers.registration import registration_state
 from benchmark.papers.verdicts import OTHER, PAPERS
-from benchmark.report.artefacts import Artefact, Kind, Part
+from benchmark.report.artefacts import Artefact, Kind, PlannedArtefact
 from benchmark.report.drawing import inline_svg, save
 from benchmark.report.figures import FIGURES
 from benchmark.report.figures.printed_figures import paper_figures
-from benchmark.report.gallery import Choice, Gallery, write_gallery
+from benchmark.report.gallery import Gallery, PairChoice, write_gallery
 from benchmark.report.inputs import Inputs
 from benchmark.report.page import Built, build_page, load_analysis
 from benchmark.report.render import to_csv, to_html, to_latex, to_markdown, to_page
@@ -58,9 +58,9 @@ class Attempts:
             self.failed[name] = without_paths(f"{type(error).__name__}: {error}")
 
 
-def build(study: Study, results: Path, choice: Choice | None = None) -> Built:
+def build(study: Study, results: Path, choice: PairChoice | None = None) -> Built:
     """Make all behind a study's two tables; raise RunError without them or ConfigError."""
-    choice = choice or Choice()
+    choice = choice or PairChoice()
     attempts = Attempts()
     choice.check(study.losses)
     folder = study.folder(results)
@@ -118,14 +118,14 @@ def write_statistics(study: Study, table: RunTable, results: Path) -> dict[str, 
     return {name: write_csv(folder / f"{name}.csv", each) for name, each in tables.items()}
 
 
-def parts(kind: Kind, inputs: Inputs) -> Iterator[Part]:
+def parts(kind: Kind, inputs: Inputs) -> Iterator[PlannedArtefact]:
     """Yield the study's own tables or figures, then those of its papers, then its sweeps."""
     study = inputs.study
     registry, wanted = (TABLES, study.tables) if kind == "table" else (FIGURES, study.figures)
     for name in registry.names() if wanted is None else wanted:
         entry = registry[name]
         if wanted or study.references.trials or not entry.facts["of_trials"]:
-            yield Part(name, entry.display, "study", partial(entry.target, inputs))
+            yield PlannedArtefact(name, entry.display, "study", partial(entry.target, inputs))
     yield from (paper_tables if kind == "table" else paper_figures)(inputs)
 
 
@@ -149,7 +149,7 @@ def write_artefacts(kind: Kind, inputs: Inputs, folder: Path, attempts: Attempts
     return made
 
 
-def _write_table(part: Part, folder: Path) -> Artefact:
+def _write_table(part: PlannedArtefact, folder: Path) -> Artefact:
     name = part.name
     table = part.make()
     element = to_html(table, name)
@@ -174,7 +174,7 @@ def _write_table(part: Part, folder: Path) -> Artefact:
     )
 
 
-def _write_figure(part: Part, folder: Path) -> Artefact:
+def _write_figure(part: PlannedArtefact, folder: Path) -> Artefact:
     drawing = part.make()
     files = save(drawing, folder, part.name, part.title)
     element = inline_svg(files["svg"], f"figure-{part.name}", drawing.alt)

@@ -112,7 +112,7 @@ def choose(
 
 
 @dataclass(frozen=True)
-class Choice:
+class PairChoice:
     """What the user chose; None leaves it to the results."""
 
     first: str | None = None
@@ -131,7 +131,7 @@ class Choice:
             raise ConfigError("gallery", problems)
 
 
-def run_pairs(inputs: Inputs, choice: Choice) -> list[Facts]:
+def run_pairs(inputs: Inputs, choice: PairChoice) -> list[Facts]:
     """Return one pair per dataset: the baseline, and the loss with the best mean where both ran.
 
     It is taken at the setting and batch size of that mean, at the first common seed. A network
@@ -322,7 +322,7 @@ def _framed(
     canvas.paste(thumbnail, (left + FRAME, top + FRAME))
 
 
-def write_gallery(inputs: Inputs, results: Path, choice: Choice | None = None) -> Gallery:
+def write_gallery(inputs: Inputs, results: Path, choice: PairChoice | None = None) -> Gallery:
     """Write ``results/<study>/gallery`` from scratch and return its record."""
     begin_folder(folder := inputs.study.folder(results) / GALLERY)
     shown: list[Facts] = []
@@ -331,7 +331,7 @@ def write_gallery(inputs: Inputs, results: Path, choice: Choice | None = None) -
     contents: dict[str, bytes] = {}
     digests = dict(zip(inputs.runs["run_id"], inputs.runs["spec_digest"], strict=True))
     try:
-        for pair in run_pairs(inputs, choice or Choice()):
+        for pair in run_pairs(inputs, choice or PairChoice()):
             runs = [pair[which]["run_id"] for which in SIDES]
             try:
                 sides = [

@@ -297,7 +297,7 @@ def _downloads(record: Artefact) -> list[Download]:
     ]
 
 
-class Section(NamedTuple):
+class PageSection(NamedTuple):
     """A section of the page."""
 
     anchor: str
@@ -305,7 +305,9 @@ class Section(NamedTuple):
     records: list[Artefact]
 
 
-def _sections(inputs: Inputs, built: Built) -> tuple[list[Artefact], list[Section], list[Artefact]]:
+def _sections(
+    inputs: Inputs, built: Built
+) -> tuple[list[Artefact], list[PageSection], list[Artefact]]:
     """Return what opens the page, its sections, and what nobody asked or has nothing to show.
 
     Gallery and analyses bring their own content.
@@ -337,9 +339,9 @@ def _sections(inputs: Inputs, built: Built) -> tuple[list[Artefact], list[Sectio
         keys = [key for entry in entries.split() for key in grouped.get(entry, [entry])]
         here = [left.pop(key) for key in keys if key in left]
         if here or own.get(anchor):
-            found.append(Section(anchor, title, here))
+            found.append(PageSection(anchor, title, here))
     if left:
-        found.append(Section("more", "More", [*left.values()]))
+        found.append(PageSection("more", "More", [*left.values()]))
     if built.gallery.reason:
         title = SECTIONS[GALLERY][0]
         rest.append(Artefact("figure", GALLERY, title, reason=built.gallery.reason))

@@ -15,7 +15,7 @@ import yaml
 from error_rates.rule import Rate, share, table_of
 
 from benchmark.core.seeding import derive
-from benchmark.papers.claim_tests import Condition, Measured, parts_of
+from benchmark.papers.claim_tests import ClaimCondition, Measured, parts_of
 from benchmark.papers.claim_verdicts import AGAINST, decide
 from benchmark.papers.schema import Arm, Claim, Scope
 from benchmark.papers.verdicts import CONTRADICTED, SUPPORTED
@@ -35,7 +35,7 @@ def claim_table(tables: int, seed: int = 0, seeds: tuple[int, ...] = (2, 3, 5)) 
         claim |= {side: tuple(map(Arm, claim.get(side, ()))) for side in ("first", "second")}
         claim["level_arms"] = {level: Arm(loss) for level, loss in claim.pop("levels", {}).items()}
         claim = Claim("nowhere", "a sentence", **claim)
-        condition = Condition("simulated", batch_sizes=tuple(entry.get("sizes", SIZES)))
+        condition = ClaimCondition("simulated", batch_sizes=tuple(entry.get("sizes", SIZES)))
         rng = np.random.default_rng(derive(seed, "claim simulation", scenario, str(seeds)))
         studies = (_Drawn(entry["truth"], seeds, rng) for _ in range(tables))
         parts = (parts_of(claim, study, condition) for study in studies)
@@ -58,6 +58,6 @@ class _Drawn:
         self.shared = rng.normal(0.0, SD, n)
         self.own = defaultdict(partial(rng.normal, 0.0, SD, n))
 
-    def find(self, arm: Arm, condition: Condition, size: int | None, metric: str) -> Measured:
+    def find(self, arm: Arm, condition: ClaimCondition, size: int | None, metric: str) -> Measured:
         own = self.own[condition.dataset, arm.loss, size]
         return Measured(dict(enumerate(self.truth[arm.loss] + self.shared + own)))

@@ -21,7 +21,7 @@ from benchmark.papers.judging import judged, sides_of_frozen, sides_of_numbers
 from benchmark.papers.matching import candidates
 from benchmark.papers.paper import asked_numbers, paper_of
 from benchmark.papers.printed import Printed, printed_of
-from benchmark.report.artefacts import Artefact, Kind, Part
+from benchmark.report.artefacts import Artefact, Kind, PlannedArtefact
 from benchmark.report.build import Attempts, write_artefacts
 from benchmark.report.gallery import Gallery
 from benchmark.report.inputs import Inputs
@@ -145,7 +145,7 @@ def made(kind: Kind, inputs: Inputs, folder: Path) -> dict[str, Artefact]:
     return {each.name: each for each in write_artefacts(kind, inputs, folder, Strict())}
 
 
-def drawn(parts: Iterable[Part]) -> dict[str, Any]:
+def drawn(parts: Iterable[PlannedArtefact]) -> dict[str, Any]:
     """Return what each part makes, or its reason to make nothing, by name."""
     found: dict[str, Any] = {}
     for part in parts:

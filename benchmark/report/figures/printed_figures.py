@@ -18,7 +18,7 @@ from benchmark.papers.printed import OURS, PUBLISHED, FigureMarks, Mark
 from benchmark.papers.schema import BATCH_SIZE, Figure, Panel, TestSet
 from benchmark.papers.verdicts import CLAIM_VERDICTS, FILED, FROZEN
 from benchmark.papers.vocabulary import load_vocabulary
-from benchmark.report.artefacts import Part
+from benchmark.report.artefacts import PlannedArtefact
 from benchmark.report.drawing import (
     BAND,
     COLOURS,
@@ -182,7 +182,7 @@ def _panel(axes: Axes, part: pd.DataFrame, inputs: Inputs) -> None:
     axes.set(title=title, xlabel="ours − reference (points)")
 
 
-def paper_figures(inputs: Inputs) -> Iterator[Part]:
+def paper_figures(inputs: Inputs) -> Iterator[PlannedArtefact]:
     """Yield the papers' figures that the study has, then its sweeps on the embedded data."""
     # {name of a claim: (where the paper says it, whether it holds here)}
     verdicts = {
@@ -194,7 +194,9 @@ def paper_figures(inputs: Inputs) -> Iterator[Part]:
     for figure in all_figures():
         if figure.name in marks:
             make = partial(draw, figure, marks[figure.name], inputs, verdicts)
-            yield Part(figure.name, title_of(figure), "paper" if figure.source else "sweep", make)
+            yield PlannedArtefact(
+                figure.name, title_of(figure), "paper" if figure.source else "sweep", make
+            )
 
 
 def title_of(figure: Figure) -> str:

@@ -15,7 +15,7 @@ from benchmark.papers.printed import NO_SCORE, OTHER_DATA, QUOTED, TIME
 from benchmark.papers.quantities import BACKBONE_TIME, COUNTS, GAP, TIMES
 from benchmark.papers.schema import Paper, PublishedNumber
 from benchmark.papers.verdicts import EPOCHS, HIGH, INCONCLUSIVE, LOW
-from benchmark.report.artefacts import Part
+from benchmark.report.artefacts import PlannedArtefact
 from benchmark.report.inputs import Inputs, records
 from benchmark.report.labels import metric_label
 from benchmark.report.table import (
@@ -57,7 +57,7 @@ Rows = Mapping[Any, Any]  # of ``printed_numbers``, by source and line
 SWEEPS = "The sweeps in numbers"
 
 
-class Entry(NamedTuple):
+class PrintedEntry(NamedTuple):
     """One published number with its row of the verdicts, its footnote and the letter of that.
 
     marks   letters of what the paper says against itself of the number
@@ -70,7 +70,7 @@ class Entry(NamedTuple):
     marks: str
 
 
-def paper_tables(inputs: Inputs) -> Iterator[Part]:
+def paper_tables(inputs: Inputs) -> Iterator[PlannedArtefact]:
     """Yield the printed tables that the study references, then that of its finished sweeps."""
     rows = {row.Index: row for row in records(inputs.printed.numbers)}
     told: set[str] = set()
@@ -80,9 +80,9 @@ def paper_tables(inputs: Inputs) -> Iterator[Part]:
         first = paper.source not in told
         make = partial(paper_table, paper, name, rows, first=first, against=against)
         told.add(paper.source)
-        yield Part(f"{paper.source}_{name}", title, "paper", make)
+        yield PlannedArtefact(f"{paper.source}_{name}", title, "paper", make)
     if len(inputs.printed.sweeps):
-        yield Part("sweeps", SWEEPS, "sweep", partial(sweep_table, inputs))
+        yield PlannedArtefact("sweeps", SWEEPS, "sweep", partial(sweep_table, inputs))
 
 
 def paper_table(
@@ -100,7 +100,7 @@ def paper_table(
     for number in numbers:
         distinct |= dict.fromkeys(paper.remarks_on(number))
     letters = {text: f"[{chr(ord('a') + number)}]" for number, text in enumerate(distinct)}
-    entries: dict[tuple[Key, ...], Entry] = {}
+    entries: dict[tuple[Key, ...], PrintedEntry] = {}
     for number in numbers:
         note = notes.get(number.line)
         parts = (table.sections, table.rows, table.columns)
@@ -108,7 +108,7 @@ def paper_table(
         ours = rows[number.source, number.line]
         letter = letters[note.text] if note else ""
         marks_of = "".join(letters[text] for text in paper.remarks_on(number))
-        entries[place] = Entry(number, ours, note, letter, marks_of)
+        entries[place] = PrintedEntry(number, ours, note, letter, marks_of)
     # Equal upper levels of the head stand together, in the order of the print.
     seen = [key[2] for key in entries]
     levels = [list(dict.fromkeys(level)) for level in zip(*seen, strict=True)]
@@ -176,7 +176,7 @@ def _unsure(ours: Any) -> bool:
     return ours.stands is False or ours.assumed
 
 
-def _cell(entry: Entry | None, mark: str, seeds: int) -> TableCell:
+def _cell(entry: PrintedEntry | None, mark: str, seeds: int) -> TableCell:
     if entry is None:
         nothing = (None,) * len(PARTS)
         return TableCell(DASH, numbers=nothing, words=("",) * len(WORDS), tone="muted")
@@ -243,7 +243,7 @@ def _title(said: str, ours: Any) -> Iterator[str]:
         yield ours.reason
 
 
-def _caption(paper: Paper, name: str, entries: list[Entry], runs: int, first: bool) -> str:
+def _caption(paper: Paper, name: str, entries: list[PrintedEntry], runs: int, first: bool) -> str:
     own = [entry.number for entry in entries if entry.number.reproducible]
     rule = paper.selection[0]
     ours = [entry.ours for entry in entries]

@@ -29,7 +29,7 @@ from benchmark.report.gallery import (
     MISMATCH,
     RANDOM,
     SIDES,
-    Choice,
+    PairChoice,
     average_precision,
     choose,
     curve_of,
@@ -86,12 +86,12 @@ def test_average_precision_follows_from_the_ranks(tmp_path):
 def test_the_baseline_is_set_beside_the_best_loss_where_both_ran():
     bad = {("roadmap", 128, 0): "failed", ("roadmap", 128, 1): "missing"}
     inputs = made_up_inputs(STUDY, bad=bad)
-    (pair,) = run_pairs(inputs, Choice())
+    (pair,) = run_pairs(inputs, PairChoice())
     others = inputs.scores.query("metric == 'recall_at_1' and loss != 'smooth_ap'")
     means = others.groupby(["loss", "batch_size"])["value"].mean()
     assert (pair["second"]["loss"], pair["batch_size"]) == means.idxmax()
     assert pair["first"]["loss"] == "smooth_ap" and pair["seed"] == 0
-    chosen = run_pairs(inputs, Choice("roadmap", "smooth_ap", 32, 1))[0]
+    chosen = run_pairs(inputs, PairChoice("roadmap", "smooth_ap", 32, 1))[0]
     first = chosen["first"]
     second = chosen["second"]
     assert first["run_id"].endswith("roadmap/bs32/seed1")
@@ -114,24 +114,24 @@ def untrained_inputs(**options):
 
 def test_a_network_before_training_belongs_to_every_batch_size_and_option_of_its_recipe():
     inputs = untrained_inputs()
-    (pair,) = run_pairs(inputs, Choice("untrained", "smooth_ap"))
+    (pair,) = run_pairs(inputs, PairChoice("untrained", "smooth_ap"))
     own = inputs.scores.query("metric == 'recall_at_1' and loss == 'smooth_ap'")
     means = own[own["setting"] != "r11"].groupby(["setting", "batch_size"])["value"].mean()
     assert (pair["setting"], pair["batch_size"]) == means.idxmax()
     assert pair["first"]["run_id"] == "glyphs_1k/r10~plain/untrained/bs32/seed0"
     for size in (32, 128):
-        (pair,) = run_pairs(inputs, Choice("untrained", "sup_ap", size, 1))
+        (pair,) = run_pairs(inputs, PairChoice("untrained", "sup_ap", size, 1))
         assert pair["second"]["run_id"] == f"glyphs_1k/r10/sup_ap/bs{size}/seed1"
         assert pair["first"]["run_id"].endswith("untrained/bs32/seed1")
-    (reverse,) = run_pairs(inputs, Choice("smooth_ap", "untrained"))
+    (reverse,) = run_pairs(inputs, PairChoice("smooth_ap", "untrained"))
     assert reverse["second"]["loss"] == "untrained" and reverse["setting"] != "r10~plain"
 
 
 def test_a_trained_rival_goes_before_the_untrained_network_which_comes_first_without_one():
-    (pair,) = run_pairs(untrained_inputs(), Choice())
+    (pair,) = run_pairs(untrained_inputs(), PairChoice())
     assert (pair["first"]["loss"], pair["second"]["loss"]) == ("smooth_ap", "sup_ap")
     gone = {("sup_ap", size, seed): "missing" for size in (32, 128) for seed in (0, 1)}
-    (pair,) = run_pairs(untrained_inputs(bad=gone), Choice())
+    (pair,) = run_pairs(untrained_inputs(bad=gone), PairChoice())
     assert (pair["first"]["loss"], pair["second"]["loss"]) == ("untrained", "smooth_ap")
 
 
@@ -163,9 +163,9 @@ def test_every_query_has_a_curve_under_both_losses_and_its_ap(tmp_path):
 def test_pairs_that_cannot_be_made_say_why():
     inputs = made_up_inputs(STUDY)
     with pytest.raises(ConfigError, match="did you mean 'sup_ap'"):
-        Choice(second="supap").check(STUDY.losses)
+        PairChoice(second="supap").check(STUDY.losses)
     with pytest.raises(NothingToShow, match="no seed has finished both for smooth_ap"):
-        run_pairs(inputs, Choice(seed=9))
+        run_pairs(inputs, PairChoice(seed=9))
 
 
 def test_right_and_wrong_differ_in_colour_line_and_mark_and_queries_have_a_row_each():

@@ -10,7 +10,7 @@ from made_up_results import made_up_block, made_up_runs, made_up_study, run_tabl
 from benchmark.papers.loading import load_papers
 from benchmark.papers.matching import candidates
 from benchmark.papers.paper import all_figures, cite
-from benchmark.papers.printed import Line, printed_of, published
+from benchmark.papers.printed import PanelLine, printed_of, published
 from benchmark.papers.schema import Panel, TestSet
 from benchmark.papers.verdicts import typed
 from benchmark.papers.vocabulary import load_vocabulary
@@ -188,7 +188,7 @@ def test_x_is_a_hyperparameter_a_difference_of_two_or_the_batch_size():
 
     def axis(x):
         panel = Panel("t", "roadmap", "map_at_r", "resnet50", (TestSet("sop"),), x=x)
-        return Line(None, panel, panel.test_sets[0], load_vocabulary())
+        return PanelLine(None, panel, panel.test_sets[0], load_vocabulary())
 
     assert axis("alpha - beta").x(cell) == 0.4 and axis("lambda").x(cell) == 0.5
     assert axis("batch_size").x(cell) == 64 and axis("p").x(cell) is None
