@@ -161,7 +161,7 @@ def _write_table(part: PlannedArtefact, folder: Path) -> Artefact:
     }
     for kind, text in files.items():
         write_text(folder / f"{name}.{kind}", text)
-    cells = (cell for section in table.sections for row in section.rows for cell in row)
+    numbers = [cell.numbers for section in table.sections for row in section.rows for cell in row]
     return Artefact(
         "table",
         name,
@@ -169,7 +169,7 @@ def _write_table(part: PlannedArtefact, folder: Path) -> Artefact:
         part.group,
         rows=table.rows,
         element=element,
-        measured=any(cell.numbers and cell.numbers[0] is not None for cell in cells),
+        measured=any(behind and behind[0] is not None for behind in numbers),
         files=files,
     )
 

@@ -382,18 +382,16 @@ def _show(
         }
     )
     chosen = choose(first.precisions, second.precisions, first.categories)
-    queries = [
-        {"name": names[row], "reason": reason, "positives": len(first.ranks[row])}
-        | {
-            which: {
+    queries = []
+    for row, reason in chosen.items():
+        query = {"name": names[row], "reason": reason, "positives": len(first.ranks[row])}
+        for which, side in sides.items():
+            query[which] = {
                 "average_precision": float(side.precisions[row]),
                 "matches": int(side.matches[row].sum()),
                 "retrieved": len(side.matches[row]),
             }
-            for which, side in sides.items()
-        }
-        for row, reason in chosen.items()
-    ]
+        queries.append(query)
     facts: Facts = {"pair": pair, "recorded": len(table), "queries": queries}
     facts |= {"improved": int((change > 0).sum()), "worsened": int((change < 0).sum())}
     pictures = {}

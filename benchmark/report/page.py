@@ -165,6 +165,9 @@ def build_page(inputs: Inputs, built: Built) -> str:
     place = study.name if study.path.parent in config_folders() else study.path.as_posix()
     source = next(filter(Path.is_file, (study.path, Path(base_of(str(study.path))))), None)
     content = without_paths(source.read_text("utf-8")).encode() if source else b""
+    closed = {*CLOSED, "verdicts"}
+    if printed:
+        closed = {*SECTIONS, "more"} - {*OF_PAPERS}
     return TEMPLATES.get_template("page.html.j2").render(
         study=study,
         title=f"Made-up runs: {study.title}" if inputs.made_up else study.title,
@@ -176,7 +179,7 @@ def build_page(inputs: Inputs, built: Built) -> str:
         opening=opening,
         sections=sections,
         rest=rest,
-        closed={*SECTIONS, "more"} - {*OF_PAPERS} if printed else (*CLOSED, "verdicts"),
+        closed=closed,
         folded=_folded,
         downloads_of=_downloads,
         gallery=gallery,
@@ -247,6 +250,7 @@ def recipe_tables(study: Study) -> Iterator[str]:
 def sources(recipes: Mapping[str, Mapping[str, str]]) -> Table:
     """Return one section per recipe with the source of each of its parts."""
     silent = ", ".join(sorted(name for name, parts in recipes.items() if not parts))
+    notes = [f"No sources are given in: {silent}."] if silent else []
     return filled(
         "Sources of the recipes",
         "What each part of a recipe follows, as its file says. The values themselves stand in the "
@@ -256,7 +260,7 @@ def sources(recipes: Mapping[str, Mapping[str, str]]) -> Table:
             words("Where its values come from", itemgetter(1)),
         ],
         ((name, row) for name, parts in sorted(recipes.items()) for row in parts.items()),
-        [f"No sources are given in: {silent}."] * bool(silent),
+        notes,
     )
 
 

@@ -58,27 +58,32 @@ def to_csv(table: Table) -> str:
     """Return the CSV text; scores stay in [0, 1], absent numbers are empty."""
     sectioned = any(section.title for section in table.sections)
     rows = [row for section in table.sections for row in section.rows]
-    names = ["section"] * sectioned
+    names = ["section"] if sectioned else []
     noted = []
     for column, *cells in zip(table.columns, *rows, strict=True):
         name = " ".join(filter(None, column.header))
-        own = (*column.parts, *column.words)
-        noted.append(bool(column.parts) and any(each.note or not each.numbers for each in cells))
-        names += [] if column.parts else [name]
-        names += [f"{name} {part}".strip() for part in own] + [f"{name} note"] * noted[-1]
+        has_notes = any(cell.note or not cell.numbers for cell in cells)
+        noted.append(bool(column.parts) and has_notes)
+        if not column.parts:
+            names.append(name)
+        names += [f"{name} {part}".strip() for part in (*column.parts, *column.words)]
+        if noted[-1]:
+            names.append(f"{name} note")
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(names)
     for section in table.sections:
         for row in section.rows:
-            fields = [section.title] * sectioned
-            for column, note, cell in zip(table.columns, noted, row, strict=True):
-                numbers = cell.numbers or (None,) * len(column.parts)
-                texts = ["" if number is None else f"{number:.10g}" for number in numbers]
-                fields += texts if column.parts else [cell.text]
+            fields = [section.title] if sectioned else []
+            for column, has_note, cell in zip(table.columns, noted, row, strict=True):
+                if column.parts:
+                    numbers = cell.numbers or (None,) * len(column.parts)
+                    fields += ["" if number is None else f"{number:.10g}" for number in numbers]
+                else:
+                    fields.append(cell.text)
                 fields += cell.words or ("",) * len(column.words)
-                # A cell without numbers says why in words ("missing"), which belongs into the note.
-                fields += [cell.note if cell.numbers else cell.text] * note
+                if has_note:  # a cell without numbers has words instead ("missing")
+                    fields.append(cell.note if cell.numbers else cell.text)
             writer.writerow(map(as_text, fields))
     return stream.getvalue()
 
@@ -93,8 +98,11 @@ def to_markdown(table: Table) -> str:
 
     def cell_text(cell: TableCell) -> str:
         text = _MARKDOWN_MARKS[cell.mark].format(_plain(cell.text))
-        text += f" <sub>{_plain(cell.note)}</sub>" if cell.note else ""
-        return "<br>".join([text, *(f"<sub>{_plain(line.text)}</sub>" for line in cell.lines)])
+        if cell.note:
+            text += f" <sub>{_plain(cell.note)}</sub>"
+        for line in cell.lines:
+            text += f"<br><sub>{_plain(line.text)}</sub>"
+        return text
 
     rows = [
         [_plain(" · ".join(filter(None, column.header))) for column in table.columns],
@@ -102,7 +110,8 @@ def to_markdown(table: Table) -> str:
     ]
     for section in table.sections:
         if section.title:
-            rows.append([f"**{_plain(section.title)}**", *[""] * (len(table.columns) - 1)])
+            empty = [""] * (len(table.columns) - 1)
+            rows.append([f"**{_plain(section.title)}**", *empty])
         rows += [[*map(cell_text, row)] for row in section.rows]
     lines = [f"### {_plain(table.title)}", "", _plain(table.caption), ""]
     lines += [f"| {' | '.join(fields)} |" for fields in rows]
@@ -153,11 +162,13 @@ def to_latex(table: Table, label: str) -> str:
         lines += [*head, r"\endfirsthead", *head, r"\endhead"]
         lines += [*body, r"\end{longtable}", *notes, "}"]
     else:
-        wide = len(table.columns) > LATEX_WIDE
+        begin = rf"\begin{{tabular}}{{{align}}}"
+        end = r"\end{tabular}"
+        if len(table.columns) > LATEX_WIDE:
+            begin = r"\resizebox{\linewidth}{!}{%" + "\n" + begin
+            end += "}"
         lines += [r"\begin{table}[t]", r"\centering\footnotesize", title]
-        lines += [r"\resizebox{\linewidth}{!}{%"] * wide
-        lines += [rf"\begin{{tabular}}{{{align}}}", *head, *body]
-        lines += [r"\end{tabular}" + "}" * wide, *notes, r"\end{table}"]
+        lines += [begin, *head, *body, end, *notes, r"\end{table}"]
     return "\n".join(lines) + "\n"
 
 
@@ -168,12 +179,15 @@ def escape(text: str) -> str:
 
 def _latex_cell(cell: TableCell) -> str:
     text = _LATEX_MARKS.get(cell.mark, "%s") % escape(cell.text)
-    text += rf" {{\tiny {escape(cell.note)}}}" if cell.note else ""
+    if cell.note:
+        text += rf" {{\tiny {escape(cell.note)}}}"
     if cell.lines:
         below = "".join(rf"\\{{\tiny {escape(line.text)}}}" for line in cell.lines)
-        return rf"\shortstack[{'r' if cell.numbers else 'l'}]{{{text}{below}}}"
-    # A row break before a cell would read its bracket as an optional argument.
-    return "{}" + text if text.startswith("[") else text
+        align = "r" if cell.numbers else "l"
+        return rf"\shortstack[{align}]{{{text}{below}}}"
+    if text.startswith("["):  # a row break before the cell would take it for an argument
+        return f"{{}}{text}"
+    return text
 
 
 def to_html(table: Table, name: str, *, limit: int = LIMIT) -> str:
@@ -189,13 +203,12 @@ def to_html(table: Table, name: str, *, limit: int = LIMIT) -> str:
         notes.append(f"{-left} more rows are not shown here; the CSV file has all {table.rows}.")
     shown = [at for at, column in enumerate(table.columns) if column.paged]
     opened = table.opened if table.opened is not None else len(sections)
-    parts = [
-        (part, number > 0)
-        for number, rows in enumerate((sections[:opened], sections[opened:]))
-        if rows or not number
-        for columns in _across(table, shown)
-        for part in [_part(table, columns, rows, shown)]
-    ]
+    parts = []
+    for columns in _across(table, shown):
+        parts.append((_part(table, columns, sections[:opened], shown), False))
+    if folded := sections[opened:]:
+        for columns in _across(table, shown):
+            parts.append((_part(table, columns, folded, shown), True))
     return TEMPLATES.get_template("table.html.j2").render(
         table=table,
         parts=parts,
@@ -209,26 +222,27 @@ def to_html(table: Table, name: str, *, limit: int = LIMIT) -> str:
 
 def _across(table: Table, shown: list[int]) -> Iterator[list[int]]:
     """Yield the columns of each block; equal upper heads stay together where they can."""
-    words = [at for at in shown if not table.columns[at].numeric]
-    left = [at for at in shown if at not in words]
-    groups = [[*each] for _, each in groupby(left, lambda at: table.columns[at].header[:-1])]
+    texts = [at for at in shown if not table.columns[at].numeric]
+    numeric = [at for at in shown if table.columns[at].numeric]
+    groups = [[*group] for _, group in groupby(numeric, lambda at: table.columns[at].header[:-1])]
     widths: dict[int, float] = {}  # 1 is a column with a short name
     for same in groups:
         for at in same:
-            *above, own = map(len, table.columns[at].header)
-            widths[at] = max(1, own / LETTERS, max(above, default=0) / LETTERS / len(same))
+            *above, lowest = map(len, table.columns[at].header)
+            widths[at] = max(1, lowest / LETTERS, max(above, default=0) / LETTERS / len(same))
     if table.across is None or sum(widths.values()) <= table.across:
         yield shown
         return
     block: list[int] = []
     for same in groups:
         for at in same:
-            next_ones = same if at == same[0] else [at]
-            if block and sum(widths[each] for each in [*block, *next_ones]) > table.across:
-                yield [*words, *block]
+            added = same if at == same[0] else [at]
+            width = sum(widths[column] for column in [*block, *added])
+            if block and width > table.across:
+                yield [*texts, *block]
                 block = []
             block.append(at)
-    yield [*words, *block]
+    yield [*texts, *block]
 
 
 def _part(table: Table, columns: list[int], sections: list[Section], shown: list[int]) -> Table:

@@ -99,10 +99,10 @@ class Table:
         """Return (text, span) of each header row; equal neighbours merge, but not in the last."""
         levels = max(len(column.header) for column in self.columns)
         padded = [("",) * (levels - len(each.header)) + each.header for each in self.columns]
-        rows = [
-            [(head[-1], len([*same])) for head, same in groupby(names[:level] for names in padded)]
-            for level in range(1, levels)
-        ]
+        rows = []
+        for level in range(1, levels):
+            merged = groupby(names[:level] for names in padded)
+            rows.append([(head[-1], len([*same])) for head, same in merged])
         return [*rows, [(names[-1], 1) for names in padded]]
 
 
@@ -115,8 +115,8 @@ def words(header: str, cell: Callable[[Any], str | TableCell]) -> Column:
     """Return a left-aligned column of words with what makes a cell, or its text, of a row."""
 
     def made(row: Any) -> TableCell:
-        found = cell(row)
-        return TableCell(found) if isinstance(found, str) else found
+        content = cell(row)
+        return TableCell(content) if isinstance(content, str) else content
 
     return Column((header,), numeric=False, cell=made)
 
@@ -126,12 +126,13 @@ def numbers(header: str, form: Callable[..., str], *attribute: str, **parts: str
 
     ``parts`` are {name of a column in the CSV: attribute}; a lone ``attribute`` adds no name.
     """
+    names = ("",) * len(attribute) + tuple(parts)
     attributes = (*attribute, *parts.values())
-    return Column(
-        (header,),
-        (*[""] * len(attribute), *parts),
-        cell=lambda row: number_cell(form, *(getattr(row, name) for name in attributes)),
-    )
+
+    def cell(row: Any) -> TableCell:
+        return number_cell(form, *(getattr(row, name) for name in attributes))
+
+    return Column((header,), names, cell=cell)
 
 
 def number_cell(form: Callable[..., str], *values: Any, **options: Any) -> TableCell:
@@ -147,8 +148,10 @@ def filled(
     notes: Iterable[str] = (),
 ) -> Table:
     """Return the table of (title of the section, row) pairs, whose cells the columns make."""
-    cells = ((section, [column.cell(row) for column in columns]) for section, row in rows)
-    return Table(title, caption, [*columns], grouped(cells), [*notes])
+    made = []
+    for section, row in rows:
+        made.append((section, [column.cell(row) for column in columns]))
+    return Table(title, caption, [*columns], grouped(made), [*notes])
 
 
 def grouped(rows: Iterable[tuple[str, list[TableCell]]]) -> list[Section]:

@@ -142,7 +142,8 @@ def headline(inputs: Inputs) -> Table:
             cell = scores.by_size[size].get(row, {}).get(heading, TableCell(DASH))
             difference = signs.get((size, *heading[:3], row.loss))
             if difference is not None and not row.options:
-                cell = replace(cell, text=cell.text + (" ↑" if difference > 0 else " ↓"))
+                arrow = "↑" if difference > 0 else "↓"
+                cell = replace(cell, text=f"{cell.text} {arrow}")
             line.append(cell)
         lines.append(line)
     caption = (
@@ -159,13 +160,10 @@ def headline(inputs: Inputs) -> Table:
 def comparison(inputs: Inputs) -> Table:
     """Return mean ± sd over seeds at the last epoch; runs without a number are named."""
     scores = last_scores(inputs)
-    sections = [
-        Section(
-            f"Batch size {size}",
-            [[row_name(row, inputs), *cells.values()] for row, cells in rows.items()],
-        )
-        for size, rows in scores.by_size.items()
-    ]
+    sections = []
+    for size, rows in scores.by_size.items():
+        lines = [[row_name(row, inputs), *cells.values()] for row, cells in rows.items()]
+        sections.append(Section(f"Batch size {size}", lines))
     caption = "No finished run yet: each cell gives the state of its runs."
     if scores.seeds:
         caption = (
@@ -262,12 +260,13 @@ def _score(row: Any, mark: str, states: Mapping[str, int] | None, most: int) -> 
         return TableCell(DASH, tone="muted")
     lost = ", ".join(f"{number} {name}" for name, number in sorted(states.items()) if name != "ok")
     if row is not None:
-        notes = [f"n={row.n}"] * (row.n != most) + [lost] * bool(lost)
-        behind = (row.mean, row.sd if row.n > 1 else None, row.n)
-        return TableCell(mean_sd(row.mean, row.sd), mark, ", ".join(notes), behind)
+        count = "" if row.n == most else f"n={row.n}"
+        note = ", ".join(filter(None, (count, lost)))
+        sd = row.sd if row.n > 1 else None
+        return TableCell(mean_sd(row.mean, row.sd), mark, note, (row.mean, sd, row.n))
     if len(states) > 1:
         return TableCell(lost, tone="bad")
-    (state,) = states
+    state = next(iter(states))
     tone = "muted" if state in ("ok", "missing") else "bad"
     return TableCell(DASH if state == "ok" else state, tone=tone)
 
@@ -506,11 +505,14 @@ def test_columns(
         return number_cell(whole, row.n, note=row.note if isinstance(row.note, str) else "")
 
     sure = inputs.confidence
-    over_classes = numbers(f"{sure} over classes", interval, low="query_low", high="query_high")
+    over_classes = []
+    if queries:
+        head = f"{sure} over classes"
+        over_classes.append(numbers(head, interval, low="query_low", high="query_high"))
     return [
         Column(("Difference",), parts=("difference",), cell=difference),
         numbers(f"{sure} interval", interval, low="ci_low", high="ci_high"),
-        *[over_classes] * queries,
+        *over_classes,
         words("Outcome", outcome),
         numbers("p", p_value, "p"),
         numbers("p (Holm)", p_value, "p_holm"),
@@ -622,7 +624,9 @@ def budgets(inputs: Inputs) -> Table:
     def difference(test: Any) -> TableCell:
         mean = test.difference
         bounds = (test.ci_low, test.ci_high)
-        tone = ("good" if mean > 0 else "bad") if test.significant else ""
+        tone = ""
+        if test.significant:
+            tone = "good" if mean > 0 else "bad"
         return TableCell(f"{points(mean)} {interval(*bounds)}", numbers=(mean, *bounds), tone=tone)
 
     def seconds(row: Any) -> TableCell:
@@ -682,11 +686,13 @@ def budget_order(inputs: Inputs) -> Table:
 def budget_options(inputs: Inputs) -> Table:
     """Return one row per loss and option, the most important option of each loss first."""
     rows: list[tuple[str, Any]] = []
-    for dataset, part in inputs.some("budget_options").groupby("dataset", sort=False):
-        for loss in inputs.losses(part["loss"]):
-            here = part[part["loss"] == loss].sort_values("share", ascending=False, kind="stable")
-            named = [inputs.label(loss), *[""] * (len(here) - 1)]
-            rows += ((str(dataset), row) for row in records(here.assign(named=named)))
+    for dataset, shares in inputs.some("budget_options").groupby("dataset", sort=False):
+        for loss in inputs.losses(shares["loss"]):
+            options = shares[shares["loss"] == loss]
+            options = options.sort_values("share", ascending=False, kind="stable")
+            named = [""] * len(options)
+            named[0] = inputs.label(loss)
+            rows += ((str(dataset), row) for row in records(options.assign(named=named)))
     columns = [
         words("Loss", lambda row: row.named),
         words("Option", lambda row: row.option.removeprefix("recipe.")),

@@ -103,12 +103,16 @@ def paper_table(
     entries: dict[tuple[Key, ...], PrintedEntry] = {}
     for number in numbers:
         note = notes.get(number.line)
-        parts = (table.sections, table.rows, table.columns)
-        place = tuple(tuple(table.read(number, field) for field in part) for part in parts)
+        read = partial(table.read, number)
+        position = (
+            tuple(map(read, table.sections)),
+            tuple(map(read, table.rows)),
+            tuple(map(read, table.columns)),
+        )
         ours = rows[number.source, number.line]
         letter = letters[note.text] if note else ""
-        marks_of = "".join(letters[text] for text in paper.remarks_on(number))
-        entries[place] = PrintedEntry(number, ours, note, letter, marks_of)
+        remarked = "".join(letters[text] for text in paper.remarks_on(number))
+        entries[position] = PrintedEntry(number, ours, note, letter, remarked)
     # Equal upper levels of the head stand together, in the order of the print.
     seen = [key[2] for key in entries]
     levels = [list(dict.fromkeys(level)) for level in zip(*seen, strict=True)]
@@ -120,7 +124,7 @@ def paper_table(
     columns = [Column((named("field", field),), numeric=False) for field in table.rows]
     for head in heads:
         names = [named(*each) for each in zip(table.columns, head, strict=True) if each[1]]
-        above = [""] * (len(head) - len(names))
+        above = ("",) * (len(head) - len(names))
         columns.append(Column((*above, *names), PARTS, words=WORDS))
     sections = []
     runs = max((int(each.ours.ours_n) for each in entries.values()), default=0)
@@ -152,7 +156,9 @@ def paper_table(
                 line.append(_cell(each, mark, n))
         title = (_valued(paper, *each) for each in zip(table.sections, section, strict=True))
         sections.append(Section(" · ".join(title), lines))
-    remarks = [MARKED] * any(_unsure(each.ours) for each in entries.values())
+    remarks = []
+    if any(_unsure(entry.ours) for entry in entries.values()):
+        remarks.append(MARKED)
     remarks += [f"{letter} {text}" for text, letter in letters.items()]
     if against:
         remarks.append(f"As in the authors' code, against the text: {'; '.join(against)}.")
@@ -189,25 +195,34 @@ def _cell(entry: PrintedEntry | None, mark: str, seeds: int) -> TableCell:
     both = (mean, sd, int(ours.ours_n) or None, value, spread, runs)
     test = (ours.difference, ours.ci_low, ours.ci_high, ours.other_mean)
     numbers = (*both, *map(finite, test))
-    said = number.text + ("" if spread is None else f" ± {spread:.2f}")
-    said += f" (n={runs:.0f})" if runs else ""
-    said += f" / {note.value} {letter}" if note else ""
-    said += f" {remarked}" if remarked else ""
+    printed = number.text
+    if spread is not None:
+        printed += f" ± {spread:.2f}"
+    if runs:
+        printed += f" (n={runs:.0f})"
+    if note:
+        printed += f" / {note.value} {letter}"
+    if remarked:
+        printed += f" {remarked}"
     verdict = f"{ours.verdict} {ours.direction}".strip()
-    words = (verdict, ours.other_verdict, note.text if note else "", ours.reason)
+    footnote = note.text if note else ""
+    words = (verdict, ours.other_verdict, footnote, ours.reason)
     if ours.verdict == QUOTED:
-        return TableCell(said, numbers=numbers, words=words, tone="muted")
+        return TableCell(printed, numbers=numbers, words=words, tone="muted")
     small = ""
     if mean is not None:
-        text = f"{mean:.2f}" + ("" if sd is None else f" ± {sd:.2f}")
-        small = "" if ours.ours_n == seeds else f"n={ours.ours_n:.0f}"
+        text = f"{mean:.2f}"
+        if sd is not None:
+            text += f" ± {sd:.2f}"
+        if ours.ours_n != seeds:
+            small = f"n={ours.ours_n:.0f}"
     elif ours.verdict == DRIFTED:
         text = "diverged"
     else:
         measurable = number.is_score or number.metric in (*TIMES, *COUNTS, GAP)
         text = "not run" if measurable else "not measured"
     if mean is None or ours.verdict in UNJUDGED:
-        judged = [Line(f"published {said}"), Line(UNJUDGED.get(ours.verdict, ""), "muted")]
+        judged = [Line(f"published {printed}"), Line(UNJUDGED.get(ours.verdict, ""), "muted")]
     else:
         by = f"{SIGNS[verdict]} {signed(ours.difference)} from {number.text}"
         if _unsure(ours):
@@ -215,17 +230,16 @@ def _cell(entry: PrintedEntry | None, mark: str, seeds: int) -> TableCell:
         second = f"or from {note.value} {letter}" if note else ""
         judged = [Line(f"{by} {remarked}".rstrip(), TONES[ours.verdict]), Line(second)]
     lines = tuple(each for each in judged if each.text)
-    title = "\n".join(_title(said, ours))
-    return TableCell(
-        text, mark, small, numbers, "" if ours.ours_n else "muted", lines, words, title
-    )
+    tooltip = "\n".join(_tooltip(printed, ours))
+    tone = "" if ours.ours_n else "muted"
+    return TableCell(text, mark, small, numbers, tone, lines, words, tooltip)
 
 
-def _title(said: str, ours: Any) -> Iterator[str]:
+def _tooltip(printed: str, ours: Any) -> Iterator[str]:
     verdict = f"{ours.verdict} {ours.direction}".strip()
     if verdict in SIGNS:
         yield verdict
-    yield f"published {said}; ours n={ours.ours_n:.0f}"
+    yield f"published {printed}; ours n={ours.ours_n:.0f}"
     if finite(ours.ci_low) is not None:
         span = interval(ours.ci_low, ours.ci_high, signed)
         yield f"ours − published: {signed(ours.difference)} {span}"

@@ -41,13 +41,14 @@ from benchmark.report.table import (
 from benchmark.report.tables import TABLES
 from benchmark.study.data_files import PACKAGE, PRETRAINING
 
-# Short words for the marks of ``benchmark.stats.reproduction``.
-MARK_WORDS = {
+# Short words for the sensitivity assumptions of ``benchmark.stats.reproduction``.
+ASSUMPTION_WORDS = {
     "spread": "published spread ×2",
     "best_of_3": "best of 3",
     "tails": "heavy tails",
     "laboratory": "laboratories differ",
 }
+FROZEN = "Frozen runs of this study"
 STANDS = {True: "good", False: "unsure"}  # tones
 READINGS = {"published": "As published", "here": "As far as it was run here"}
 _MEANING = {  # the gravest first
@@ -74,10 +75,10 @@ def published(inputs: Inputs) -> Table:
     }
 
     def reason(row: Any) -> str:
-        """Return why, and what the paper says against itself."""
+        """Return the reason for the verdict, and what the paper says against itself."""
         return " ".join(filter(None, (row.reason, remarks.get((row.source, row.line)))))
 
-    def named(value: str, form: Callable[[str], str] = str) -> str:
+    def dash_if_empty(value: str, form: Callable[[str], str] = str) -> str:
         return form(value) if value else DASH
 
     def verdict(row: Any) -> TableCell:
@@ -90,9 +91,10 @@ def published(inputs: Inputs) -> Table:
         points = finite(row.tip_laboratory)
         ratio = finite(row.tip_ratio)
         note = "" if points is None else f"up to laboratories {points:.1f} points apart"
-        changes = [MARK_WORDS[name] for name in row.changes_under.split()]
         text = "yes" if row.stands else "no"
-        text += f"; changes under {', '.join(changes)}" if changes else ""
+        changes = [ASSUMPTION_WORDS[name] for name in row.changes_under.split()]
+        if changes:
+            text += f"; changes under {', '.join(changes)}"
         return TableCell(text, note=note, numbers=(points, ratio), tone=STANDS[bool(row.stands)])
 
     def margin(value: Any) -> str:
@@ -108,26 +110,26 @@ def published(inputs: Inputs) -> Table:
         return Column((header,), ("mean", "sd", "n"), cell=cell)
 
     columns = [
-        words("Row as printed", lambda row: named(row.row_label)),
+        words("Row as printed", lambda row: dash_if_empty(row.row_label)),
         words("Verdict", verdict),
         Column(("Stands",), ("laboratories", "ratio of spreads"), numeric=False, cell=stands),
-        words("Loss", lambda row: named(row.loss, inputs.label)),
-        words("Dataset", lambda row: named(row.dataset, dataset_label)),
+        words("Loss", lambda row: dash_if_empty(row.loss, inputs.label)),
+        words("Dataset", lambda row: dash_if_empty(row.dataset, dataset_label)),
         Column(("Batch size",), cell=lambda row: number_cell(whole, row.batch_size)),
-        words("Metric", lambda row: named(row.metric, metric_label)),
+        words("Metric", lambda row: dash_if_empty(row.metric, metric_label)),
         side("Reference", "reference"),
         side("Ours", "ours"),
         numbers("Difference", signed, points="difference"),
         numbers("Interval", partial(interval, form=signed), low="ci_low", high="ci_high"),
         numbers("Margin", margin, points="margin"),
         numbers("p of drift (Holm)", p_value, value="p_holm"),
-        words("Reason", lambda row: named(reason(row))),
+        words("Reason", lambda row: dash_if_empty(reason(row))),
     ]
-    frozen = "Frozen runs of this study"
-    rows = (
-        (frozen if row.source == "frozen" else f"{row.source} · {row.table}", row)
-        for row in records(verdicts)
-    )
+
+    def section(row: Any) -> str:
+        return FROZEN if row.source == "frozen" else f"{row.source} · {row.table}"
+
+    rows = ((section(row), row) for row in records(verdicts))
     text = rule(verdicts["level"].min())
     caption = (
         "Percentage points throughout; difference is ours minus the reference. The interval counts "
@@ -136,7 +138,7 @@ def published(inputs: Inputs) -> Table:
         f"tails. {known_of_laboratories()}"
     )
     left = len(every) - len(verdicts)
-    notes = [f"{count(left, 'further number')} not run: see verdicts.csv."] * bool(left)
+    notes = [f"{count(left, 'further number')} not run: see verdicts.csv."] if left else []
     return filled("Published and frozen numbers beside ours", caption, columns, rows, notes)
 
 
@@ -144,33 +146,38 @@ def published(inputs: Inputs) -> Table:
 def outside(inputs: Inputs) -> Table:
     """Return one row per printed table and reason; only for papers that the study covers whole."""
     asked = inputs.study.references.published
-    printed = [each for each in countable_numbers() if each.source in asked]
+    printed = [number for number in countable_numbers() if number.source in asked]
     if not printed:
         raise NothingToShow(
             "the study covers no paper as a whole, so none of its numbers can be left out"
         )
-    found = Counter((each.source, each.table, each.outside) for each in printed if each.outside)
-    if not found:
+    left_out = Counter(
+        (number.source, number.table, number.outside) for number in printed if number.outside
+    )
+    if not left_out:
         raise NothingToShow("every number that its authors trained belongs to a run of some study")
     columns = [
         words("Printed in", lambda row: cite(row[0], row[1])),
-        Column(("Numbers",), ("count",), cell=lambda row: number_cell(str, found[row])),
+        Column(("Numbers",), ("count",), cell=lambda row: number_cell(str, left_out[row])),
         words("Reason", lambda row: row[2]),
     ]
     caption = (
-        f"{found.total()} of the {len(printed)} numbers that the authors of these papers trained "
-        "themselves have no run here."
+        f"{left_out.total()} of the {len(printed)} numbers that the authors of these papers "
+        "trained themselves have no run here."
     )
     return filled(
-        "Published numbers outside of every study", caption, columns, (("", row) for row in found)
+        "Published numbers outside of every study",
+        caption,
+        columns,
+        (("", row) for row in left_out),
     )
 
 
 @TABLES.register("claims", display="Claims of the papers")
 def claims(inputs: Inputs) -> Table:
-    """Return one row per claim that some run of the study bears on; a note counts the others.
+    """Return one row per claim that can be tested with runs of the study; a note counts the others.
 
-    Those of the papers that the study is about come first; the page folds the others.
+    Claims of the papers that the study is about come first. The page folds the other claims.
     """
     name = inputs.study.name
     if inputs.claims.empty:
@@ -178,9 +185,10 @@ def claims(inputs: Inputs) -> Table:
     pairs: dict[str, dict[str, Any]] = {}
     for row in records(inputs.claims):
         pairs.setdefault(row.claim, {})[row.reading] = row
-    tested = [
-        pair for pair in pairs.values() if any(row.verdict != "not_run" for row in pair.values())
-    ]
+    tested = []
+    for pair in pairs.values():
+        if {row.verdict for row in pair.values()} != {"not_run"}:
+            tested.append(pair)
     if not tested:
         raise NothingToShow(f"no run of this study bears on any of {count(len(pairs), 'claim')}")
     papers = {name.partition("/")[0] for name in inputs.study.references.published}
@@ -193,9 +201,9 @@ def claims(inputs: Inputs) -> Table:
     def sentence(pair: Any) -> TableCell:
         row = pair["here"]
         below = (Line(row.claim),)
-        tip = f"its condition: {pair['published'].condition}"
+        tooltip = f"its condition: {pair['published'].condition}"
         cell = TableCell(row.sentence, note=row.stated_in, lines=below, words=(row.claim,))
-        return replace(cell, title=tip)
+        return replace(cell, title=tooltip)
 
     def outside(pair: Any) -> str:
         why = getattr(pair["published"], "outside", "")
@@ -249,7 +257,7 @@ def _reading(reading: str) -> list[Column]:
         return Column(head, parts, numeric=bool(parts), cell=lambda pair: cell(pair[reading]))
 
     def deciding(row: Any) -> TableCell:
-        text = f"{plain(row.estimate)} {row.unit}" if finite(row.estimate) is not None else DASH
+        text = DASH if finite(row.estimate) is None else f"{plain(row.estimate)} {row.unit}"
         span = interval(row.ci_low, row.ci_high, plain).replace(DASH, "")
         behind = tuple(map(finite, (row.estimate, row.ci_low, row.ci_high)))
         return TableCell(text, note=span, numbers=behind)
@@ -260,8 +268,8 @@ def _reading(reading: str) -> list[Column]:
         return number_cell("{:.0f} of {:.0f}".format, row.parts_holding, row.parts)
 
     def verdict(row: Any) -> TableCell:
-        tip = f"p {p_value(row.p)}; parts held: {held(row).text}"
-        return TableCell(words_of(row.verdict), tone=TONES[row.verdict], title=tip)
+        tooltip = f"p {p_value(row.p)}; parts held: {held(row).text}"
+        return TableCell(words_of(row.verdict), tone=TONES[row.verdict], title=tooltip)
 
     return [
         column("Verdict", (), verdict),
@@ -320,18 +328,20 @@ def pretraining(inputs: Inputs) -> Table:
         # The words of the weight tag that may say what a network was pretrained on: what it saw
         # first comes before what it was tuned on (fb_in22k_ft_in1k).
         tag = model.backbone.partition(".")[2]
-        found = [tag, *tag.split("_")]
+        tags = [tag, *tag.split("_")]
         if model.checkpoint is not None:
-            found = [PACKAGED] if model.checkpoint.startswith("package:") else []
-        known = next((facts[word] for word in found if word in facts), {})
+            tags = [PACKAGED] if model.checkpoint.startswith("package:") else []
+        known = next((facts[tag] for tag in tags if tag in facts), {})
         for dataset in block.datasets:
             name = dataset.params.get("of", dataset.name)
             seen = known.get(name, known.get("others", "not known"))
+            if "glyphs" in name:
+                seen = "no: drawn by this suite"
             rows[model.backbone, dataset.label] = (
                 model.backbone,
                 dataset_label(dataset.label, block.setting.label),
                 known.get("pretrained_on", "not known"),
-                "no: drawn by this suite" if "glyphs" in name else seen,
+                seen,
                 known.get("source", "none"),
             )
     if not rows:
