@@ -93,7 +93,9 @@ class ClaimPart:
         for name, end in ends.items():
             shown = np.exp(end) if self.unit == RATIO else end
             ends[name] = float(shown) if np.isfinite(end) else np.nan
-        note = self.note or ("" if self.is_run else "no common seed")
+        note = self.note
+        if not note and not self.is_run:
+            note = "no common seed"
         return replace(self, n=test.n, p=test.p, p_against=test.p_against, note=note, **ends)
 
     @property
@@ -228,20 +230,21 @@ class Measurements:
     def here(self, claim: Claim, *, every_size: bool, anywhere: bool) -> list[ClaimCondition]:
         """Return the conditions of the study under which it can answer for the paper.
 
-        They have a dataset, protocol and backbone of the paper, or with ``anywhere`` any; an open
-        part of either side is no bar. Batch sizes are those that the paper states as far as they
-        were run, else (or with ``every_size``) all. Backbones are gone through one by one, unless
-        the claim compares them. Expanded queries are an arm, not a condition. Costs are the same
-        for every protocol of a run.
+        A condition matches if its dataset, protocol and backbone are among those of the paper. A
+        value that the paper or the study leaves open matches every value. With ``anywhere`` these
+        three are not compared. The batch sizes are those of the paper that were run; where none of
+        them was run, or with ``every_size``, they are all that were run. Each backbone is a
+        condition, unless the claim compares backbones. Expanded queries are an arm of a claim, and
+        not a condition. Costs do not depend on the protocol: they have one condition a run.
         """
         stated = {size for scope in claim.published for size in scope.batch_sizes}
-        own_backbones = any(arm.backbone for arm in claim.arms)
+        arms_name_backbones = any(arm.backbone for arm in claim.arms)
         splits_asked = 1 if set(claim.metrics) <= set(COST_METRICS) else None
-        found: dict[ClaimCondition, None] = {}
-        for each in self._cells:
-            dataset = each.cell.dataset
-            backbone = "" if own_backbones else each.backbone
-            splits = self._samples.splits.get(each.cell, set())
+        matching: dict[ClaimCondition, None] = {}
+        for candidate in self._cells:
+            dataset = candidate.cell.dataset
+            backbone = "" if arms_name_backbones else candidate.backbone
+            splits = self._samples.splits.get(candidate.cell, set())
             plain = sorted(split for split in splits if not split.endswith(SPLIT_SUFFIX))
             for split in plain[:splits_asked]:
                 if anywhere or any(
@@ -250,9 +253,9 @@ class Measurements:
                     and (scope.backbone in ("", backbone) or not backbone)
                     for scope in claim.published
                 ):
-                    found[ClaimCondition(dataset, split, backbone)] = None
+                    matching[ClaimCondition(dataset, split, backbone)] = None
         sized = []
-        for condition in found:
+        for condition in matching:
             run = self._sizes(condition, claim)
             kept = tuple(size for size in run if size in stated and not every_size)
             sized.append(replace(condition, batch_sizes=kept or run))
@@ -406,15 +409,13 @@ def grows(case: ClaimQuestion, sign: int = 1) -> list[ClaimPart]:
         ours, missing = case.by_size(first)
         theirs, also_missing = case.by_size(second)
         parts += {each.part: each for each in (*missing, *also_missing)}.values()
-        gains = {
-            size: {
-                seed: sign * 100 * (value / theirs[size][seed] - 1)
-                for seed, value in by_seed.items()
-                if theirs[size].get(seed, 0) > 0
-            }
-            for size, by_seed in ours.items()
-            if size in theirs
-        }
+        gains: dict[int, dict[int, float]] = {}
+        for size in filter(theirs.__contains__, ours):
+            gains[size] = {}
+            for seed, value in ours[size].items():
+                base = theirs[size].get(seed, 0.0)
+                if base > 0:
+                    gains[size][seed] = sign * 100 * (value / base - 1)
         label = f"{case.where()}: gain of {first.name} over {second.name} per {step}"
         parts.append(_slope(label, gains, unit="% of gain"))
     return parts
@@ -486,8 +487,11 @@ def parts_of(claim: Claim, source: Measurements, condition: ClaimCondition) -> l
 
 def _common(by_seed: Sequence[Mapping[int, float]]) -> NDArray[np.float64]:
     """Return the values over the seeds that all have in common, (len(by_seed), seeds)."""
-    seeds = sorted(set.intersection(*(set(each) for each in by_seed)))
-    return np.array([[each[seed] for seed in seeds] for each in by_seed], dtype=float)
+    seeds = sorted(set.intersection(*map(set, by_seed)))
+    rows = []
+    for values in by_seed:
+        rows.append([values[seed] for seed in seeds])
+    return np.array(rows, dtype=float)
 
 
 def _slope(

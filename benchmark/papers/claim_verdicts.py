@@ -104,10 +104,10 @@ def decide(
 
     With ``enough`` (k, n) it is k of n parts that have to hold.
     """
-    cells = {
-        at: (spread(part.values) if len(part.values) > 1 else np.nan, len(part.values))
-        for at, part in enumerate(parts)
-    }
+    cells = {}
+    for at, part in enumerate(parts):
+        n = len(part.values)
+        cells[at] = (spread(part.values) if n > 1 else np.nan, n)
     spreads = shared_spreads(cells, lambda at: parts[at].sisters or at)
     tested = tuple(part.tested(alpha, spreads[at]) for at, part in enumerate(parts))
     run = [each for each in tested if each.is_run]
@@ -193,18 +193,20 @@ def judge_claims(
     rows = []
     parts = []
     for (at, claim), reading in itertools.product(enumerate(listed), READINGS):
-        (each, condition), rate = judged[reading][at], float(rates[reading][at])
-        if each.verdict == CONTRADICTED and rate > spend(FALSE_DISCOVERIES):
+        decision, condition = judged[reading][at]
+        rate = float(rates[reading][at])
+        if decision.verdict == CONTRADICTED and rate > spend(FALSE_DISCOVERIES):
             among = f"not among {np.isfinite(rates[reading]).sum()} claims (q = {rate:.2g})"
-            reason = f"{each.reason}; contradicted alone, {among}"
-            each = replace(each, verdict=INCONCLUSIVE, reason=reason)
+            reason = f"{decision.reason}; contradicted alone, {among}"
+            decision = replace(decision, verdict=INCONCLUSIVE, reason=reason)
         row: dict[str, Any] = {"claim": claim.name, "paper": claim.source, "reading": reading}
         row |= {"condition": condition, "q_contradicted": rate}
         row["selection"] = rule_of(claim.source)[0]
-        for names, record in ((_CLAIM, claim), (_DECISION, each), (_TESTED, each.decisive)):
-            row |= {name: getattr(record, name, None) for name in names}
+        row |= {name: getattr(claim, name) for name in _CLAIM}
+        row |= {name: getattr(decision, name) for name in _DECISION}
+        row |= {name: getattr(decision.decisive, name, None) for name in _TESTED}
         rows.append(row)
-        for part in each.tested:
+        for part in decision.tested:
             numbers = (getattr(part, name) for name in (*_TESTED, "note"))
             parts.append([claim.name, reading, *numbers])
     return pd.DataFrame(rows, columns=COLUMNS), pd.DataFrame(parts, columns=PART_COLUMNS)
@@ -213,10 +215,11 @@ def judge_claims(
 def _judged(claim: Claim, source: Measurements, reading: str, level: float) -> tuple[Decision, str]:
     """Return the decision before the control of false discoveries, and what was asked.
 
-    What is outside is not tested as published. Where the paper's batch sizes give no part with
-    runs, "here" takes any size: they may have been run with the loss, but not with the options that
-    the claim is about. What was left out "here" is named and keeps a claim from being supported.
-    Where no run can answer, the same comparison on other data is shown.
+    A claim that is outside is not tested as published. In the reading "here", every batch size is
+    taken where those of the paper give no part with runs: their runs may have the loss without the
+    options that the claim is about. A part without runs is left out "here"; the reason counts such
+    parts, and the claim is not supported. Where no run can answer, the same comparison on other
+    data is shown.
     """
     condition = claim.condition
     can_answer = True
@@ -235,27 +238,33 @@ def _judged(claim: Claim, source: Measurements, reading: str, level: float) -> t
         here = (f"{each.dataset} {each.backbone}".strip() for each in conditions)
         condition = ", ".join(dict.fromkeys(here))
     if not parts:
-        datasets = dict.fromkeys(name for scope in claim.published for name in scope.datasets)
-        nothing = "no run belongs to it" if reading == HERE else f"no run on {', '.join(datasets)}"
+        nothing = "no run belongs to it"
+        if reading == PUBLISHED:
+            datasets = dict.fromkeys(name for scope in claim.published for name in scope.datasets)
+            nothing = f"no run on {', '.join(datasets)}"
         parts = [ClaimPart("", note=nothing)]
-    run = [part for part in parts if part.is_run] or parts
-    left_out = len(parts) - len(run) if reading == HERE else 0
-    found = decide(run if left_out else parts, claim.alpha, level, claim.enough)
+    left_out = 0
+    if reading == HERE:
+        run = [part for part in parts if part.is_run] or parts
+        left_out = len(parts) - len(run)
+        parts = run
+    decision = decide(parts, claim.alpha, level, claim.enough)
     if not can_answer:
-        shown = found.decisive.text if found.decisive else found.reason
+        shown = decision.decisive.text if decision.decisive else decision.reason
         reason = f"the paper says it of {claim.condition}; the same comparison here: {shown}"
-        found = replace(found, verdict=NOT_ASKED, reason=reason, p_contradicted=np.nan)
+        decision = replace(decision, verdict=NOT_ASKED, reason=reason, p_contradicted=np.nan)
     elif left_out:
-        verdict = INCONCLUSIVE if found.verdict == SUPPORTED else found.verdict
-        reason = f"{found.reason}; {left_out} without runs left out"
-        found = replace(found, verdict=verdict, reason=reason)
-    return found, condition
+        verdict = INCONCLUSIVE if decision.verdict == SUPPORTED else decision.verdict
+        reason = f"{decision.reason}; {left_out} without runs left out"
+        decision = replace(decision, verdict=verdict, reason=reason)
+    return decision, condition
 
 
 def summary_text(verdicts: pd.DataFrame) -> str:
     """Return the counts of each reading and every verdict with its reason.
 
-    Of ``not_run`` and ``not_asked`` it is a count, and the reasons of those that no run can decide.
+    Claims that were not run or not asked are only counted. Of claims that no run can decide, the
+    reason is given.
     """
     lines = []
     verdicts = verdicts.fillna({"outside": ""})
@@ -288,7 +297,8 @@ def list_text(claims: Iterable[Claim]) -> str:
     for claim in claims:
         lines += [f"{claim.name}  ({claim.source}, {claim.stated_in})", f"  {claim.sentence}"]
         lines += [f"  {claim.kind}, {', '.join(claim.metrics)}; {claim.condition}"]
-        lines += [f"  not decided as published: {claim.outside}"] if claim.outside else []
+        if claim.outside:
+            lines.append(f"  not decided as published: {claim.outside}")
         lines.append("")
     return "\n".join(lines).rstrip()
 
@@ -308,7 +318,10 @@ def explain_claim(verdicts: pd.DataFrame, parts: pd.DataFrame) -> str:
             f"{row['reading']}: {READINGS[row['reading']]}",
             f"  where: {row['condition'] or 'nowhere'}, scores {EPOCHS[row['selection']]}",
             *(f"  {_explained(part)}" for part in asked[:SHOWN]),
-            *([f"  and {len(asked) - SHOWN} more in claims_parts.csv"] if asked[SHOWN:] else []),
+        ]
+        if len(asked) > SHOWN:
+            lines.append(f"  and {len(asked) - SHOWN} more in claims_parts.csv")
+        lines += [
             f"  {row['parts_holding']:.0f} of {row['parts']:.0f} parts hold at p <= "
             f"{row['alpha']:g}; {row['parts_run']:.0f} have runs",
             f"  verdict: {verdict.replace('_', ' ')} ({CLAIM_VERDICTS[verdict]})",

@@ -39,11 +39,24 @@ def coverage(studies: Iterable[Study], results: Path) -> pd.DataFrame:
     """
     grids = [(study, list(candidates(study).values())) for study in studies]
     rows = []
-    for each in countable_numbers():
-        printed = (each.source, each.table, each.row_label, each.dataset, each.protocol)
-        outside = (OUTSIDE, "", "", each.outside, "")
-        state = outside if each.outside else _state(each, grids, results)
-        rows.append([*printed, each.metric, float(each.value), each.line, *state, each.judged])
+    for number in countable_numbers():
+        if number.outside:
+            state = (OUTSIDE, "", "", number.outside, "")
+        else:
+            state = _state(number, grids, results)
+        row = [
+            number.source,
+            number.table,
+            number.row_label,
+            number.dataset,
+            number.protocol,
+            number.metric,
+            float(number.value),
+            number.line,
+            *state,
+            number.judged,
+        ]
+        rows.append(row)
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
@@ -66,7 +79,8 @@ def _state(
         else:
             specs = (run.spec for run in expand(study).values() if run.spec.cell == cell)
             done = any(status_in(results / each.folder, each).status == "ok" for each in specs)
-        return FINISHED if done else PLANNED, study.name, cell.label, words, candidate.assumed
+        state = FINISHED if done else PLANNED
+        return state, study.name, cell.label, words, candidate.assumed
     # the study of the paper's own datasets knows best what is missing: its reason is the longest
     return MISSING, "", "", max(reasons or ["there is no study"], key=len), ""
 

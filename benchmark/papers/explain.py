@@ -101,12 +101,13 @@ def summary_text(verdicts: pd.DataFrame) -> str:
         lines += [QUESTIONS, f"{(drifts & fails(verdicts)).sum()} of {drifts.sum()} drifts stand"]
     if interim := int(verdicts["interim"].sum()):
         lines.append(f"interim: {interim} of them, whose runs have not all ended: nothing is final")
-    drifted = [f"drifted: {line}" for line in drifted_messages(verdicts)]
-    return "\n".join([*lines, *([""] if drifted else []), *drifted])
+    if drifted := drifted_messages(verdicts):
+        lines += ["", *(f"drifted: {message}" for message in drifted)]
+    return "\n".join(lines)
 
 
 def fails(verdicts: pd.DataFrame) -> pd.Series[bool]:
-    """Return which rows are drifts that stand; one by divergence needs no standing."""
+    """Return which rows are drifts that stand; for a drift by divergence that is not asked."""
     return (verdicts["verdict"] == DRIFTED) & verdicts["stands"].ne(False)
 
 
@@ -122,17 +123,19 @@ def find_verdicts(verdicts: pd.DataFrame, words: str) -> pd.DataFrame:
         why = "there are no verdicts: the study names no references, or nothing of it has been run"
         advice = "'python -m benchmark check STUDY' says which"
         raise ConfigError(f"cell {words}", [f"{why}; {advice}"])
-    names = [
-        {plain(word) for word in (*_fields(each), each.row_label, each.backbone) if word}
-        | {plain(display_name(each.metric))}
-        for each in _rows(verdicts)
-    ]
+    names = []
+    for row in _rows(verdicts):
+        fields = (*_fields(row), row.row_label, row.backbone, display_name(row.metric))
+        names.append({plain(field) for field in fields if field})
     vocabulary: set[str] = set().union(*names)
     problems = []
     chosen = list(range(len(verdicts)))
     for word in filter(None, map(plain, words.split("/"))):
-        fitting = set(fnmatch.filter(vocabulary, word)) if "*" in word else {word} & vocabulary
-        if not fitting and "*" not in word:
+        if "*" in word:
+            fitting = set(fnmatch.filter(vocabulary, word))
+        elif word in vocabulary:
+            fitting = {word}
+        else:
             fitting = {name for name in vocabulary if word in name}
         if not fitting:
             near = difflib.get_close_matches(word, vocabulary, n=4, cutoff=0.5)

@@ -220,9 +220,11 @@ def as_text(rows: Collection[Row], shown: Collection[Row]) -> str:
     if len(shown) < len(rows):
         lines.append(f"shown: the {len(shown)} that may move a score; --all shows the others")
     for recipe in dict.fromkeys(row.recipe for row in shown):
-        part = [row._asdict() for row in shown if row.recipe == recipe]
-        table = [{name: name for name in (*COLUMNS, "reason")}, *part]
-        widths = {name: min(34, max(len(row[name]) for row in table)) for name in COLUMNS}
+        values = [row._asdict() for row in shown if row.recipe == recipe]
+        table = [{name: name for name in (*COLUMNS, "reason")}, *values]
+        widths = {}
+        for name in COLUMNS:
+            widths[name] = min(34, max(len(row[name]) for row in table))
         lines += ["", recipe]
         for row in table:
             cells = "  ".join(f"{row[name] or '-':{widths[name]}}" for name in COLUMNS)

@@ -36,10 +36,11 @@ def designs(study: Study) -> dict[tuple[str, str, str, str], tuple[planning.Desi
     A table is a family. A printed spread of 0.0 was rounded away, and says nothing.
     """
     seeds = Counter(run.spec.cell for run in expand(study).values())
-    places = Counter((cell.dataset, cell.setting.label) for cell in seeds)
+    settings = Counter((cell.dataset, cell.setting.label) for cell in seeds)
     groups = defaultdict(list)
     spreads = defaultdict(list)
-    for number, cell in (reached := reached_numbers(study)):
+    reached = reached_numbers(study)
+    for number, cell in reached:
         groups[number.source, number.table, number.dataset, number.metric].append((number, cell))
     families = Counter((number.source, number.table) for number, _ in reached)
     for number in asked_numbers(published_names()):
@@ -53,7 +54,7 @@ def designs(study: Study) -> dict[tuple[str, str, str, str], tuple[planning.Desi
             seeds=min(seeds[cell] for cell in cells),
             spread=max(spreads[key[2:]], default=math.nan),
             family=families[key[:2]],
-            sisters=places[cells[0].dataset, cells[0].setting.label] - 1,
+            sisters=settings[cells[0].dataset, cells[0].setting.label] - 1,
             reference_runs=min(each.n_runs or 1 for each in numbers),
             margin=min((each for each in margins if each is not None), default=math.inf),
             alpha=planning.level_of(study),
@@ -68,12 +69,12 @@ def undecidable(study: Study) -> dict[tuple[str, str, str, str], int]:
     The value is how many numbers they are.
     """
     found = {}
-    for place, (design, cells) in designs(study).items():
+    for group, (design, cells) in designs(study).items():
         spread = ASSUMED_SPREAD if math.isnan(design.spread) else design.spread
         most = replace(design, spread=spread, seeds=planning.MOST_SEEDS)
         drift_is_called = planning.power(most, LARGE) >= planning.POWER
         if not drift_is_called and planning.chance_to_confirm(most) < RARELY:
-            found[place] = len(cells)
+            found[group] = len(cells)
     return found
 
 
@@ -92,30 +93,34 @@ def gpu_hours(study: Study) -> tuple[dict[Cell, float], dict[int, float]]:
     now = len(study.seeds)
     numbers = study.looks or sorted({now, *(more for more in CHOICES if more > now)})
     most = planned if study.looks else dict.fromkeys(prices, math.inf)
-    return prices, {
-        n: sum(price * min(n, most[at]) for at, price in prices.items()) for n in numbers
-    }
+    whole = {}
+    for n in numbers:
+        whole[n] = sum(price * min(n, most[cell]) for cell, price in prices.items())
+    return prices, whole
 
 
 def as_text(study: Study) -> str:
     """Return the forecasts as a table for a terminal; "" for a study without published tables."""
-    (prices, whole), rows = gpu_hours(study), []
-    for (source, place, dataset, metric), (design, cells) in designs(study).items():
-        known = not math.isnan(design.spread)
-        design = design if known else replace(design, spread=ASSUMED_SPREAD)
+    prices, whole = gpu_hours(study)
+    rows = []
+    for (source, table, dataset, metric), (design, cells) in designs(study).items():
+        mark = ""
+        if math.isnan(design.spread):
+            design = replace(design, spread=ASSUMED_SPREAD)
+            mark = "?"
         drifts = {n: planning.smallest_drift(replace(design, seeds=n)) for n in whole}
         needed = {drift: planning.seeds_needed(design, drift) for drift in DRIFTS}
         standing = planning.seeds_needed(design, LARGE, planning.chance_to_stand)
         hours = sum(prices[cell] for cell in set(cells))
         prices_of = {n: f" ({n * hours:,.0f} h)" if n and hours else "" for n in needed.values()}
         row = {
-            "table": f"{source} {place}",
+            "table": f"{source} {table}",
             "dataset": dataset,
             "metric": display_name(metric),
             "numbers": len(cells),
             "family": design.family,
             "seeds": design.seeds,
-            "spread": f"{design.spread:g}" + ("" if known else "?"),
+            "spread": f"{design.spread:g}{mark}",
             "margin": f"{design.margin:g}",
             "confirmed": f"{planning.chance_to_confirm(design):.0%}",
             **{f"drift, {n} seeds": f"{x:.1f}" if x > 0 else "none" for n, x in drifts.items()},
@@ -125,8 +130,9 @@ def as_text(study: Study) -> str:
         rows.append(row)
     if not rows:
         return ""
-    table = pd.DataFrame(rows).T.reset_index().T.astype(str)
-    lines = ["  ".join(map(str.ljust, row, table.map(len).max())).rstrip() for row in table.values]
+    shown = pd.DataFrame(rows).T.reset_index().T.astype(str)
+    widths = shown.map(len).max()
+    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in shown.values]
     said = {"power": planning.POWER, "most": planning.MOST_SEEDS, "rarely": RARELY, "large": LARGE}
     lines.append(NOTE.format(level=100 * planning.level_of(study), **said))
     if any(whole.values()):

@@ -31,18 +31,21 @@ def load_frozen(path: Path) -> FrozenRuns:
     rows = rows.reindex(columns=FROZEN_COLUMNS, fill_value="")
     lost = rows[rows["status"] == "diverged"].groupby(list(CELL_COLUMNS))["seed"].nunique()
     samples = {}
-    for key, part in rows.groupby([*CELL_COLUMNS, "split", "metric"]):
+    for key, group in rows.groupby([*CELL_COLUMNS, "split", "metric"]):
         *columns, split, metric = map(str, key)
-        seeds = part[part["value"] != ""].set_index("seed")["value"]
-        samples[Cell.of(columns), split, metric] = Sample(
-            {int(str(seed)): 100 * float(value) for seed, value in seeds.items()},
-            {name: tuple(sorted({*part[name]} - {""})) for name in VERSIONS},
-            int(lost.get(tuple(columns), 0)),
-        )
-    samples = dict(sorted(samples.items()))
-    scored = {key[0] for key, each in samples.items() if each.n}
-    found = {key: each for key, each in samples.items() if each.n or key[0] not in scored}
-    return with_spreads(found)
+        values = group[group["value"] != ""].set_index("seed")["value"]
+        by_seed = {int(str(seed)): 100 * float(value) for seed, value in values.items()}
+        versions = {}
+        for name in VERSIONS:
+            versions[name] = tuple(sorted({*group[name]} - {""}))
+        diverged = int(lost.get(tuple(columns), 0))
+        samples[Cell.of(columns), split, metric] = Sample(by_seed, versions, diverged)
+    scored = {cell for (cell, _, _), sample in samples.items() if sample.n}
+    kept = {}
+    for key, sample in sorted(samples.items()):
+        if sample.n or key[0] not in scored:
+            kept[key] = sample
+    return with_spreads(kept)
 
 
 def freeze(
@@ -50,14 +53,15 @@ def freeze(
 ) -> int:
     """Write the headline scores of ``table`` to ``path``; return the number of runs frozen.
 
-    Runs that are missing, failed or stale would leave holes that nobody sees later: they are
-    refused, with their names, unless ``partial``. A diverged run is a result and is kept as such.
+    Runs that are missing, failed or stale would leave holes that nobody sees later. ``freeze``
+    refuses them and names them, unless ``partial``. A diverged run is a result and is kept as such.
     """
     runs = table.runs
     holes = runs[~runs["status"].isin(["ok", "diverged"])]
     if len(holes) and not partial:
         shown = [f"  {row.run_id}: {row.status}" for row in holes.head(_SHOWN).itertuples()]
-        shown += [f"  and {len(holes) - _SHOWN} more"] if len(holes) > _SHOWN else []
+        if len(holes) > _SHOWN:
+            shown.append(f"  and {len(holes) - _SHOWN} more")
         words = f"{len(holes)} of {len(runs)} runs have no result, nothing was frozen:"
         advice = "run the study to its end first, or accept the holes with --partial"
         raise ReferenceDataError("\n".join([words, *shown, advice]))

@@ -369,6 +369,10 @@ def _family(rows: pd.DataFrame, level: float) -> pd.DataFrame:
     if not rows["frozen"].any():
         tips = tipping(evidence, level, planned)
     size = max(planned, int(np.isfinite(test.p_drift).sum()))
+    changes_under = []
+    for at, is_decided in enumerate(decided):
+        names = [name for name in changed if is_decided and changed[name][at]]
+        changes_under.append(" ".join(names))
     tested = test.verdict != UNTESTED
     numbers = {"se": test.se, "df": test.df, "ci_low": test.low, "ci_high": test.high}
     numbers |= {name: getattr(test, name) for name in ("p_equivalence", "p_drift", "p_holm")}
@@ -390,10 +394,7 @@ def _family(rows: pd.DataFrame, level: float) -> pd.DataFrame:
         direction=[each.direction for each in why],
         interim=(word != NOT_RUN) & (rows.n_ended > 0) & (rows.n_ended < rows.n_runs),
         stands=stands,
-        changes_under=[
-            " ".join(name for name in changed if changed[name][at]) if one else ""
-            for at, one in enumerate(decided)
-        ],
+        changes_under=changes_under,
     )
 
 

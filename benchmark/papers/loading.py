@@ -294,7 +294,9 @@ def _number_problems(paper: Paper) -> Problems:
         if each.countable and not each.outside:  # no study could ever cover it
             advice = "or say in outside.yaml why no study covers the row"
             kind = "loss" if each.method in words.methods else "method"
-            known = {*load_catalogue(), *(words.methods if kind == "method" else ())}
+            known = set(load_catalogue())
+            if kind == "method":
+                known |= set(words.methods)
             for problem in unknown(f"{key}.method", kind, [each.loss], known):
                 named = f"name its loss under 'methods' of {PAPER}, {advice}"
                 yield replace(problem, message=f"{problem.message}; {named}")
@@ -360,7 +362,9 @@ def _table_problems(paper: Paper) -> Problems:
         columns = (*table.sections, *table.rows, *table.columns)
         yield from unknown(key, "column", (*columns, *table.read_as), known)
         if set(columns) <= known:
-            cells = Counter(tuple(table.read(each, name) for name in columns) for each in numbers)
+            cells = Counter(
+                tuple(map(functools.partial(table.read, each), columns)) for each in numbers
+            )
             for cell, count in cells.items():
                 if count > 1:
                     place = ", ".join(filter(None, cell))

@@ -88,12 +88,14 @@ def candidates(study: Study) -> Candidates:
     found: dict[Cell, Candidate] = {}
     rows = study_ledger(study)
     for block in study.blocks:
-        own = {loss.label: frozenset(f"loss.{name}" for name in loss.own) for loss in block.losses}
+        by_variant = {}
+        for loss in block.losses:
+            by_variant[loss.label] = frozenset(f"loss.{name}" for name in loss.own)
         for spec in block.specs():
             if spec.cell not in found:
                 columns = _overridden(block.overrides, spec.loss.name)
                 runs = (block.recipe_name, spec.loss.name, block.setting.options)
-                candidate = _candidate(spec, columns, own[spec.loss.label])
+                candidate = _candidate(spec, columns, by_variant[spec.loss.label])
                 found[spec.cell] = replace(
                     candidate,
                     assumed=assumed(rows, *runs),
@@ -221,22 +223,28 @@ def fits(stated: Stated, candidate: Candidate) -> bool:
     """Return whether rules 1 to 3 hold."""
     cell = candidate.cell
     changed = candidate.by_variant if candidate.reading else candidate.changed
-    return (
+    meets = (
         stated.dataset in candidate.evaluated_on
         and stated.loss == cell.base_loss
         and stated.backbone in ("", candidate.backbone)
         and stated.batch_size in (None, cell.batch_size)
         and all(each.met(candidate.settings) for each in stated.requirements)
-        and all(
-            any(each.condition.covers(column) for each in stated.requirements)
-            for column in changed - set(stated.free)
-        )
     )
+    if not meets:
+        return False
+    for column in changed.difference(stated.free):
+        if not any(each.condition.covers(column) for each in stated.requirements):
+            return False
+    return True
 
 
 def reached_numbers(study: Study) -> list[tuple[PublishedNumber, Cell]]:
     """Return the published numbers that the study's runs will reach, each with its cell."""
     grid = candidates(study).values()
     asked = (each for each in asked_numbers(study.references.published) if each.is_score)
-    fits = ((each, match(stated_by(each), grid)) for each in asked)
-    return [(each, fit.candidate.cell) for each, fit in fits if fit.candidate]
+    reached = []
+    for number in asked:
+        candidate = match(stated_by(number), grid).candidate
+        if candidate is not None:
+            reached.append((number, candidate.cell))
+    return reached

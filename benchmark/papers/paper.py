@@ -59,13 +59,13 @@ def countable_numbers(*, beside: bool = False) -> list[PublishedNumber]:
 
 def arranged_tables(names: Iterable[str]) -> list[tuple[Paper, str]]:
     """Return the arranged tables, as (paper, table), among ``names`` ("paper" or "paper/table")."""
-    names = set(names)
-    return [
-        (paper, table)
-        for paper in load_papers().values()
-        for table in paper.tables
-        if names & {paper.source, f"{paper.source}/{table}"}
-    ]
+    asked = set(names)
+    found = []
+    for paper in load_papers().values():
+        for table in paper.tables:
+            if paper.source in asked or f"{paper.source}/{table}" in asked:
+                found.append((paper, table))
+    return found
 
 
 @functools.cache
@@ -73,13 +73,13 @@ def own_claims() -> Mapping[str, tuple[Claim, ...]]:
     """Return the claims of ``claims.yaml``, which no paper prints, by study."""
     words = load_vocabulary()
     read = read_own(PACKAGE / "claims.yaml", dict[str, dict[Name, Claim]])
-    return {
-        study: tuple(
-            claim.resolved(name, f"{THIS_SUITE}, study {study}", words)
-            for name, claim in claims.items()
+    resolved = {}
+    for study, claims in read.items():
+        source = f"{THIS_SUITE}, study {study}"
+        resolved[study] = tuple(
+            claim.resolved(name, source, words) for name, claim in claims.items()
         )
-        for study, claims in read.items()
-    }
+    return resolved
 
 
 def claims_of(study: str | None = None) -> tuple[Claim, ...]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmark.core.records import CELL_COLUMNS, Cell
+from benchmark.core.records import CELL_COLUMNS, Cell, Setting
 from benchmark.papers.matching import Candidate, candidates, match, stated_by
 from benchmark.papers.paper import (
     all_figures,
@@ -187,14 +187,15 @@ class Grid:
     def measured(self, number: PublishedNumber) -> tuple[list[float], str]:
         """Return what runs measured of a number without a verdict, and the word for that.
 
-        Of a score it is that of runs on another training set that equal the print in all else. Gaps
-        of several batch sizes are none.
+        For a score: of runs that differ from the print in the training set alone. For a gap: no
+        value where the gaps come from several batch sizes, because the paper prints one number.
         """
         metric = number.metric
         if metric == GAP:
-            here = [each for each in self.gaps if each.dataset == number.dataset]
-            one = len({each.batch_size for each in here}) == 1
-            return [each.decrease for each in here] if one else [], NO_SCORE
+            gaps = [gap for gap in self.gaps if gap.dataset == number.dataset]
+            if len({gap.batch_size for gap in gaps}) > 1:
+                gaps = []
+            return [gap.decrease for gap in gaps], NO_SCORE
         stated = stated_by(number)
         if number.is_score:
             if "training" not in number.means:
@@ -208,8 +209,11 @@ class Grid:
         if number.is_score:
             sample = self.samples.sample(cell, found.split, metric)
             return list(sample.by_seed.values()), OTHER_DATA
-        costs = self.costs.get((cell, metric), {}) if metric in (*TIMES, *COUNTS) else {}
-        return list(costs.values()), TIME if metric in TIMES else NO_SCORE
+        if metric not in (*TIMES, *COUNTS):
+            return [], NO_SCORE
+        costs = self.costs.get((cell, metric), {})
+        word = TIME if metric in TIMES else NO_SCORE
+        return list(costs.values()), word
 
 
 class PanelLine:
@@ -231,6 +235,10 @@ class PanelLine:
 
     def of(self, loss: str, varied: tuple[Condition, ...] = ()) -> list[Candidate]:
         """Return the cells of a loss that differ from recipe and loss in ``varied`` alone."""
+
+        def is_varied(column: str) -> bool:
+            return any(condition.covers(column) for condition in varied)
+
         return [
             each
             for each in self.grid.candidates
@@ -238,7 +246,7 @@ class PanelLine:
             and each.cell.dataset == self.test_set.dataset
             and self.panel.batch_size in (None, each.cell.batch_size)
             and self.panel.backbone == each.backbone
-            and all(any(one.covers(column) for one in varied) for column in each.changed)
+            and all(map(is_varied, each.changed))
         ]
 
     def place(self, candidate: Candidate) -> Score:
@@ -330,13 +338,15 @@ def _sweep(line: PanelLine, mark: Mark) -> Iterator[Mark]:
 
 def _gain(line: PanelLine, mark: Mark) -> Iterator[Mark]:
     """Yield the gain of one loss over another in percent of the latter, by batch size."""
-    ours, theirs = (
-        {
+
+    def by_setting(loss: str) -> dict[tuple[Setting, int], Mapping[int, float]]:
+        return {
             (each.cell.setting, each.cell.batch_size): line.scores(each).by_seed
             for each in line.of(loss)
         }
-        for loss in (line.panel.loss, line.panel.loss_against)
-    )
+
+    ours = by_setting(line.panel.loss)
+    theirs = by_setting(line.panel.loss_against)
     for key in sorted(ours.keys() & theirs.keys(), key=lambda key: key[1]):
         first = ours[key]
         second = theirs[key]
@@ -409,15 +419,16 @@ def swept_values(grid: Grid) -> pd.DataFrame:
 
     A sweep with a single value that has runs is left out. One sweep is a family of Holm's.
     """
-    sweeps = [
-        _swept(PanelLine(grid, panel, test_set, load_vocabulary()))
-        for figure in sweep_figures()
-        if figure.kind == "sweep" and grid.name in figure.studies
-        for panel in figure.panels
-        for test_set in panel.test_sets
-    ]
-    some = [sweep for sweep in sweeps if len(sweep) > 1]
-    return pd.concat(some, ignore_index=True) if some else pd.DataFrame()
+    sweeps = []
+    for figure in sweep_figures():
+        if figure.kind != "sweep" or grid.name not in figure.studies:
+            continue
+        for panel in figure.panels:
+            for test_set in panel.test_sets:
+                sweep = _swept(PanelLine(grid, panel, test_set, load_vocabulary()))
+                if len(sweep) > 1:
+                    sweeps.append(sweep)
+    return pd.concat(sweeps, ignore_index=True) if sweeps else pd.DataFrame()
 
 
 def _swept(line: PanelLine) -> pd.DataFrame:
@@ -428,20 +439,23 @@ def _swept(line: PanelLine) -> pd.DataFrame:
     if panel.default is not None:
         default = names.index(panel.default) if names else float(panel.default)
     words = list(panel.words.values())
-    entries = [
-        (panel.loss, words[int(x)] if words else f"{x:g}", x == default, sample)
-        for x, sample in samples.items()
-    ]
+    entries = []
+    for x, sample in samples.items():
+        value = words[int(x)] if words else f"{x:g}"
+        entries.append((panel.loss, value, x == default, sample))
     if (beside := line.baseline()).n:
         entries.append((panel.baseline, "", False, beside))
     if not entries:
         return pd.DataFrame()
     plain = NO_RUNS if default is None else samples.get(default, NO_RUNS)
     losses, values, defaults, swept = zip(*entries, strict=True)
-    against, *scores = (
-        {seed: value / 100 for seed, value in each.by_seed.items()} for each in (plain, *swept)
-    )
-    summaries = [t_interval(own.values()) for own in scores]
+
+    def in_unit(sample: Sample) -> dict[int, float]:
+        """Return the scores by seed in [0, 1]."""
+        return {seed: value / 100 for seed, value in sample.by_seed.items()}
+
+    scores = [in_unit(sample) for sample in swept]
+    summaries = [t_interval(by_seed.values()) for by_seed in scores]
     rows = pd.DataFrame(
         {
             "loss": losses,
@@ -457,5 +471,5 @@ def _swept(line: PanelLine) -> pd.DataFrame:
             "claims": [panel.claims] * len(entries),
         }
     )
-    tests = against_default(scores, against, line.grid.study.comparison.alpha)
+    tests = against_default(scores, in_unit(plain), line.grid.study.comparison.alpha)
     return rows.join(tests[_TESTED])

@@ -28,14 +28,15 @@ def convergence_of(table: RunTable) -> Costs:
     test splits. The sooner a curve rises, the nearer to 100.
     """
     curves = table.test_scores("curve", ["recall_at_1"])
-    found: dict[tuple[Cell, str], dict[int, float]] = {}
+    convergence: dict[tuple[Cell, str], dict[int, float]] = {}
     for (*columns, seed), run in curves.groupby([*CELL_COLUMNS, "seed"]):
         epochs = run.pivot(index="epoch", columns="split", values="value").sort_index()
         last = epochs.iloc[-1]
         if len(epochs) > 1 and (last > 0).all():
-            share = 100 * float((epochs.iloc[:-1] / last).mean().mean())
-            found.setdefault((Cell.of(columns), "convergence"), {})[int(str(seed))] = share
-    return found
+            shares = (epochs.iloc[:-1] / last).mean()
+            by_seed = convergence.setdefault((Cell.of(columns), "convergence"), {})
+            by_seed[int(str(seed))] = 100 * float(shares.mean())
+    return convergence
 
 
 def costs_of(table: RunTable) -> Costs:
@@ -65,12 +66,13 @@ def costs_of(table: RunTable) -> Costs:
         "n_updates": costs["updates"],
     }
     cells = [Cell.of(row) for row in costs[list(CELL_COLUMNS)].itertuples(index=False)]
-    found: dict[tuple[Cell, str], dict[int, float]] = {}
+    measured: dict[tuple[Cell, str], dict[int, float]] = {}
     for name, values in quantities.items():
         for cell, seed, value in zip(cells, costs["seed"], values, strict=True):
             if math.isfinite(value):
-                found.setdefault((cell, name), {})[int(seed)] = float(value)
-    return found
+                by_seed = measured.setdefault((cell, name), {})
+                by_seed[int(seed)] = float(value)
+    return measured
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,7 @@ def gap_decreases(folder: Path) -> list[GapDecrease]:
 
     Quick trials, analyses of another study and files of another schema are left out.
     """
-    found: dict[tuple[str, int, int], GapDecrease] = {}
+    decreases: dict[tuple[str, int, int], GapDecrease] = {}
     # a dataset that was asked for ("decomposability_gap-cub") goes before the study's first
     for summary in sorted(folder.glob(GAP_FILES)):
         facts = json.loads(summary.read_bytes())
@@ -100,22 +102,25 @@ def gap_decreases(folder: Path) -> list[GapDecrease]:
         means = guess_csv(summary.parent / "figure.csv")
         means = means[(means["kind"] == "gap") & (means["trained_at"] == means["measured_at"])]
         gaps = means.pivot(index=["trained_at", "seed"], columns="loss", values="gap")
-        decreases = (100 * (1 - gaps[CALIBRATED] / gaps[PLAIN])).rename("value").reset_index()
-        for size, seed, value in decreases.itertuples(index=False):
-            place = (dataset, int(size), int(seed))
-            found[place] = GapDecrease(*place, float(value), setting)
-    return list(found.values())
+        ratios = gaps[CALIBRATED] / gaps[PLAIN]
+        percent = (100 * (1 - ratios)).rename("value").reset_index()
+        for size, seed, value in percent.itertuples(index=False):
+            key = (dataset, int(size), int(seed))
+            decreases[key] = GapDecrease(*key, float(value), setting)
+    return list(decreases.values())
 
 
 def relative_gaps(gaps: Iterable[GapDecrease], cells: Iterable[Cell]) -> Costs:
     """Return the gap of a loss by seed, as a multiple of SupAP's, for the cells it is known of."""
-    by_place: dict[tuple[str, str, int], dict[int, float]] = {}
-    for each in gaps:
-        place = by_place.setdefault((each.dataset, each.setting, each.batch_size), {})
-        place[each.seed] = max(1 - each.decrease / 100, 0.001)  # ratios are compared as logarithms
-    found = {}
-    for cell in (each for each in cells if each.loss in (CALIBRATED, PLAIN)):
-        ratios = by_place.get((cell.dataset, cell.setting.label, cell.batch_size), {})
-        own = ratios if cell.loss == CALIBRATED else dict.fromkeys(ratios, 1.0)
-        found[cell, "decomposability_gap"] = own
-    return found
+    ratios: dict[tuple[str, str, int], dict[int, float]] = {}
+    for gap in gaps:
+        by_seed = ratios.setdefault((gap.dataset, gap.setting, gap.batch_size), {})
+        by_seed[gap.seed] = max(1 - gap.decrease / 100, 0.001)  # compared as logarithms
+    relative = {}
+    for cell in cells:
+        by_seed = ratios.get((cell.dataset, cell.setting.label, cell.batch_size), {})
+        if cell.loss == CALIBRATED:
+            relative[cell, "decomposability_gap"] = by_seed
+        elif cell.loss == PLAIN:
+            relative[cell, "decomposability_gap"] = dict.fromkeys(by_seed, 1.0)
+    return relative

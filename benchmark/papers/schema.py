@@ -170,7 +170,9 @@ class PublishedNumber:
     @property
     def sd_points(self) -> float | None:
         """The printed spread in percentage points."""
-        return None if self.std is None else self.std * SCORE_UNITS[self.unit]
+        if self.std is None:
+            return None
+        return self.std * SCORE_UNITS[self.unit]
 
     @property
     def rounding(self) -> float:
@@ -182,7 +184,10 @@ class PublishedNumber:
         """The value with the digits of its print, in percentage points if it is a score."""
         if not self.is_score:
             return f"{float(self.value):g}"
-        return f"{self.points:.{max(0, self.digits - (2 if self.unit == 'fraction' else 0))}f}"
+        digits = self.digits
+        if self.unit == "fraction":
+            digits -= 2
+        return f"{self.points:.{max(0, digits)}f}"
 
     @property
     def digits(self) -> int:
@@ -339,7 +344,7 @@ KEYS: dict[Kind, tuple[tuple[str, ...], ...]] = {
     "cost_ratio": (("first", "second", "between"), ()),
     "costs": (("first", "between"), ()),
 }
-CLAIM_KEYS = sorted({key for keys in KEYS.values() for part in keys for key in part})
+CLAIM_KEYS = sorted({key for needed, optional in KEYS.values() for key in (*needed, *optional)})
 
 
 def _some(counts: tuple[int, int]) -> tuple[int, int]:

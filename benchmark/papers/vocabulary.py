@@ -55,7 +55,9 @@ class Condition(Closed):
         for word, values in self.values.items():
             if value in values:
                 return word
-        return self.otherwise or ("" if value is None else str(value))
+        if self.otherwise or value is None:
+            return self.otherwise
+        return str(value)
 
     def covers(self, column: str) -> bool:
         """Return whether the condition accounts for a change of ``column``."""
@@ -154,8 +156,10 @@ class Vocabulary(Words):
 
     def name(self, column: str, value: str) -> str:
         """Return a value of a printed column for people: "Stanford Online Products"."""
-        named = self.names.get(column, {}).get(value)
-        return named or (display_name(value) if column == "metric" else value)
+        named = self.names.get(column, {}).get(value, "")
+        if not named and column == "metric":
+            return display_name(value)
+        return named or value
 
 
 @functools.cache
