@@ -76,7 +76,7 @@ def test_all_problems_of_all_files_are_told_at_once(tmp_path, messages):
         ("missing", "row_label"),
         ("repeated", "comment"),
         ("wrong_number_of_fields", ""),
-        ("", ""),
+        ("invalid_yaml", ""),
     }
 
 

@@ -137,7 +137,8 @@ def test_paired_tests_carry_difference_interval_p_effect_and_family(inputs):
     assert row[1].text == f"+{100 * stats.difference:.2f}" and row[1].numbers == (stats.difference,)
     assert row[2].numbers == (stats.ci_low, stats.ci_high)
     assert row[3].text == "higher" and row[5].numbers == (stats.p_holm,)
-    assert "(14 tests)" in table.notes[0]
+    assert "which is the ablation's" in table.notes[0]
+    assert "(14 tests)" in table.notes[1]
     assert all(row[0].text != "SmoothAP" for section in table.sections for row in section.rows)
 
 
@@ -219,10 +220,11 @@ def test_headline_is_for_few_conditions():
 def test_the_row_of_a_challenger_is_marked():
     inputs = inputs_of_trials()
     challenge = dataclasses.replace(inputs.study, references=References(field="field"))
-    for study, mark in ((inputs.study, ""), (challenge, "own")):
+    named = ((inputs.study, "SmoothAP", ""), (challenge, "SmoothAP (the challenger)", "own"))
+    for study, name, mark in named:
         table = build("budgets", dataclasses.replace(inputs, study=study))
         rows = {row[0].text: row for row in table.sections[0].rows}
-        assert rows["SmoothAP"][0].mark == mark and rows["SupAP"][0].mark == ""
+        assert rows[name][0].mark == mark and rows["SupAP"][0].mark == ""
 
 
 def test_published_marks_verdicts_that_do_not_stand():
