@@ -88,7 +88,7 @@ def _foretell(study: Any, cores: str, results: Path) -> None:
 
     states = states_of(study, results)
     first = states[0][0]
-    training = states[0][0].spec.recipe.training
+    training = first.spec.recipe.training
     begun = any(state.result for _, state in states)
     if begun or first.resources.gpus or len(states) * training.epochs < 100:
         return  # beside a hundred epochs one more is little
@@ -163,9 +163,6 @@ def select(
     choices = choose(loaded, RunTable.read(loaded.folder(results)))
     for path in write_selected(loaded, choices, results):
         echo(f"wrote {path}")
-
-
-PR_SET_PDEATHSIG = 1  # of prctl
 
 
 @app.command()

@@ -22,7 +22,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from benchmark.core.errors import ConfigError, unknown_name
-from benchmark.core.files import write_json, write_text
+from benchmark.core.files import write_csv, write_json
 from benchmark.core.records import Cell
 from benchmark.papers.frozen import FrozenRuns, load_frozen
 from benchmark.papers.matching import Candidates, Match, candidates, match, stated_by
@@ -548,10 +548,8 @@ def write_verdicts(study: Study, table: RunTable, folder: Path) -> dict[str, pd.
     (folder / JUDGED).unlink(missing_ok=True)
     found = judge_study(study, table, FILES)
     for selection, verdicts in found.items():
-        text = verdicts[FILED].to_csv(index=False, float_format="%.10g", lineterminator="\n")
-        write_text(folder / FILES[selection], text)
-        unfiled = verdicts.drop(columns=FILED)
-        found[selection] = read_verdicts(folder / FILES[selection]).join(unfiled)
+        filed = write_csv(folder / FILES[selection], verdicts[FILED])
+        found[selection] = filed.join(verdicts.drop(columns=FILED))
     write_json(folder / JUDGED, {"judged_of": _state(study, folder)})
     return found
 

@@ -138,9 +138,12 @@ def _by_batch_size(asked: Asked) -> str:
     said: dict[str, list[str]] = {}
     for batch_size, tests in asked.tests.groupby("batch_size"):
         said.setdefault(_outcome(tests, asked), []).append(str(batch_size))
-    parts = [f"at {listed(sizes)} {words}" for words, sizes in said.items()]
-    several = len(next(iter(said.values()))) > 1
-    parts[0] = parts[0].replace("at ", "At batch sizes " if several else "At batch size ", 1)
+    parts: list[str] = []
+    for words, sizes in said.items():
+        where = f"at {listed(sizes)}"
+        if not parts:
+            where = f"At {'batch size' if len(sizes) == 1 else 'batch sizes'} {listed(sizes)}"
+        parts.append(f"{where} {words}")
     return ", ".join(parts)
 
 
@@ -333,9 +336,9 @@ def sweeps(asked: Asked) -> str:
     sure = tests[tests["significant"].astype(bool)]
     ordered = sure.sort_values("difference", key=abs, kind="stable")
     furthest = {row.title: row for row in records(ordered)}
-    correction = "differ significantly from the default after Holm's correction"
+    significantly = "significantly from the default after Holm's correction"
     if not furthest:
-        return f"In none of {number} does a setting {correction}."
+        return f"In none of {number} does a setting differ {significantly}."
     parts = []
     for title in tested:
         if title in furthest:
@@ -345,10 +348,9 @@ def sweeps(asked: Asked) -> str:
     named = parts[:NAMED_SWEEPS]
     if len(parts) > NAMED_SWEEPS:
         named.append(f"and {len(parts) - NAMED_SWEEPS} more")
-    correction = correction.replace("differ ", "differs ", 1)
     return (
-        f"In {len(parts)} of {number} a setting {correction}; the furthest of each: "
-        f"{', '.join(named)}."
+        f"In {len(parts)} of {number} a setting differs {significantly}; the furthest of "
+        f"each: {', '.join(named)}."
     )
 
 

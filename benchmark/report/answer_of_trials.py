@@ -50,8 +50,8 @@ def too_few_trials(challenger: str, trials: int) -> str:
     drawn = f"{count(trials, 'trial')} {'is one setting' if trials == 1 else 'are few settings'}"
     return (
         f"No conclusion about {challenger} at equal effort: {drawn} drawn at random from its "
-        "ranges, and another draw may rank it elsewhere. 16 trials allow one; the comparison with "
-        "its defaults needs no trials."
+        "ranges, and another draw may rank it elsewhere. 16 trials allow a conclusion; the "
+        "comparison with its defaults needs no trials."
     )
 
 

@@ -47,8 +47,8 @@ Cell = tuple[Any, ...]  # dataset, setting of the columns, batch size, row
 DRAWN = {"seeds": "seeds", "trials": "trials and folds", "both": "all of them"}
 METRIC = words("Metric", lambda row: metric_label(row.metric))
 OTHER_FAMILY = (
-    "Not the family that answers the study's question, which is the {family}'s: Holm's correction "
-    "is over the tests of each table, so that the same pair has another p here."
+    "The answer uses the tests of the {family}. Holm's correction covers the tests of one table, "
+    "so the same pair has another p here."
 )
 OF_TESTS = (
     "Two-sided paired t-test over common seeds, test score at the last epoch, with the spread that "

@@ -65,14 +65,14 @@ def outcomes(inputs: Inputs) -> Table:
         Column(("Drifted (stand)",), ("drifted", "standing"), cell=_drifted),
         _counts(("Undecided", "close"), "close", tone="unsure"),
         _counts(("Undecided", "far"), "far", tone="unsure"),
-        _counts(("Undecided", "for good"), "undecidable"),
+        _counts(("Undecided", "not decidable"), "undecidable"),
         _counts(("Not run",), "not_run", tone="muted"),
         Column(("Median", "difference"), ("points",), cell=_median),
     ]
     caption = (
         "One row for each printed table. Undecided (inconclusive) numbers are close if they differ "
         "by at most the margin, and far if by more: that is where the estimate lies, and no test. "
-        "For good: no number of seeds decides them, because the printed side is too uncertain. "
+        "Not decidable: no number of seeds decides them, because the print is too uncertain. "
         "Drifts that stand are named below their table. Median: of the sizes of the differences, "
         "in points."
     )

@@ -40,7 +40,7 @@ WORDS = ("verdict", "verdict at the other epoch", "footnote", "reason")
 MARK = "§"  # beside a verdict that rests on something unsure
 MARKED = (
     f"{MARK} Something is assumed or unknown, or the verdict does not stand if laboratories differ "
-    "as they are known to: the cell's tip and the CSV file say what."
+    "as they are known to: the cell's tooltip and the CSV file say what."
 )
 # Beside a difference, with the colour of the verdict.
 SIGNS = {REPRODUCED: "=", f"{DRIFTED} {LOW}": "↓", f"{DRIFTED} {HIGH}": "↑", INCONCLUSIVE: "?"}
@@ -281,7 +281,7 @@ def _caption(paper: Paper, name: str, entries: list[PrintedEntry], runs: int, fi
         why = "" if paper.about.epoch is None else paper.about.epoch.why.rstrip(".")
         silent = "The paper does not say which epoch its numbers are of"
         parts.append(f"That is the paper's rule: {why}." if why else f"{silent}.")
-        parts.append("A cell's tip has the interval, and the result at the other epoch.")
+        parts.append("A cell's tooltip has the interval, and the result at the other epoch.")
     elif runs:
         parts.append(f"Ours: mean ± sd of {runs}.")
     else:

@@ -137,7 +137,7 @@ def test_paired_tests_carry_difference_interval_p_effect_and_family(inputs):
     assert row[1].text == f"+{100 * stats.difference:.2f}" and row[1].numbers == (stats.difference,)
     assert row[2].numbers == (stats.ci_low, stats.ci_high)
     assert row[3].text == "higher" and row[5].numbers == (stats.p_holm,)
-    assert "which is the ablation's" in table.notes[0]
+    assert "uses the tests of the ablation" in table.notes[0]
     assert "(14 tests)" in table.notes[1]
     assert all(row[0].text != "SmoothAP" for section in table.sections for row in section.rows)
 
