@@ -139,3 +139,13 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> str:
     if lost and not close:
         unset = f"; {PLUGINS} is not set, so files of your own are not read"
     return f"unknown {kind} '{name}'{hint} known: {', '.join(known) or 'none'}{unset}"
+
+
+def unknown(
+    key: str, kind: str, names: Iterable[object], known: Iterable[str]
+) -> Iterator[Problem]:
+    """Yield the problem of each of ``names`` at ``key`` that is not ``known``."""
+    known = list(known)
+    for name in names:
+        if name not in known:
+            yield Problem(unknown_name(kind, name, known), key, code="unknown_name")

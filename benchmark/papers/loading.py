@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from benchmark.core.documents import Document, read_document
-from benchmark.core.errors import ConfigError, Problem, ReferenceDataError, unknown_name
+from benchmark.core.errors import ConfigError, Problem, ReferenceDataError, unknown
 from benchmark.core.files import adapter
 from benchmark.core.options import defaults_of, options_of, worded
 from benchmark.core.registry import names_of_parts
@@ -221,14 +221,6 @@ def _completed(number: PublishedNumber, paper: Paper, words: Vocabulary) -> Publ
 
 # What types cannot check: names, and what several files or papers say together. The key of a
 # problem is its part, for a CSV file the number of the row, and the place there.
-
-
-def unknown(key: str, kind: str, names: Iterable[Any], known: Iterable[str]) -> Problems:
-    """Yield each of ``names`` that is not ``known``, with the nearest one that is."""
-    known = list(known)
-    for name in names:
-        if name not in known:
-            yield Problem(unknown_name(kind, name, known), key, code="unknown_name")
 
 
 def paper_problems(paper: Paper, papers: Mapping[str, Paper]) -> Problems:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.core.documents import Document, nearest_file, read_document
-from benchmark.core.errors import ConfigError, Problem, unknown_name
+from benchmark.core.errors import ConfigError, Problem, unknown, unknown_name
 from benchmark.core.options import build, defaults_of, options_of
 from benchmark.core.recipe import UNTRAINED, Recipe, memory_problem
 from benchmark.core.records import RESERVED, RESERVED_START, DatasetChoice, Setting
@@ -38,7 +38,6 @@ from benchmark.study.model import (
     Variant,
     base_of,
     name_on,
-    unknown,
     unknowns,
 )
 from benchmark.study.recipes import merge, overlay, read_recipe, without_losses
@@ -151,7 +150,7 @@ class Checker:
 
     def named(self, key: str, kind: str, name: str, known: Collection[str]) -> bool:
         """Say whether a name is known, and note where it is not."""
-        return not self.add_all(unknown(key, kind, name, known))
+        return not self.add_all(unknown(key, kind, [name], known))
 
     def study(self) -> Study:
         """Return the validated study; raise ConfigError naming all problems."""
@@ -252,7 +251,7 @@ class Checker:
                 if loss in self.losses:
                     yield from self.losses[loss].problems(params, f"{place}.{loss}")
                 else:
-                    yield from unknown(place, "loss", loss, self.losses)
+                    yield from unknown(place, "loss", [loss], self.losses)
 
     def blocks(self) -> list[Block]:
         """Return the blocks of the file, each once for each of its recipes, without wrong ones."""

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, WithJsonSchema
 
-from benchmark.core.errors import Problem, unknown_name
+from benchmark.core.errors import Problem, unknown
 from benchmark.core.options import distinct, option, problems, schema_of, without_added
 from benchmark.core.recipe import UNTRAINED, MemoryConfig, Precision, Recipe, SeedsConfig
 from benchmark.core.records import SEPARATOR, DatasetChoice, LossChoice, RunSpec, Setting
@@ -142,7 +142,7 @@ class BlockFile:
                 words = f"names no recipe for dataset '{label}'; add one"
                 yield Problem(words, "recipe", code="missing")
         for label in self.recipes:
-            yield from unknown("recipe", "dataset of this block", label, labels)
+            yield from unknown("recipe", "dataset of this block", [label], labels)
         yield from unknowns("metrics", "metric of this study", self.metrics or (), metrics)
 
 
@@ -258,7 +258,7 @@ class StudyFile:
                 yield problem.below(key)
         compared = self.comparison
         kind = "loss of this study"
-        yield from unknown("comparison.baseline", kind, compared.baseline, self.asked_losses)
+        yield from unknown("comparison.baseline", kind, [compared.baseline], self.asked_losses)
         yield from unknowns("comparison.ablation", kind, compared.ablation, self.asked_losses)
         yield from self.looks_problems()
         for problem in self.references.problems(self.name):
@@ -309,19 +309,12 @@ class RecipeFile(Recipe):
     )
 
 
-def unknown(key: str, kind: str, name: str, known: Collection[str]) -> list[Problem]:
-    """Return the problem of a name at ``key`` that is not known; nothing for one that is."""
-    if name in known:
-        return []
-    return [Problem(unknown_name(kind, name, known), key, code="unknown_name")]
-
-
 def unknowns(
     key: str, kind: str, names: Iterable[str], known: Collection[str]
 ) -> Iterator[Problem]:
     """Yield the problem of each name of a list at ``key`` that is not known."""
     for number, name in enumerate(names):
-        yield from unknown(f"{key}.{number}", kind, name, known)
+        yield from unknown(f"{key}.{number}", kind, [name], known)
 
 
 JOINT = "-on-"  # between the name of a study and the other dataset that it runs on
