@@ -26,9 +26,9 @@ from benchmark.stats.reproduction import (
     STANDARD_ERRORS,
     STANDING,
     UNTESTED,
+    TestResult,
     applies,
     compare,
-    element,
 )
 
 QUESTIONS = (
@@ -190,7 +190,11 @@ def explain(verdicts: pd.DataFrame, at: int, sides: Iterable[Sides], table: RunT
     side = family[position]
     numbers = frame_of(family)
     _, tests, worlds = tests_of(numbers, row.level)
-    test = element(tests, position)
+
+    def of_number(tests: TestResult) -> TestResult:
+        return TestResult(**{name: values[position] for name, values in vars(tests).items()})
+
+    test = of_number(tests)
     if reasons(numbers, tests, row.level)[position] not in BY_TEST:
         worlds = {}
     runs = table.runs
@@ -215,8 +219,8 @@ def explain(verdicts: pd.DataFrame, at: int, sides: Iterable[Sides], table: RunT
         note=side.facts["note"],
         identical=numbers["identical"][position],
         test=test,
-        plain=element(compare(evidence_of(numbers, plain=True), row.level), position),
-        worlds={name: element(world, position) for name, world in worlds.items()},
+        plain=of_number(compare(evidence_of(numbers, plain=True), row.level)),
+        worlds={name: of_number(world) for name, world in worlds.items()},
         epoch=EPOCHS[row.selection],
         place=" ".join(dict.fromkeys(place)),
         metric=display_name(row.metric),

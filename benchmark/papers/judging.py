@@ -59,7 +59,6 @@ from benchmark.stats.reproduction import (
     Evidence,
     TestResult,
     compare,
-    element,
     marks,
     tipping_points,
 )
@@ -359,7 +358,8 @@ def _family(rows: pd.DataFrame, level: float) -> pd.DataFrame:
     evidence, test, worlds = tests_of(rows, level)
     why = reasons(rows, test, level)
     word = np.array([each.word for each in why])
-    by_test = np.array([each in BY_TEST for each in why])
+    by_test = np.array([reason in BY_TEST for reason in why])
+    is_open = np.array([reason in OPEN for reason in why])
     decided = by_test & np.isin(word, (REPRODUCED, DRIFTED))
     planned = int(rows["planned"].sum())
     changed = {name: world.verdict != word for name, world in worlds.items()}
@@ -369,6 +369,7 @@ def _family(rows: pd.DataFrame, level: float) -> pd.DataFrame:
     if not rows["frozen"].any():
         tips = tipping(evidence, level, planned)
     size = max(planned, int(np.isfinite(test.p_drift).sum()))
+    needed = seeds_to_decide(evidence, family=size, alpha=level)
     changes_under = []
     for at, is_decided in enumerate(decided):
         names = [name for name in changed if is_decided and changed[name][at]]
@@ -383,12 +384,7 @@ def _family(rows: pd.DataFrame, level: float) -> pd.DataFrame:
         **{name: np.where(by_test, each, nan) for name, each in tips.items()},
         family_size=size,
         level=level,
-        seeds_to_decide=[
-            seeds_to_decide(element(evidence, at), family=size, alpha=level) or nan
-            if each in OPEN
-            else nan
-            for at, each in enumerate(why)
-        ],
+        seeds_to_decide=np.where(is_open, needed, nan),
         why=why,
         verdict=word,
         direction=[each.direction for each in why],

@@ -26,7 +26,6 @@ from benchmark.stats.reproduction import (
     Evidence,
     applies,
     compare,
-    element,
     marks,
     tipping_points,
 )
@@ -186,7 +185,7 @@ def _evidence(case: JudgedCase) -> tuple[Evidence, float, str]:
         df = published_df
         origin = PUBLISHED
     evidence = Evidence(
-        ours=np.array([np.mean(case.ours)]),
+        ours=float(np.mean(case.ours)),
         ours_n=case.n,
         reference=case.published,
         variance=spread**2,
@@ -224,7 +223,7 @@ def judge(case: JudgedCase) -> dict[str, Any]:
     evidence, spread, origin = _evidence(case)
     mean = float(np.mean(case.ours))
     behind = case.published_n or 1
-    test = element(compare(evidence, planned=case.family), 0)
+    test = compare(evidence, planned=case.family)
     verdict = str(test.verdict)
     asks = applies(evidence.reference_n)
     tested = verdict != UNTESTED
@@ -239,7 +238,7 @@ def judge(case: JudgedCase) -> dict[str, Any]:
             "p_drift": known(mark.p_drift),
             "p_equivalence": known(mark.p_equivalence),
         }
-        for name, mark in ((name, element(world, 0)) for name, world in worlds.items())
+        for name, mark in worlds.items()
     }
     design = Design(0, spread, case.family, reference_runs=behind, margin=case.margin)
     numbers = ("se", "df", "low", "high", "p_equivalence", "p_drift")
@@ -278,15 +277,15 @@ def judge(case: JudgedCase) -> dict[str, Any]:
 
 
 def _deciding(evidence: Evidence, published_n: int, family: int) -> dict[str, int | None]:
-    found: dict[str, int | None] = dict.fromkeys(("runs", "reference_runs", "runs_with"))
-    if runs := seeds_to_decide(element(evidence, 0), family=family):
-        return found | {"runs": runs}
+    deciding: dict[str, int | None] = dict.fromkeys(("runs", "reference_runs", "runs_with"))
+    runs = seeds_to_decide(evidence, family=family)
+    if np.isfinite(runs):
+        return deciding | {"runs": int(runs)}
     for behind in REFERENCE_RUNS:
-        if behind > published_n:
-            changed = element(replace(evidence, reference_n=behind), 0)
-            if runs := seeds_to_decide(changed, family=family):
-                return found | {"reference_runs": behind, "runs_with": runs}
-    return found
+        runs = seeds_to_decide(replace(evidence, reference_n=behind), family=family)
+        if behind > published_n and np.isfinite(runs):
+            return deciding | {"reference_runs": behind, "runs_with": int(runs)}
+    return deciding
 
 
 def _largest_spread(evidence: Evidence, family: int, verdict: str) -> float:
@@ -295,8 +294,8 @@ def _largest_spread(evidence: Evidence, family: int, verdict: str) -> float:
     def excess(spread: float) -> float:
         result = compare(replace(evidence, **unknown, variance=spread**2))
         if verdict == REPRODUCED:
-            return float(result.p_equivalence[0]) - ALPHA
-        return float(result.p_drift[0]) - ALPHA / family
+            return float(result.p_equivalence) - ALPHA
+        return float(result.p_drift) - ALPHA / family
 
     low = 1e-6
     high = WIDEST

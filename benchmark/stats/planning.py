@@ -167,21 +167,27 @@ def chance_to_confirm(design: Design) -> float:
     return float(np.mean(np.where(room > 0, 2 * stats.norm.cdf(room) - 1, 0.0)))
 
 
-def seeds_to_decide(evidence: Evidence, *, family: int = 1, alpha: float = ALPHA) -> int | None:
+def seeds_to_decide(evidence: Evidence, *, family: int = 1, alpha: float = ALPHA) -> Floats:
     """Return the fewest seeds above the present ones that decide, if difference and spread stay.
 
-    ``evidence`` is that of one number. Paired references get as many seeds as ours. A drift counts
-    at the strictest level of Holm, ``alpha`` / ``family``. None: even ``MOST_RUNS`` would not do.
+    One value for each number of ``evidence``. Paired references get as many seeds as ours. A drift
+    counts at the strictest level of Holm, ``alpha`` / ``family``. NaN: ``MOST_RUNS`` seeds do not
+    decide either.
     """
-    values = {name: np.asarray(each, float) for name, each in vars(evidence).items()}
-    n, df = ("paired_n", "paired_df") if values["paired_n"] >= 1 else ("ours_n", "df")
-    if not 0 <= values[n] < MOST_RUNS:
-        return None
-    seeds = np.arange(int(values[n]) + 1, MOST_RUNS + 1, dtype=float)
-    more = {n: seeds, df: values[df] + (seeds - values[n])}
-    result = compare(replace(evidence, **more), alpha)
+    columns = {
+        name: np.asarray(values, float)[..., None] for name, values in vars(evidence).items()
+    }
+    more = np.arange(1.0, MOST_RUNS + 1)  # seeds
+    paired = columns["paired_n"] >= 1
+    grown = {}
+    for name in ("paired_n", "paired_df", "ours_n", "df"):
+        grows = paired == name.startswith("paired")
+        grown[name] = np.where(grows, columns[name] + more, columns[name])
+    seeds = np.where(paired, grown["paired_n"], grown["ours_n"])
+    result = compare(Evidence(**{**columns, **grown}), alpha)
     decided = (result.p_equivalence <= alpha) | (result.p_drift <= alpha / max(family, 1))
-    return int(seeds[decided.argmax()]) if decided.any() else None
+    enough = np.where(decided & (seeds <= MOST_RUNS), seeds, np.inf).min(axis=-1)
+    return np.where(np.isfinite(enough), enough, np.nan)
 
 
 @lru_cache(maxsize=256)

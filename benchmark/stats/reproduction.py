@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -133,21 +133,12 @@ class TestResult:
     verdict: NDArray[np.str_]
 
 
-Rows = TypeVar("Rows", Evidence, TestResult)
-
-
-def element(rows: Rows, index: int) -> Rows:
-    """Return the evidence on, or the result of, one number of arrays of one dimension."""
-    values = {name: np.asarray(each) for name, each in vars(rows).items()}
-    return type(rows)(**{name: each[index] if each.ndim else each for name, each in values.items()})
-
-
 def standard_error(evidence: Evidence) -> tuple[Floats, Floats, NDArray[np.int64]]:
     """Return the standard error of D, its df, and the index of ``STANDARD_ERRORS`` used.
 
     A variance that is known has no part in the uncertainty of the sum: Satterthwaite's df.
     """
-    values = {name: np.asarray(each, float) for name, each in vars(evidence).items()}
+    values = {name: np.asarray(column, float) for name, column in vars(evidence).items()}
     n = values["ours_n"]
     v = values["variance"]
     df = values["df"]
@@ -185,7 +176,9 @@ def compare(evidence: Evidence, alpha: ArrayLike = ALPHA, planned: int = 0) -> T
     difference, se, df, case, margin, slack, alpha = np.broadcast_arrays(
         ours - reference, se, df, case, margin, slack, np.asarray(alpha, float)
     )
-    se, df = np.where(se > 0, se, np.nan), np.where(se > 0, df, np.nan)
+    has_spread = se > 0
+    se = np.where(has_spread, se, np.nan)
+    df = np.where(has_spread, df, np.nan)
 
     def tail(distance: Floats) -> Floats:
         """Return P(T * se >= distance)."""
@@ -279,15 +272,15 @@ def tipping_points(
     largest factor of the published spread over what was assumed. The whole table is judged at the
     size of each number in turn, because of Holm.
     """
-    verdict = compare(evidence, alpha, planned).verdict
+    verdict = np.atleast_1d(compare(evidence, alpha, planned).verdict)
     decided = np.flatnonzero(np.isin(verdict, (REPRODUCED, DRIFTED)))
     low = np.full(decided.shape, float(mark == SPREAD))
     high = np.full(decided.shape, WIDEST[mark])
     for _ in range(HALVINGS if decided.size else 0):
         middle = (low + high) / 2
-        there = replace(evidence, **world_of(evidence, mark, middle[:, None]))
-        own = compare(there, alpha, planned).verdict[range(decided.size), decided]
-        stays = own == verdict[decided]
+        changed = replace(evidence, **world_of(evidence, mark, middle[:, None]))
+        verdicts = compare(changed, alpha, planned).verdict
+        stays = verdicts[range(decided.size), decided] == verdict[decided]
         low = np.where(stays, middle, low)
         high = np.where(stays, high, middle)
     points = np.full(verdict.shape, np.nan)
