@@ -1,13 +1,15 @@
 """Frozen runs: the raw headline scores of a study's runs, kept with the repository.
 
-Every single value is kept, never only a mean, so that a later comparison has both spreads. Their
-file has one row per run, split and metric, scores in [0, 1]; a diverged run has one row without a
+Every single value is kept, never only a mean, so that a later comparison has both spreads. The file
+has one row per run, split and metric, with scores in [0, 1]. A diverged run has one row without a
 value.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from math import nan
 from pathlib import Path
 
@@ -17,11 +19,11 @@ from benchmark.core.errors import ReferenceDataError
 from benchmark.core.files import write_text
 from benchmark.core.records import CELL_COLUMNS, Cell
 from benchmark.runs.run_table import RunTable
-from benchmark.stats.samples import VERSIONS, Sample, Score, with_spreads
+from benchmark.stats.samples import VERSIONS, Sample, Score, samples_of, with_spreads
 
 FROZEN_COLUMNS = [*CELL_COLUMNS, "seed", "status", "split", "metric", "value", *VERSIONS]
 _SHOWN = 5
-# By cell, split and metric; a cell whose runs all diverged has one entry without these names.
+# By cell, split and metric. If all runs of a cell diverged, split and metric are "".
 FrozenRuns = Mapping[Score, Sample]
 
 
@@ -29,23 +31,17 @@ def load_frozen(path: Path) -> FrozenRuns:
     """Return the frozen scores at ``path``."""
     rows = pd.read_csv(path, dtype="str", keep_default_na=False)
     rows = rows.reindex(columns=FROZEN_COLUMNS, fill_value="")
-    lost = rows[rows["status"] == "diverged"].groupby(list(CELL_COLUMNS))["seed"].nunique()
-    samples = {}
-    for key, group in rows.groupby([*CELL_COLUMNS, "split", "metric"]):
-        *columns, split, metric = map(str, key)
-        values = group[group["value"] != ""].set_index("seed")["value"]
-        by_seed = {int(str(seed)): 100 * float(value) for seed, value in values.items()}
-        versions = {}
-        for name in VERSIONS:
-            versions[name] = tuple(sorted({*group[name]} - {""}))
-        diverged = int(lost.get(tuple(columns), 0))
-        samples[Cell.of(columns), split, metric] = Sample(by_seed, versions, diverged)
+    rows["value"] = rows["value"].replace("", "nan").astype(float)
+    samples = samples_of(rows)
     scored = {cell for (cell, _, _), sample in samples.items() if sample.n}
-    kept = {}
+    diverged = rows[rows["status"] == "diverged"].drop_duplicates([*CELL_COLUMNS, "seed"])
+    counts = Counter(map(Cell.of, diverged[list(CELL_COLUMNS)].to_numpy()))
+    frozen = {}
     for key, sample in sorted(samples.items()):
-        if sample.n or key[0] not in scored:
-            kept[key] = sample
-    return with_spreads(kept)
+        cell, _, _ = key
+        if sample.n or cell not in scored:
+            frozen[key] = replace(sample, diverged=counts[cell])
+    return with_spreads(frozen)
 
 
 def freeze(
@@ -53,25 +49,28 @@ def freeze(
 ) -> int:
     """Write the headline scores of ``table`` to ``path``; return the number of runs frozen.
 
-    Runs that are missing, failed or stale would leave holes that nobody sees later. ``freeze``
-    refuses them and names them, unless ``partial``. A diverged run is a result and is kept as such.
+    A run that is missing, failed or stale would leave a hole that nobody sees later. ``freeze``
+    names such runs and raises ReferenceDataError, unless ``partial``. A diverged run is a result.
     """
     runs = table.runs
-    holes = runs[~runs["status"].isin(["ok", "diverged"])]
+    status = runs["status"]
+    holes = runs[~status.isin(["ok", "diverged"])]
     if len(holes) and not partial:
-        shown = [f"  {row.run_id}: {row.status}" for row in holes.head(_SHOWN).itertuples()]
+        lines = [f"{len(holes)} of {len(runs)} runs have no result, nothing was frozen:"]
+        for run in holes.head(_SHOWN).itertuples():
+            lines.append(f"  {run.run_id}: {run.status}")
         if len(holes) > _SHOWN:
-            shown.append(f"  and {len(holes) - _SHOWN} more")
-        words = f"{len(holes)} of {len(runs)} runs have no result, nothing was frozen:"
-        advice = "run the study to its end first, or accept the holes with --partial"
-        raise ReferenceDataError("\n".join([words, *shown, advice]))
-    about = runs[["run_id", "status", *VERSIONS]]
-    scores = table.test_scores("last", metrics).merge(about, on="run_id")
-    diverged = runs[runs["status"] == "diverged"].assign(split="", metric="", value=nan)
-    order = [*CELL_COLUMNS, "seed", "split", "metric"]
-    frozen = pd.concat([scores, diverged])[FROZEN_COLUMNS].sort_values(order)
+            lines.append(f"  and {len(holes) - _SHOWN} more")
+        lines.append("run the study to its end first, or accept the holes with --partial")
+        raise ReferenceDataError("\n".join(lines))
+    facts = runs[["run_id", "status", *VERSIONS]]
+    scores = table.test_scores("last", metrics).merge(facts, on="run_id")
+    diverged = runs[status == "diverged"].assign(split="", metric="", value=nan)
+    frozen = pd.concat([scores, diverged])[FROZEN_COLUMNS]
     if frozen.empty:
-        words = "no finished run has a score, nothing was frozen; run the study first"
-        raise ReferenceDataError(words)
+        raise ReferenceDataError(
+            "no finished run has a score, nothing was frozen; run the study first"
+        )
+    frozen = frozen.sort_values([*CELL_COLUMNS, "seed", "split", "metric"])
     write_text(path, frozen.to_csv(index=False, float_format="%.17g", lineterminator="\n"))
     return len(frozen.drop_duplicates([*CELL_COLUMNS, "seed"]))

@@ -27,6 +27,8 @@ from benchmark.core.records import CELL_COLUMNS, Cell
 from benchmark.stats.intervals import Floats, spread
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from benchmark.runs.run_table import RunTable
 
 LIMIT = 5.0
@@ -229,19 +231,10 @@ class Samples:
         self.selection = selection
         self.statuses: Mapping[Cell, Counter[str]] = table.statuses()
         self.splits: dict[Cell, set[str]] = {}
-        samples: dict[Score, Sample] = {}
         versions = table.runs[["run_id", *VERSIONS]]
         scores = table.test_scores(selection, lead=lead).merge(versions, on="run_id")
-        for key, rows in scores.groupby([*CELL_COLUMNS, "split", "metric"]):
-            *columns, split, metric = map(str, key)
-            cell = Cell.of(columns)
-            points = 100 * rows["value"].to_numpy(float)
-            seeds = map(int, rows["seed"])
-            by_seed = dict(zip(seeds, map(float, points), strict=True))
-            distinct = {}
-            for name in VERSIONS:
-                distinct[name] = tuple(sorted(set(rows[name].astype(str))))
-            samples[cell, split, metric] = Sample(by_seed, distinct)
+        samples = samples_of(scores)
+        for cell, split, _ in samples:
             self.splits.setdefault(cell, set()).add(split)
         self._samples = with_spreads(samples)
         self.metrics = {metric for _, _, metric in samples}
@@ -249,6 +242,26 @@ class Samples:
     def sample(self, cell: Cell, split: str, metric: str) -> Sample:
         """Return the scores of a cell; ``NO_RUNS`` when no finished run has them."""
         return self._samples.get((cell, split, metric), NO_RUNS)
+
+
+def samples_of(scores: pd.DataFrame) -> dict[Score, Sample]:
+    """Return a sample for each cell, split and metric, without the spreads of sister cells.
+
+    ``scores`` has a row for each run, split and metric: ``CELL_COLUMNS``, split, metric, seed,
+    ``VERSIONS``, and the value in [0, 1]. The value of a run without a score is NaN.
+    """
+    samples = {}
+    for key, rows in scores.groupby([*CELL_COLUMNS, "split", "metric"]):
+        *columns, split, metric = map(str, key)
+        by_seed = {}
+        for seed, value in zip(rows["seed"], rows["value"], strict=True):
+            if np.isfinite(value):
+                by_seed[int(seed)] = 100 * float(value)
+        versions = {}
+        for name in VERSIONS:
+            versions[name] = tuple(sorted({*rows[name].astype(str)} - {""}))
+        samples[Cell.of(columns), split, metric] = Sample(by_seed, versions)
+    return samples
 
 
 def with_spreads(samples: Mapping[Score, Sample]) -> dict[Score, Sample]:
