@@ -357,7 +357,7 @@ def write_gallery(inputs: Inputs, results: Path, choice: PairChoice | None = Non
         text = pd.concat(tables).to_csv(index=False, float_format="%.6g", lineterminator="\n")
         write_text(folder / TABLE, text)
         contents[TABLE] = text.encode()
-    why = "" if shown else "; ".join(reasons)
+    why = "" if shown else "; ".join(dict.fromkeys(reasons))
     record = {"study": inputs.study.name, "pairs": shown, "reason": why, "schema": 3}
     write_json(folder / "gallery.json", record)
     return Gallery(shown, why, contents)

@@ -179,6 +179,7 @@ def build_page(inputs: Inputs, built: Built) -> str:
         opening=opening,
         sections=sections,
         rest=rest,
+        absent=dict.fromkeys((each.title, each.reason) for each in rest if each.reason),
         closed=closed,
         folded=_folded,
         downloads_of=_downloads,
@@ -211,8 +212,12 @@ def build_page(inputs: Inputs, built: Built) -> str:
 
 
 def gallery_section(gallery: Gallery, limit: int = LIMIT) -> dict[str, Any]:
-    """Return what the page shows of a gallery, with at most ``limit`` bytes of pictures."""
+    """Return what the page shows of a gallery, with at most ``limit`` bytes of pictures.
+
+    Headings name the setting where the pairs have several: one says nothing.
+    """
     left_out = 0
+    several = len({record["pair"]["setting"] for record in gallery.pairs}) > 1
     pairs: list[dict[str, Any]] = []
     for record in gallery.pairs:
         pictures: dict[str, str] = {}
@@ -225,7 +230,7 @@ def gallery_section(gallery: Gallery, limit: int = LIMIT) -> dict[str, Any]:
                 pictures[which] = f"data:image/png;base64,{content.decode()}"
         curves = gallery.files[record["curves"]["file"]].decode()
         pair = record["pair"]
-        where = dataset_label(pair["dataset"], pair["setting"])
+        where = dataset_label(pair["dataset"], pair["setting"] if several else "")
         title = f"{where} · batch size {pair['batch_size']} · seed {pair['seed']}"
         element = inline_svg(curves, f"curves-{len(pairs)}", record["curves"]["alt"])
         shown = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 from types import SimpleNamespace
@@ -241,6 +242,14 @@ def test_gallery_is_part_of_the_report_and_its_names_cannot_become_markup(made):
     assert section.count('<th scope="row">') == len(queries)
     assert "<b>" not in section and "&lt;b&gt;" in section and "largest gain" in section
     assert "Download" in section and section.count("<img") == section.count('alt="')
+
+
+def test_headings_name_the_setting_where_pairs_have_several(made):
+    pair = made[1].pairs[0]
+    other = {**pair, "pair": {**pair["pair"], "setting": "resnet50"}}
+    for pairs, named in (([pair], [False]), ([pair, other], [True, True])):
+        shown = gallery_section(dataclasses.replace(made[1], pairs=pairs))["pairs"]
+        assert [each["record"]["pair"]["setting"] in each["title"] for each in shown] == named
 
 
 def test_pictures_beyond_the_limit_stay_in_the_folder(made):

@@ -198,6 +198,8 @@ def test_what_has_nothing_to_show_is_named_once_in_a_folded_line(clean, tmp_path
     assert "verdicts" not in anchors(page) and "gallery" not in anchors(page)
     rest = page.split('<section id="rest"')[1].split("</section>")[0]
     assert rest.count("there are no verdicts") == 2  # a table and a figure
+    entries = re.findall(r"<li>(.*?)</li>", rest, re.S)
+    assert len(entries) == len(set(entries)) > 5
     assert "Retrieval gallery: no pictures were asked for." in rest
     assert rest.lstrip().split(">", 1)[1].lstrip().startswith('<details class="closed">')
 
