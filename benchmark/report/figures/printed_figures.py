@@ -16,7 +16,7 @@ from benchmark.papers.explain import rule
 from benchmark.papers.paper import all_figures, cite, cite_statement, paper_of
 from benchmark.papers.printed import OURS, PUBLISHED, FigureMarks, Mark
 from benchmark.papers.schema import BATCH_SIZE, Figure, Panel, TestSet
-from benchmark.papers.verdicts import CLAIM_VERDICTS, FILED, FROZEN
+from benchmark.papers.verdicts import CLAIM_VERDICTS, FILED, FROZEN, INCONCLUSIVE
 from benchmark.papers.vocabulary import load_vocabulary
 from benchmark.report.artefacts import PlannedArtefact
 from benchmark.report.drawing import (
@@ -24,7 +24,6 @@ from benchmark.report.drawing import (
     COLOURS,
     DOUBLE,
     FAINT,
-    FONT,
     GRID,
     INK,
     SERIES,
@@ -41,13 +40,14 @@ from benchmark.report.figures import FIGURES
 from benchmark.report.inputs import Inputs, records, rows_of
 from benchmark.report.labels import metric_label
 from benchmark.report.table import TONES, NothingToShow
+from benchmark.stats.reproduction import DRIFTED, REPRODUCED
 
 NUMBER = r"[0-9.]+"  # a printed row that says a value and not of what
 # inches: of a mark, a line of a name, around a panel
 PITCH = 0.065
 LINE = 0.12
 ROOM = 0.62
-_MARKERS = {"drifted": "s", "inconclusive": "D", "reproduced": "o"}  # in the order of the rows
+_MARKERS = {DRIFTED: "s", INCONCLUSIVE: "D", REPRODUCED: "o"}  # in the order of the rows
 Claims = Mapping[str, tuple[str, str]]
 MARKS = ["panel", "series", "side", "x", "value", "low", "high", "n"]
 TITLE = 30  # characters of a line above a panel
@@ -99,7 +99,8 @@ def verdicts(inputs: Inputs) -> Drawing:
     caption = (
         "Difference to each reference number with its interval, a panel for each table, in the "
         "order of the print; the grey band is the margin. Filled marks: the verdict stands if "
-        "laboratories differ; open ones: it does not, or nothing is decided. Drifts are named. "
+        "laboratories differ; open ones: it does not, or nothing is decided. Drifts are "
+        "named below the name of their row. "
         f"The rule is {rule(table['level'].min())}. References that were not run are not drawn."
     )
     alt = f"Interval plot of {len(judged)} differences to reference numbers: {counted}."
@@ -118,13 +119,32 @@ def _placed(part: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
         if (part[column].groupby(names).nunique() > 1).any():
             sized = "batch {:.0f}".format if column == "batch_size" else partial(words.name, column)
             names = names + " · " + part[column].map(sized)
-    part = part.assign(name=names.map(lambda name: textwrap.fill(name, 27)))
+    part = part.assign(name=[*map(_wrapped, names, names.map(_drifts(part, names)))])
     order = part["name"].map([*dict.fromkeys(part["name"])].index)
     part = part.assign(order=order).sort_values("order", kind="stable")
     lines = part["name"].str.count("\n") + 1
     size = part.groupby("order")["name"].transform("size")
     step = np.maximum(PITCH, (LINE * lines + 0.04) / size)
     return part.assign(at=step.cumsum() - step / 2, step=step)
+
+
+def _wrapped(*lines: str) -> str:
+    return "\n".join(textwrap.fill(line, 27) for line in lines if line)
+
+
+def _drifts(part: pd.DataFrame, names: pd.Series) -> dict[str, str]:
+    """Return "drifted: R@1 inaturalist, mAP@R cub" by name of a row, "" for one without a drift."""
+    several = part["dataset"].nunique() > 1
+    found: dict[str, list[str]] = {name: [] for name in names}
+    for name, row in zip(names, records(part), strict=True):
+        if row.verdict == DRIFTED:
+            words = [words_of(metric_label(row.metric))]
+            if several:
+                words.append(row.dataset)
+            if row.split != "test":
+                words.append(row.split)
+            found[name].append(" ".join(words))
+    return {name: f"drifted: {', '.join(each)}" if each else "" for name, each in found.items()}
 
 
 def _settings(part: pd.DataFrame) -> pd.Series:
@@ -157,19 +177,6 @@ def _panel(axes: Axes, part: pd.DataFrame, inputs: Inputs) -> None:
         label = f"{word}, stands" if stands else word
         ends = bars(some, "difference", "ci_low", "ci_high")
         axes.errorbar(some["difference"], some["at"], xerr=ends, label=label, **style)
-    several = part["dataset"].nunique() > 1
-    lowest = 0.0  # where the last name ends, in inches from above: names do not overprint
-    for row in records(part[part["verdict"] == "drifted"].sort_values("at")):
-        words = [words_of(metric_label(row.metric))]
-        if several:
-            words.append(row.dataset)
-        if row.split != "test":
-            words.append(row.split)
-        x, side = (row.ci_low, "right") if row.difference > 0 else (row.ci_high, "left")
-        height = max(row.at, lowest)
-        lowest = height + LINE
-        at = {"ha": side, "va": "center", "fontsize": FONT - 0.5}
-        axes.text(x, height, f" {' '.join(words)} ", **at)
     rows = part.groupby("order")
     axes.set_yticks(rows["at"].mean(), rows["name"].first())
     tops = rows["step"].sum().cumsum()

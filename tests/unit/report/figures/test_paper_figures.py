@@ -24,6 +24,7 @@ ASKED = {
     "fastap2019": {"A", "fig4", "fig7"},
     "listwise2019": {"fig4", "fig5", "fig6", "fig7", "fig8"},
 }
+FIRST_TABLE = ["FastAP", "SoftBin", "BlackBox", "SmoothAP", "ROADMAP"]
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +76,21 @@ def test_differences_have_a_panel_for_each_printed_table_with_all_its_numbers(in
         assert marks == (judged["table"] == table).sum() and axes.get_xlabel()
     assert len(drawing.data) == len(judged)
     names = [label.get_text() for label in drawing.figure.axes[0].get_yticklabels()]
-    assert names == ["FastAP", "SoftBin", "BlackBox", "SmoothAP", "ROADMAP"]
+    assert [name.split("\n")[0] for name in names] == FIRST_TABLE
+
+
+def test_drifts_are_named_below_their_row_where_no_mark_is(inputs):
+    judged = inputs.verdicts["difference"].notna()
+    for word in ("drifted", "inconclusive"):
+        verdicts = inputs.verdicts.assign(verdict=inputs.verdicts["verdict"].mask(judged, word))
+        drawing = FIGURES["verdicts"].target(dataclasses.replace(inputs, verdicts=verdicts))
+        panels = drawing.figure.axes
+        assert len(panels) > 5 and not any(axes.texts for axes in panels)
+        names = [label.get_text() for label in panels[0].get_yticklabels()]
+        named = [" ".join(name.split("\n")[1:]) for name in names]
+        scores = "drifted: R@1 cub, mAP@R cub"
+        assert all(each.startswith(scores if word == "drifted" else "") for each in named)
+        assert any(named) == (word == "drifted")
 
 
 def test_a_sweep_draws_the_variants_that_change_its_hyperparameter_alone(figures, inputs):
