@@ -1,14 +1,17 @@
-"""What papers' tables and figures show of a study.
+"""What papers' tables, figures and sweeps show of a study.
 
-Tables: verdicts, or what else the runs measured. Figures: marks of our runs at each x, published
-values beside them, and the values of sweeps with their paired tests against the default.
+A printed table shows verdicts, or what else the runs measured. A figure shows marks of our runs at
+each x, and the published values beside them. A sweep shows values with paired tests against the
+default.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -24,13 +27,13 @@ from benchmark.papers.paper import (
     vocabulary_of,
 )
 from benchmark.papers.quantities import COUNTS, GAP, TIMES, GapDecrease, costs_of
-from benchmark.papers.schema import BATCH_SIZE, Panel, PublishedNumber, TestSet
+from benchmark.papers.schema import BATCH_SIZE, Figure, Panel, PublishedNumber, TestSet
 from benchmark.papers.verdicts import NOT_RUN, VERDICT
 from benchmark.papers.vocabulary import Condition, Vocabulary, load_vocabulary
 from benchmark.runs.run_table import RunTable
 from benchmark.stats.intervals import spread, t_interval
 from benchmark.stats.paired import against_default
-from benchmark.stats.samples import NO_RUNS, Sample, Samples, Score
+from benchmark.stats.samples import NO_RUNS, Sample, Samples, Score, differences_by_seed
 from benchmark.study import Study
 from benchmark.study.model import JOINT
 
@@ -39,7 +42,6 @@ QUOTED = "quoted"
 TIME = "time"
 NO_SCORE = "no_score"
 OTHER_DATA = "other_data"
-
 
 OURS = "ours"
 PUBLISHED = "published"
@@ -75,21 +77,14 @@ class FigureMarks:
     marks: tuple[Mark, ...]
 
 
-# Of the test of a swept value, as ``against_default`` returns it.
-_TESTED = [
-    *("n", "difference", "ci_low", "ci_high", "p", "d_z", "detectable", "note", "p_holm"),
-    "significant",
-]
-
-
 @dataclass(frozen=True)
 class Printed:
     """What papers' tables, figures and sweeps show of a study.
 
     numbers   ``printed_numbers`` of the arranged tables
     sweeps    ``swept_values``
-    against   values of each printed table, by its file's name, that follow the authors' code
-              against the text
+    against   by the file name of a printed table: our values that follow the authors' code where
+              the code contradicts the paper's text
     """
 
     numbers: pd.DataFrame = field(default_factory=pd.DataFrame)
@@ -105,7 +100,10 @@ def printed_of(
     other: pd.DataFrame,
     gaps: Sequence[GapDecrease] = (),
 ) -> Printed:
-    """Return them from runs, verdicts at both readings of the epoch, and analysed gaps."""
+    """Return what papers show of a study, from its runs, its verdicts and the analysed gaps.
+
+    ``verdicts`` are at the epoch that each paper reports, ``other`` at the other epoch.
+    """
     grid = Grid(study, table, gaps)
     arranged = {
         f"{paper.source}_{name}": paper.table(name)
@@ -128,17 +126,18 @@ def printed_numbers(
 ) -> pd.DataFrame:
     """Return the columns of ``verdicts`` for each published number, by its source and line.
 
-    ``other_mean`` and ``other_verdict`` are those at the ``other`` reading of the epoch. A number
-    that no verdict judges has what else the runs measured, in points or the unit of the print, and
-    one of the words above for a verdict.
+    ``other_mean`` and ``other_verdict`` are of ``other``. A number that no verdict judges has the
+    mean of what the runs measured, in points or in the unit of the print. Its verdict is one of
+    ``QUOTED``, ``TIME``, ``NO_SCORE``, ``OTHER_DATA`` and ``NOT_RUN``.
     """
     key = ["source", "line"]
-    beside = other[other["line"].notna()].set_index(key)
-    words = (beside["verdict"] + " " + beside["direction"]).str.strip()
-    there = pd.DataFrame({"other_mean": beside["ours_mean"], "other_verdict": words})
-    judged = verdicts[verdicts["line"].notna() & (verdicts["verdict"] != NOT_RUN)].set_index(key)
-    places = [(number.source, number.line) for number in numbers if number.is_score]
-    judged = judged[judged.index.isin(places)].join(there)
+    other = other[other["line"].notna()].set_index(key)
+    other_words = (other["verdict"] + " " + other["direction"]).str.strip()
+    columns = pd.DataFrame({"other_mean": other["ours_mean"], "other_verdict": other_words})
+    run = verdicts["line"].notna() & (verdicts["verdict"] != NOT_RUN)
+    judged = verdicts[run].set_index(key)
+    scores = [(number.source, number.line) for number in numbers if number.is_score]
+    judged = judged[judged.index.isin(scores)].join(columns)
     unjudged = []
     for number in numbers:
         if (number.source, number.line) not in judged.index:
@@ -157,7 +156,8 @@ def printed_numbers(
                 "assumed": False,
             }
             unjudged.append(row)
-    rows = pd.concat([judged, pd.DataFrame(unjudged, columns=[*key, *judged]).set_index(key)])
+    measured = pd.DataFrame(unjudged, columns=[*key, *judged]).set_index(key)
+    rows = pd.concat([judged, measured])
     texts = [name for name in judged if name not in VERDICT or VERDICT[name].kind == "text"]
     return rows.astype(dict.fromkeys(texts, object)).fillna(dict.fromkeys(texts, ""))
 
@@ -172,23 +172,25 @@ class Grid:
         self.samples = Samples(table)
         self.costs = costs_of(table)
         self.candidates = list(candidates(study).values())
+        self.curves: dict[Score, pd.DataFrame] = {}
         curves = table.test_scores("curve").groupby([*CELL_COLUMNS, "split", "metric"])
-        self.curves = {(Cell.of(key[:-2]), *key[-2:]): rows for key, rows in curves}
+        for (*columns, split, metric), rows in curves:
+            self.curves[Cell.of(columns), str(split), str(metric)] = rows
 
     def against(self, numbers: Iterable[PublishedNumber]) -> tuple[str, ...]:
-        """Return the values of the runs of these numbers that follow the code against the text."""
-        found: dict[str, None] = {}
+        """Return our values that follow the authors' code where it contradicts the paper's text."""
+        values: dict[str, None] = {}
         for number in numbers:
             if number.reproducible:
                 candidate = match(stated_by(number), self.candidates).candidate
-                found |= dict.fromkeys(candidate.against if candidate else ())
-        return tuple(found)
+                values |= dict.fromkeys(candidate.against if candidate else ())
+        return tuple(values)
 
     def measured(self, number: PublishedNumber) -> tuple[list[float], str]:
-        """Return what runs measured of a number without a verdict, and the word for that.
+        """Return what runs measured of a number without a verdict, and the word in its place.
 
-        For a score: of runs that differ from the print in the training set alone. For a gap: no
-        value where the gaps come from several batch sizes, because the paper prints one number.
+        A score is taken from runs that differ from the printed row in the training set alone. A gap
+        has no value if our gaps come from several batch sizes, because the paper prints one number.
         """
         metric = number.metric
         if metric == GAP:
@@ -201,13 +203,14 @@ class Grid:
             if "training" not in number.means:
                 return [], OTHER_DATA
             stated = stated.without("training")
-        collected = [each for each in self.candidates if each.cell in self.samples.statuses]
-        found = match(stated, collected, self.samples.splits)
-        if found.candidate is None:
+        statuses = self.samples.statuses
+        collected = [candidate for candidate in self.candidates if candidate.cell in statuses]
+        matched = match(stated, collected, self.samples.splits)
+        if matched.candidate is None:
             return [], NOT_RUN
-        cell = found.candidate.cell
+        cell = matched.candidate.cell
         if number.is_score:
-            sample = self.samples.sample(cell, found.split, metric)
+            sample = self.samples.sample(cell, matched.split, metric)
             return list(sample.by_seed.values()), OTHER_DATA
         if metric not in (*TIMES, *COUNTS):
             return [], NO_SCORE
@@ -226,12 +229,13 @@ class PanelLine:
         x = panel.parameter or panel.x
         names = [] if x in ("", BATCH_SIZE) else x.split(" - ")
         stated = words.requirements(dict.fromkeys(names, ""))
-        self.varied = tuple(each.condition for each in stated)
+        self.varied = tuple(requirement.condition for requirement in stated)
 
     @cached_property
     def cells(self) -> list[Candidate]:
-        """The cells of the panel's loss, those that vary something first."""
-        return sorted(self.of(self.panel.loss, self.varied), key=lambda each: not each.changed)
+        """The cells of the panel's loss. Cells that vary something come first."""
+        cells = self.of(self.panel.loss, self.varied)
+        return sorted(cells, key=lambda candidate: not candidate.changed)
 
     def of(self, loss: str, varied: tuple[Condition, ...] = ()) -> list[Candidate]:
         """Return the cells of a loss that differ from recipe and loss in ``varied`` alone."""
@@ -240,34 +244,34 @@ class PanelLine:
             return any(condition.covers(column) for condition in varied)
 
         return [
-            each
-            for each in self.grid.candidates
-            if each.cell.base_loss == loss
-            and each.cell.dataset == self.test_set.dataset
-            and self.panel.batch_size in (None, each.cell.batch_size)
-            and self.panel.backbone == each.backbone
-            and all(map(is_varied, each.changed))
+            candidate
+            for candidate in self.grid.candidates
+            if candidate.cell.base_loss == loss
+            and candidate.cell.dataset == self.test_set.dataset
+            and self.panel.batch_size in (None, candidate.cell.batch_size)
+            and self.panel.backbone == candidate.backbone
+            and all(map(is_varied, candidate.changed))
         ]
 
-    def place(self, candidate: Candidate) -> Score:
-        """Return where the scores of a cell stand: cell, split and metric."""
+    def key(self, candidate: Candidate) -> Score:
+        """Return the key of a cell's scores: cell, split and metric."""
         splits = self.grid.samples.splits.get(candidate.cell, {"test"})
         only = "test" if "test" in splits else min(splits)
         return candidate.cell, self.test_set.split or only, self.panel.metric
 
     def scores(self, candidate: Candidate) -> Sample:
         """Return the headline scores of a cell, or ``NO_RUNS``."""
-        return self.grid.samples.sample(*self.place(candidate))
+        return self.grid.samples.sample(*self.key(candidate))
 
     def by_x(self) -> dict[float, Sample]:
-        """Return the scores of the first cell at each x that has any, in order of x."""
-        found: dict[float, Sample] = {}
+        """Return, in order of x, the scores of the first cell with scores at each x."""
+        samples: dict[float, Sample] = {}
         for candidate in self.cells:
             x = self.x(candidate)
             sample = self.scores(candidate)
             if x is not None and sample.n:
-                found.setdefault(x, sample)
-        return dict(sorted(found.items()))
+                samples.setdefault(x, sample)
+        return dict(sorted(samples.items()))
 
     def baseline(self) -> Sample:
         """Return the scores of the panel's baseline at its batch size, or ``NO_RUNS``."""
@@ -275,7 +279,7 @@ class PanelLine:
         return self.scores(plain[0]) if plain else NO_RUNS
 
     def word(self, candidate: Candidate) -> str:
-        """Return the word for what a cell has of the one condition that is varied."""
+        """Return the paper's word for a cell's value of the one varied condition."""
         condition = self.varied[0]
         return condition.word(candidate.settings.get(condition.column))
 
@@ -284,99 +288,130 @@ class PanelLine:
         if not self.varied:
             return candidate.cell.batch_size
         if self.panel.words:
+            names = list(self.panel.words)
             word = self.word(candidate)
-            return list(self.panel.words).index(word) if word in self.panel.words else None
-        values = [candidate.settings.get(each.column) for each in self.varied]
-        numbers = [each for each in values if isinstance(each, int | float)]
-        return round(numbers[0] - sum(numbers[1:]), 10) if len(numbers) == len(values) else None
+            return names.index(word) if word in names else None
+        values: list[Any] = []
+        for condition in self.varied:
+            values.append(candidate.settings.get(condition.column))
+        if not all(isinstance(value, int | float) for value in values):
+            return None
+        first, *others = values
+        x: float = round(first - sum(others), 10)
+        return x
 
 
 def figure_marks(grid: Grid) -> list[FigureMarks]:
-    """Return the figures of a study: by its name, or because its grid asks for their runs."""
-    found = []
+    """Return the figures of a study: those that name it, and those whose runs its grid has."""
+    figures = []
     for figure in all_figures():
-        words = vocabulary_of(figure.source)
-        panels = [
-            [PanelLine(grid, panel, test_set, words) for test_set in panel.test_sets]
-            for panel in figure.panels
-        ]
-        axis: Callable[[PanelLine, Candidate], Any] = (
-            PanelLine.word if figure.kind == "effect" else PanelLine.x
-        )
-        settings = max(
-            len({axis(line, each) for line in lines for each in line.cells} - {None})
-            for lines in panels
-        )
-        if grid.name not in figure.studies and not (settings > 1 and figure.source):
-            continue
-        marks: list[Mark] = []
-        for number, lines in enumerate(panels):
-            for test_set, line in enumerate(lines):
-                panel = line.panel
-                mark = Mark(number, test_set, panel.loss, OURS, None, np.nan)
+        lines = _lines(grid, figure)
+        values_of_panels: dict[int, set[Any]] = defaultdict(set)
+        for panel, _, line in lines:
+            axis = line.word if figure.kind == "effect" else line.x
+            values_of_panels[panel] |= {axis(candidate) for candidate in line.cells} - {None}
+        settings = max(map(len, values_of_panels.values()))
+        is_reached = settings > 1 and figure.source
+        if grid.name in figure.studies or is_reached:
+            marks: list[Mark] = []
+            for panel, test_set, line in lines:
+                mark = Mark(panel, test_set, line.panel.loss, OURS, None, np.nan)
                 marks += _MARKS[figure.kind](line, mark)
-                for loss in filter(None, (panel.loss, panel.baseline)):
-                    for x, value in published(figure.source, panel, line.test_set, loss):
-                        at = x if loss == panel.loss else None
-                        marks.append(replace(mark, loss=loss, side=PUBLISHED, x=at, value=value))
-        found.append(FigureMarks(figure.name, settings, tuple(marks)))
-    return found
+                marks += _published_marks(figure.source, line, mark)
+            figures.append(FigureMarks(figure.name, settings, tuple(marks)))
+    return figures
+
+
+def _lines(grid: Grid, figure: Figure) -> list[tuple[int, int, PanelLine]]:
+    """Return the lines of a figure, with the numbers of their panels and test sets."""
+    words = vocabulary_of(figure.source)
+    lines = []
+    for number, panel in enumerate(figure.panels):
+        for at, test_set in enumerate(panel.test_sets):
+            lines.append((number, at, PanelLine(grid, panel, test_set, words)))
+    return lines
+
+
+def _published_marks(source: str, line: PanelLine, mark: Mark) -> Iterator[Mark]:
+    """Yield the published values of the panel's loss, and of its baseline, which have no x."""
+    panel = line.panel
+    for x, value in published(source, panel, line.test_set, panel.loss):
+        yield replace(mark, side=PUBLISHED, x=x, value=value)
+    if panel.baseline:
+        for _, value in published(source, panel, line.test_set, panel.baseline):
+            yield replace(mark, loss=panel.baseline, side=PUBLISHED, value=value)
 
 
 def _over_seeds(line: PanelLine, mark: Mark, values: Iterable[float], **facts: Any) -> Mark:
-    found = t_interval(list(values), 1 - line.grid.study.comparison.alpha)
-    low, high = (None if np.isnan(end) else end for end in (found.low, found.high))
-    return replace(mark, value=found.mean, low=low, high=high, n=found.n, **facts)
+    """Return a mark at the mean of values by seed, with its interval where there is one."""
+    interval = t_interval(values, 1 - line.grid.study.comparison.alpha)
+    if not np.isnan(interval.low):
+        facts |= {"low": interval.low, "high": interval.high}
+    return replace(mark, value=interval.mean, n=interval.n, **facts)
 
 
 def _sweep(line: PanelLine, mark: Mark) -> Iterator[Mark]:
     for x, sample in line.by_x().items():
         yield _over_seeds(line, mark, sample.by_seed.values(), x=x)
-    if (beside := line.baseline()).n:
-        yield _over_seeds(line, mark, beside.by_seed.values(), loss=line.panel.baseline)
+    baseline = line.baseline()
+    if baseline.n:
+        yield _over_seeds(line, mark, baseline.by_seed.values(), loss=line.panel.baseline)
 
 
 def _gain(line: PanelLine, mark: Mark) -> Iterator[Mark]:
     """Yield the gain of one loss over another in percent of the latter, by batch size."""
 
-    def by_setting(loss: str) -> dict[tuple[Setting, int], Mapping[int, float]]:
-        return {
-            (each.cell.setting, each.cell.batch_size): line.scores(each).by_seed
-            for each in line.of(loss)
-        }
+    def by_setting(loss: str) -> dict[tuple[int, Setting], Sample]:
+        samples = {}
+        for candidate in line.of(loss):
+            cell = candidate.cell
+            samples[cell.batch_size, cell.setting] = line.scores(candidate)
+        return samples
 
     ours = by_setting(line.panel.loss)
     theirs = by_setting(line.panel.loss_against)
-    for key in sorted(ours.keys() & theirs.keys(), key=lambda key: key[1]):
-        first = ours[key]
-        second = theirs[key]
-        seeds = sorted(seed for seed in first.keys() & second.keys() if second[seed] > 0)
-        if seeds:
-            gains = [100 * (first[seed] - second[seed]) / second[seed] for seed in seeds]
-            yield _over_seeds(line, mark, gains, x=key[1])
+    for key in sorted(ours.keys() & theirs.keys(), key=itemgetter(0)):
+        against = theirs[key].by_seed
+        gains = []
+        for seed, difference in differences_by_seed(ours[key], theirs[key]).items():
+            if against[seed] > 0:
+                gains.append(100 * difference / against[seed])
+        if gains:
+            yield _over_seeds(line, mark, gains, x=key[0])
 
 
 def _convergence(line: PanelLine, mark: Mark) -> Iterator[Mark]:
     """Yield the score after each epoch by batch size, with a band of one standard deviation."""
-    by_size = {each.cell.batch_size: each for each in line.of(line.panel.loss)}
+    by_size = {cell.cell.batch_size: cell for cell in line.of(line.panel.loss)}
     for size, candidate in sorted(by_size.items()):
-        curve = line.grid.curves.get(line.place(candidate))
+        curve = line.grid.curves.get(line.key(candidate))
         if curve is None:
             continue
         epochs = curve.groupby("epoch")["value"].agg(["mean", "std", "size"]).fillna(0.0)
         for epoch, mean, sd, n in epochs.itertuples():
-            ends = {"low": 100 * mean - 100 * sd, "high": 100 * mean + 100 * sd, "n": int(n)}
-            yield replace(mark, x=epoch, value=100 * mean, batch_size=size, **ends)
+            value = 100 * mean
+            width = 100 * sd
+            yield replace(
+                mark,
+                x=epoch,
+                value=value,
+                low=value - width,
+                high=value + width,
+                n=int(n),
+                batch_size=size,
+            )
 
 
 def _effect(line: PanelLine, mark: Mark) -> Iterator[Mark]:
-    sides: dict[str, Mapping[int, float]] = {}
+    """Yield the difference between two words of a condition, by test set."""
+    sides: dict[str, Sample] = {}
     for candidate in line.cells:
-        sides.setdefault(line.word(candidate), line.scores(candidate).by_seed)
-    first, second = (sides.get(word, {}) for word in (line.panel.first, line.panel.second))
-    if seeds := sorted(first.keys() & second.keys()):
-        gaps = [first[seed] - second[seed] for seed in seeds]
-        yield _over_seeds(line, mark, gaps, x=mark.test_set)
+        sides.setdefault(line.word(candidate), line.scores(candidate))
+    first = sides.get(line.panel.first, NO_RUNS)
+    second = sides.get(line.panel.second, NO_RUNS)
+    differences = differences_by_seed(first, second)
+    if differences:
+        yield _over_seeds(line, mark, differences.values(), x=mark.test_set)
 
 
 _MARKS = {"sweep": _sweep, "gain": _gain, "convergence": _convergence, "effect": _effect}
@@ -389,21 +424,22 @@ def published(
     paper = paper_of(source)
     if panel.published is None or paper is None:
         return
-    rows = [
-        each
-        for each in paper.table(panel.published.table)
-        if each.dataset == (test_set.printed or test_set.dataset)
-        and (each.loss, each.protocol) == (loss, test_set.protocol)
-        and each.backbone in ("", panel.backbone)
+    numbers = [
+        number
+        for number in paper.table(panel.published.table)
+        if number.dataset == (test_set.printed or test_set.dataset)
+        and number.loss == loss
+        and number.protocol == test_set.protocol
+        and number.backbone in ("", panel.backbone)
     ]
-    if any(each.is_score for each in rows):
-        rows = [each for each in rows if each.metric == panel.metric]
+    if any(number.is_score for number in numbers):
+        numbers = [number for number in numbers if number.metric == panel.metric]
     at = panel.published.at
-    for each in rows:
-        value = each.points if each.is_score else float(each.value)
-        if at is None and each.batch_size is not None:
-            yield each.batch_size, value
-        elif at is not None and each.batch_size == panel.batch_size:
+    for number in numbers:
+        value = number.points if number.is_score else float(number.value)
+        if at is None and number.batch_size is not None:
+            yield number.batch_size, value
+        elif at is not None and number.batch_size == panel.batch_size:
             yield at, value
 
 
@@ -414,8 +450,9 @@ def swept_values(grid: Grid) -> pd.DataFrame:
     batch_size     NaN where it is swept
     claims         names of the papers' claims about the sweep
     value          as printed; "" for the ``loss`` that is drawn beside a sweep
-    is_default     whether the others are compared with it: then it has no test
-    score ..       in [0, 1]; then the test against the default of the sweep
+    is_default     whether the other values are compared with this one, which then has no test
+    score ..       in [0, 1]
+    n ..           the test against the default of the sweep (``against_default``)
 
     A sweep with a single value that has runs is left out. One sweep is a family of Holm's.
     """
@@ -435,16 +472,20 @@ def _swept(line: PanelLine) -> pd.DataFrame:
     panel = line.panel
     samples = line.by_x()
     names = list(panel.words)
-    default = next((line.x(each) for each in line.cells if not each.changed), None)
+    unchanged = [candidate for candidate in line.cells if not candidate.changed]
+    default = None
     if panel.default is not None:
         default = names.index(panel.default) if names else float(panel.default)
+    elif unchanged:
+        default = line.x(unchanged[0])
     words = list(panel.words.values())
     entries = []
     for x, sample in samples.items():
         value = words[int(x)] if words else f"{x:g}"
         entries.append((panel.loss, value, x == default, sample))
-    if (beside := line.baseline()).n:
-        entries.append((panel.baseline, "", False, beside))
+    baseline = line.baseline()
+    if baseline.n:
+        entries.append((panel.baseline, "", False, baseline))
     if not entries:
         return pd.DataFrame()
     plain = NO_RUNS if default is None else samples.get(default, NO_RUNS)
@@ -461,9 +502,9 @@ def _swept(line: PanelLine) -> pd.DataFrame:
             "loss": losses,
             "value": values,
             "is_default": defaults,
-            "score": [each.mean for each in summaries],
-            "score_sd": [each.sd for each in summaries],
-            "score_n": [each.n for each in summaries],
+            "score": [summary.mean for summary in summaries],
+            "score_sd": [summary.sd for summary in summaries],
+            "score_n": [summary.n for summary in summaries],
             "title": panel.title,
             "option": panel.label or panel.x.replace("_", " "),
             "metric": panel.metric,
@@ -472,4 +513,4 @@ def _swept(line: PanelLine) -> pd.DataFrame:
         }
     )
     tests = against_default(scores, in_unit(plain), line.grid.study.comparison.alpha)
-    return rows.join(tests[_TESTED])
+    return rows.join(tests)
