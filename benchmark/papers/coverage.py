@@ -1,10 +1,10 @@
 """Which published numbers the shipped studies cover, and which of those have finished runs.
 
-A number is *finished* or *planned* when a run of some study belongs to it (the matching of
-verdicts), *outside* with a reason that stands beside the numbers, and *missing* otherwise. One in a
-study that a verdict judges is *faithful* where the paper or its own code states every value that
-may move a score by 0.3 points or more, and ours is that; else it rests on an assumption. Times and
-counts are measured and not judged.
+A number is *finished* or *planned* if a run of some study belongs to it, by the matching of
+verdicts. It is *outside* if ``outside.yaml`` of its paper gives a reason, and *missing* otherwise.
+A judged number is *faithful* if the paper or its own code states every value that may move a score
+by 0.3 points or more, and our values are the stated ones. Otherwise the number rests on an
+assumption. Times and counts are measured and not judged.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ COLUMNS = (
 
 
 def coverage(studies: Iterable[Study], results: Path) -> pd.DataFrame:
-    """Return one row per countable number (``COLUMNS``): its run, or the reason why it has none.
+    """Return one row per countable number (``COLUMNS``): its run, or why it has no run.
 
     A number is covered by studies that name its paper or table.
     """
@@ -75,10 +75,10 @@ def _state(
         cell = candidate.cell
         if number.metric == GAP:  # measured by an analysis
             gaps = gap_decreases(study.folder(results))
-            done = any(each.dataset == number.dataset for each in gaps)
+            done = any(gap.dataset == number.dataset for gap in gaps)
         else:
-            specs = (run.spec for run in expand(study).values() if run.spec.cell == cell)
-            done = any(status_in(results / each.folder, each).status == "ok" for each in specs)
+            specs = [run.spec for run in expand(study).values() if run.spec.cell == cell]
+            done = any(status_in(results / spec.folder, spec).status == "ok" for spec in specs)
         state = FINISHED if done else PLANNED
         return state, study.name, cell.label, words, candidate.assumed
     # the study of the paper's own datasets knows best what is missing: its reason is the longest
@@ -91,19 +91,20 @@ def _candidate(number: PublishedNumber, grid: list[Candidate]) -> tuple[Candidat
     metric = number.metric
     if not number.is_score:
         quantity = load_vocabulary().quantities.get(metric)
-        fitting = [each for each in grid if quantity and fits(stated, each)]
+        fitting = [candidate for candidate in grid if quantity and fits(stated, candidate)]
         if quantity is None or not fitting:
             return None, f"'{metric}' is not measured by any run"
         return fitting[0], f"no score: measured by {quantity.source}, not judged"
-    found = match(stated, grid)
-    if found.candidate is None:
-        return None, found.reason
+    matched = match(stated, grid)
+    candidate = matched.candidate
+    if candidate is None:
+        return None, matched.reason
     family = metric_of(metric)
-    dataset = found.candidate.settings["dataset.name"]
+    dataset = candidate.settings["dataset.name"]
     measured = family is not None and family.family in dataset_metrics(dataset)
-    if not measured or k_of(metric) not in (None, *found.candidate.recall_at):
-        return None, f"'{metric}' is not measured in {found.candidate.cell.setting}"
-    return found.candidate, ""
+    if not measured or k_of(metric) not in (None, *candidate.recall_at):
+        return None, f"'{metric}' is not measured in {candidate.cell.setting}"
+    return candidate, ""
 
 
 def counts(table: pd.DataFrame) -> pd.DataFrame:
@@ -127,7 +128,7 @@ def as_text(table: pd.DataFrame) -> str:
     covered = table["state"].isin([FINISHED, PLANNED])
     judged = covered & table["judged"]
     rests = table["assumed"] != ""
-    beside = [each.judged for each in countable_numbers(beside=True)]
+    beside = [number.judged for number in countable_numbers(beside=True)]
     text += [
         f"{(judged & ~rests).sum()} numbers are faithful, {(judged & rests).sum()} rest on a "
         f"stated assumption, {(covered & ~judged).sum()} are measured and not judged, "
@@ -135,11 +136,12 @@ def as_text(table: pd.DataFrame) -> str:
         f"and text {sum(beside)} are judged"
     ]
     for state, head in ((OUTSIDE, "outside of the studies"), (MISSING, "missing")):
-        part = table[table["state"] == state]
-        if len(part):
-            text += ["", f"{head}: {len(part)} numbers"]
-        for reason, group in part.groupby("reason", sort=False):
+        in_state = table[table["state"] == state]
+        if len(in_state):
+            text += ["", f"{head}: {len(in_state)} numbers"]
+        for reason, group in in_state.groupby("reason", sort=False):
             text.append(f"  {len(group)}: {reason}")
             for (paper, name), rows in group.groupby(["paper", "table"], sort=False):
-                text.append(f"      {paper} {name}: {', '.join(dict.fromkeys(rows['row_label']))}")
+                labels = ", ".join(dict.fromkeys(rows["row_label"]))
+                text.append(f"      {paper} {name}: {labels}")
     return "\n".join(text)

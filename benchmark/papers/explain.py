@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import fnmatch
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import isfinite, isnan
 from typing import Any
 
@@ -41,16 +41,18 @@ QUESTIONS = (
 
 def rule(level: float = ALPHA) -> str:
     """Return the rule of all verdicts that are tested at ``level``."""
-    looks = f"; several looks are planned, which together are wrong in at most {ALPHA:.0%}"
+    looks = ""
+    if level < ALPHA:
+        looks = f"; several looks are planned, which together are wrong in at most {ALPHA:.0%}"
     return (
         f"reproduced: {100 * (1 - 2 * level):g}% interval of ours - reference inside the margin; "
         f"drifted: beyond the margin by a one-sided test at {100 * level:g}% after Holm over the "
-        f"table; else inconclusive{looks if level < ALPHA else ''}"
+        f"table; else inconclusive{looks}"
     )
 
 
 def standing(row: Any) -> str:
-    """Return whether and how far a verdict stands, in words; "" for one without marks."""
+    """Return whether and how far a verdict stands, in words; "" for a verdict without marks."""
     if not isinstance(row.stands, bool | np.bool_):
         return ""
     broken = [name for name in row.changes_under.split() if name in STANDING]
@@ -64,22 +66,29 @@ def drifted_messages(verdicts: pd.DataFrame) -> list[str]:
     """Return one message per drifted number: cell, both values, difference and why."""
 
     def score(mean: float, sd: float, n: float) -> str:
-        spread = f"sd {sd:.2f}, " if pd.notna(sd) else ""
-        return f"{mean:.2f} ({spread}n {n:.0f})" if pd.notna(mean) else f"no score (n {n:.0f})"
+        if pd.isna(mean):
+            return f"no score (n {n:.0f})"
+        spread = "" if pd.isna(sd) else f"sd {sd:.2f}, "
+        return f"{mean:.2f} ({spread}n {n:.0f})"
 
     messages = []
     drifted: Iterable[Any] = verdicts[verdicts["verdict"] == DRIFTED].itertuples()
     for row in drifted:
         source = row.source if row.source == row.table else f"{row.source} {row.table}"
-        stated = pd.notna(row.reference_n)
-        theirs = score(row.reference_mean, row.reference_sd, row.reference_n if stated else 1)
+        reference_n = row.reference_n
+        beside = ""
+        if pd.isna(reference_n):
+            reference_n = 1
+            beside = ", stated as one value"
+        theirs = score(row.reference_mean, row.reference_sd, reference_n)
+        verdict = f"{row.verdict} {row.direction}".strip()
         parts = [
             f"{row.dataset}/{row.setting}/{row.loss}/bs{row.batch_size:.0f} {row.split} "
             f"{row.metric}",
             f"ours {score(row.ours_mean, row.ours_sd, row.ours_n)}",
-            f"{source} {theirs}{'' if stated else ', stated as one value'}",
-            f"difference {row.difference:+.2f}" if pd.notna(row.difference) else "",
-            f"{row.verdict} {row.direction}".strip() + f": {row.reason}",
+            f"{source} {theirs}{beside}",
+            "" if pd.isna(row.difference) else f"difference {row.difference:+.2f}",
+            f"{verdict}: {row.reason}",
             standing(row),
         ]
         messages.append("  ".join(filter(None, parts)))
@@ -97,8 +106,9 @@ def summary_text(verdicts: pd.DataFrame) -> str:
     counts = pd.crosstab([verdicts["source"], verdicts["table"]], verdicts["verdict"])
     lines += ["", counts.reindex(columns=list(VERDICTS), fill_value=0).to_string()]
     lines += ["", f"rule: {rule(verdicts['level'].min())}"]
-    if (drifts := verdicts["verdict"] == DRIFTED).any():
-        lines += [QUESTIONS, f"{(drifts & fails(verdicts)).sum()} of {drifts.sum()} drifts stand"]
+    drifts = (verdicts["verdict"] == DRIFTED).sum()
+    if drifts:
+        lines += [QUESTIONS, f"{fails(verdicts).sum()} of {drifts} drifts stand"]
     if interim := int(verdicts["interim"].sum()):
         lines.append(f"interim: {interim} of them, whose runs have not all ended: nothing is final")
     if drifted := drifted_messages(verdicts):
@@ -107,17 +117,17 @@ def summary_text(verdicts: pd.DataFrame) -> str:
 
 
 def fails(verdicts: pd.DataFrame) -> pd.Series[bool]:
-    """Return which rows are drifts that stand; for a drift by divergence that is not asked."""
+    """Return which rows are drifts that stand. A drift by divergence always stands."""
     return (verdicts["verdict"] == DRIFTED) & verdicts["stands"].ne(False)
 
 
 def find_verdicts(verdicts: pd.DataFrame, words: str) -> pd.DataFrame:
     """Return the verdicts that every word of ``words`` fits; raise ConfigError with near names.
 
-    Words are separated by "/": those of a table (roadmap2021v2/table1/SmoothAP) and those of a run
-    (glyphs_1k/sup_ap/bs32/map_at_r), in any order and number. A word fits a field that equals it,
-    letter case and signs apart; with "*" it is a pattern. Where no field equals a word, it may be a
-    part of one.
+    Words are separated by "/", in any order and number. They are words of a printed table
+    (roadmap2021v2/table1/SmoothAP) or of runs (glyphs_1k/sup_ap/bs32/map_at_r). A word fits a field
+    that equals it, letter case and signs apart. A word with "*" is a pattern. A word that equals no
+    field fits each field that it is a part of.
     """
     if verdicts.empty:
         why = "there are no verdicts: the study names no references, or nothing of it has been run"
@@ -166,7 +176,7 @@ def _rows(verdicts: pd.DataFrame) -> Iterable[Any]:
 
 
 def _fields(row: Any) -> list[str]:
-    """Return the words of a verdict: where it is printed, and the runs behind it."""
+    """Return the words of a verdict: where the number is printed, and the runs behind it."""
     label = "" if row.source == FROZEN else row.row_label
     return [row.source, row.table, label, *_facts(row, "bs{:.0f}"), row.split, row.metric]
 
@@ -176,18 +186,16 @@ def _facts(row: Any, size: str) -> list[str]:
     return [row.dataset, row.setting or row.backbone, row.loss, batch]
 
 
-def explain(verdicts: pd.DataFrame, at: int, sides: Iterable[Sides], table: RunTable) -> str:
-    """Return how the verdict in the row ``at`` came about; ``sides`` are those of all ``verdicts``.
+def explain(verdicts: pd.DataFrame, at: int, sides: Sequence[Sides], table: RunTable) -> str:
+    """Return how the verdict in the row ``at`` came about; ``sides`` belong to all ``verdicts``.
 
-    The verdict and its reason are those of the row; the calculation is made again.
+    The verdict and its reason are read from the row. The calculation is made again.
     """
     row = next(iter(_rows(verdicts.loc[[at]])))
-    place = (row.source, row.table)
-    position = sum(
-        (each.source, each.table) == place for each in _rows(verdicts) if each.Index < at
-    )
-    family = [each for each in sides if (each.facts["source"], each.facts["table"]) == place]
-    side = family[position]
+    table_name = (row.source, row.table)
+    side = sides[at]
+    family = [one for one in sides if (one.facts["source"], one.facts["table"]) == table_name]
+    position = family.index(side)
     numbers = frame_of(family)
     _, tests, worlds = tests_of(numbers, row.level)
 
@@ -222,13 +230,13 @@ def explain(verdicts: pd.DataFrame, at: int, sides: Iterable[Sides], table: RunT
         plain=of_number(compare(evidence_of(numbers, plain=True), row.level)),
         worlds={name: of_number(world) for name, world in worlds.items()},
         epoch=EPOCHS[row.selection],
-        place=" ".join(dict.fromkeys(place)),
+        place=" ".join(dict.fromkeys(table_name)),
         metric=display_name(row.metric),
         facts=list(filter(None, _facts(row, "batch size {:.0f}"))),
         runs=() if side.facts["note"] else list(runs.sort_values("seed").itertuples()),
         tested=test.verdict != UNTESTED,
         way=way,
-        spreads=[each for each in variances if f"{each[0]} " in way.square],
+        spreads=[variance for variance in variances if f"{variance[0]} " in way.square],
         rounding=row.rounding if isfinite(row.rounding) else 0.0,
         assumptions=MARKS,
         deciding=STANDING,

@@ -1,6 +1,6 @@
 """How recipes differ from what the papers' authors ran: one row for each value.
 
-What the paper states and what its authors' code does are facts of the paper's folder. Ours is read
+The paper's folder says what the paper states and what its authors' code does. Our value is read
 from the recipe, so that no row can go out of date unnoticed.
 """
 
@@ -34,10 +34,13 @@ TF32 = "no GPU of the papers had TF32; nobody has compared its scores with their
 COLUMNS = ("item", "paper", "code", "ours", "equal", "effect")  # of the printed table
 
 
-class Row(NamedTuple):
-    """One value of a recipe beside the paper's and its authors'.
+Equal = Literal["yes", "no", "not stated"]
 
-    equal   to the authors' code where that says, else to the paper
+
+class Row(NamedTuple):
+    """One value of a recipe beside the value of the paper and of its authors' code.
+
+    equal   whether ours is that of the authors' code, or of the paper where the code does not say
     """
 
     recipe: str
@@ -47,7 +50,7 @@ class Row(NamedTuple):
     code: str
     code_at: str
     ours: str
-    equal: Literal["yes", "no", "not stated"]
+    equal: Equal
     effect: Effect
     reason: str
 
@@ -58,9 +61,9 @@ class Row(NamedTuple):
 
     @property
     def against(self) -> str:
-        """Return what follows the code against the text: "weight decay 4.0e-4 for 4.0e-5", or "".
+        """Return where we follow the code against the text: "weight decay 4.0e-4 for 4.0e-5".
 
-        A text of several words in the paper's cell describes, and is no value.
+        Else "". Several words in the paper's cell are a description and not a value.
         """
         if not (self.paper and self.code) or self.equal != "yes":
             return ""
@@ -68,8 +71,8 @@ class Row(NamedTuple):
         done = as_yaml(self.code).value
         if stated == done or (isinstance(stated, str) and " " in stated):
             return ""
-        place = self.item.removesuffix(".name")  # a sampler or schedule by its section
-        name = place.rpartition(".")[2].replace("_", " ")
+        key = self.item.removesuffix(".name")  # a sampler or schedule by its section
+        name = key.rpartition(".")[2].replace("_", " ")
         return f"{name} {self.code} for {self.paper}"
 
     @property
@@ -81,35 +84,46 @@ class Row(NamedTuple):
 def ledger(
     recipe: str, values: Mapping[str, Any], facts: Iterable[Fact], repository: str = ""
 ) -> list[Row]:
-    """Return a row for each value of a recipe, then those for other items, such as the data.
+    """Return a row for each value of a recipe, then the rows for other items, such as the data.
 
-    ``repository`` is the one that the recipe names: code of another program says nothing of it. Of
-    several facts about a value the last one counts. A recipe that no fact names is of no paper
-    and has no rows. Raise ReferenceDataError for values without a fact, but for those of losses
-    that no fact names: they are not the paper's.
+    ``repository`` is the one that the recipe names; facts about other repositories are left out. Of
+    several facts about a value the last one counts. A recipe that no fact names belongs to no paper
+    and has no rows. Raise ReferenceDataError for values without a fact. Losses that no fact names
+    do not belong to the paper and need no facts.
     """
-    own = [each.in_repository(repository) for each in facts if each.is_of(recipe)]
-    if all(each.recipe == "*" for each in own):
+    stated_facts = [fact.in_repository(repository) for fact in facts if fact.is_of(recipe)]
+    if all(fact.recipe == "*" for fact in stated_facts):
         return []
-    last = {item: fact for item in values for fact in own if fact.is_about(item)}
-    named = " ".join(each.item for each in own)
-    missing = [item for item in values if item not in last]
-    if missing := [item for item in missing if not _of_other_loss(item, named)]:
+    named = " ".join(fact.item for fact in stated_facts)
+    by_item = {}
+    missing = []
+    for item in values:
+        about = [fact for fact in stated_facts if fact.is_about(item)]
+        if about:
+            by_item[item] = about[-1]
+        elif not _of_other_loss(item, named):
+            missing.append(item)
+    if missing:
         raise ReferenceDataError(
             f"recipe '{recipe}': no row of any {FIDELITY} is about {', '.join(missing)}; add what "
             "the paper and its authors' code say, or that they do not"
         )
+    others = {}
+    for fact in stated_facts:
+        if fact.item.rpartition(".")[2] in OTHER_ITEMS:
+            others[fact.item] = fact
     rows = []
-    others = {each.item: each for each in own if each.item.rpartition(".")[2] in OTHER_ITEMS}
-    for item, fact in {**last, **others}.items():
-        value = values.get(item)
+    for item, fact in {**by_item, **others}.items():
         stated = fact.code or fact.paper
-        equal: Literal["yes", "no", "not stated"] = "not stated"
+        ours = ""
+        same = fact.effect == "none"
+        if item not in others:
+            value = values[item]
+            ours = yaml.safe_dump(value, default_flow_style=True).removesuffix("...\n").strip()
+            same = as_yaml(stated).value == value if stated else False
+        equal: Equal = "not stated"
         if stated:
-            same = fact.effect == "none" if item in others else as_yaml(stated).value == value
             equal = "yes" if same else "no"
-        ours = "" if item in others else yaml.safe_dump(value, default_flow_style=True)
-        ours = ours.removesuffix("...\n").strip()
         papers = (fact.paper, fact.stated_in, fact.code, fact.code_at)
         rows.append(Row(recipe, item, *papers, ours, equal, fact.effect, fact.reason))
     return rows
@@ -122,20 +136,22 @@ def _of_other_loss(item: str, named: str) -> bool:
 
 def study_ledger(study: Study) -> list[Row]:
     """Return the ledgers of the recipes of a study; raise ReferenceDataError."""
-    papers = load_papers().values()
-    facts = [*shared_facts(), *(fact for paper in papers for fact in paper.facts)]
-    rows = []
-    for name, file in {block.recipe_name: block.file for block in study.blocks}.items():
+    facts = list(shared_facts())
+    for paper in load_papers().values():
+        facts += paper.facts
+    files = {block.recipe_name: block.file for block in study.blocks}
+    rows = {}
+    for name, file in files.items():
         if file is not None:
-            rows += ledger(name, _recipe_values(study, name, file), facts, file.repository)
-    found = {(row.recipe, row.item): row for row in rows}
+            values = _recipe_values(study, name, file)
+            for row in ledger(name, values, facts, file.repository):
+                rows[row.recipe, row.item] = row
     for recipe, item in _in_tf32(study):
-        own = Row(recipe, item, "", "", "", "", "tf32", "not stated", "unknown", TF32)
-        if stated := found.get((recipe, item)):
-            equal = "no" if stated.equal == "yes" else stated.equal
-            own = stated._replace(ours="tf32", equal=equal, effect="unknown", reason=TF32)
-        found[recipe, item] = own
-    return list(found.values())
+        unstated = Row(recipe, item, "", "", "", "", "tf32", "not stated", "unknown", TF32)
+        row = rows.get((recipe, item), unstated)
+        equal: Equal = "no" if row.equal == "yes" else row.equal
+        rows[recipe, item] = row._replace(ours="tf32", equal=equal, effect="unknown", reason=TF32)
+    return list(rows.values())
 
 
 def _in_tf32(study: Study) -> Iterator[tuple[str, str]]:
@@ -156,9 +172,9 @@ def rows_of_run(
 ) -> dict[str, Row]:
     """Return the rows that hold for a run of a registered loss, by item.
 
-    What an option says goes before what the recipe says.
+    A row about an option goes before a row about the recipe.
     """
-    found: dict[str, Row] = {}
+    by_item: dict[str, Row] = {}
     for row in sorted(rows, key=lambda row: row.item.startswith("options.")):
         option = ""
         item = row.item
@@ -167,14 +183,16 @@ def rows_of_run(
         section, _, name = item.partition(".")
         other = section in OF_LOSSES and name.split(".")[0] != loss
         if row.recipe == recipe and option in ("", *options) and not other:
-            found[item] = row
-    return found
+            by_item[item] = row
+    return by_item
 
 
 def assumed(rows: Iterable[Row], recipe: str, loss: str, options: Collection[str]) -> str:
     """Return what may move a score by more than 0.3 points: "assumed: dataset (above 1)", or ""."""
-    found = rows_of_run(rows, recipe, loss, options)
-    words = [f"{item} ({row.effect})" for item, row in found.items() if row.large]
+    words = []
+    for item, row in rows_of_run(rows, recipe, loss, options).items():
+        if row.large:
+            words.append(f"{item} ({row.effect})")
     return f"{ASSUMED}{', '.join(words)}" if words else ""
 
 
@@ -182,14 +200,14 @@ def against_text(
     rows: Iterable[Row], recipe: str, loss: str, options: Collection[str]
 ) -> tuple[str, ...]:
     """Return each value that follows the authors' code against the paper's text."""
-    found = rows_of_run(rows, recipe, loss, options)
-    return tuple(row.against for row in found.values() if row.against)
+    rows_in_force = rows_of_run(rows, recipe, loss, options).values()
+    return tuple(row.against for row in rows_in_force if row.against)
 
 
 def _recipe_values(study: Study, recipe: str, file: RecipeFile) -> dict[str, Any]:
-    """Return all values of a recipe by key, with those of the losses that it trains in a study.
+    """Return all values of a recipe by key, with the values of the losses that a study trains.
 
-    What a study itself varies, such as the temperatures of a sweep, is not the recipe's.
+    Values that the study itself varies, such as the temperatures of a sweep, are left out.
     """
     complete = overlay(file, {})
     losses = load_catalogue()
@@ -200,8 +218,10 @@ def _recipe_values(study: Study, recipe: str, file: RecipeFile) -> dict[str, Any
         if not block.overrides:
             complete = block.recipe
         for loss in block.losses:
-            plain = {**defaults_of(losses[loss.name].config), **file.losses.get(loss.name, {})}
-            values |= {f"losses.{loss.name}.{name}": value for name, value in plain.items()}
+            plain = defaults_of(losses[loss.name].config)
+            plain = {**plain, **file.losses.get(loss.name, {})}
+            for name, value in plain.items():
+                values[f"losses.{loss.name}.{name}"] = value
     more = {"loss_precision": file.loss_precision, "options": file.options}
     return dict(_flat({**asdict(complete), **more})) | values
 

@@ -10,12 +10,14 @@ from benchmark.core.records import Cell
 from benchmark.metrics.metric import display_name
 from benchmark.papers.matching import reached_numbers
 from benchmark.papers.paper import asked_numbers
+from benchmark.papers.schema import PublishedNumber
 from benchmark.papers.vocabulary import margin_of
 from benchmark.stats import planning
 from benchmark.study import Study
 from benchmark.study.data_files import published_names
 from benchmark.study.grid import expand
 
+Group = tuple[str, str, str, str]  # source, table, dataset, metric
 DRIFTS = (1.0, 2.0, LARGE := 3.0)
 CHOICES = (5, 10)  # numbers of seeds beside those of a study
 ASSUMED_SPREAD = 0.5  # points: the largest that a paper prints for R@1
@@ -30,72 +32,72 @@ cells, which other rows may share. no number of seeds decides: {most} seeds stil
 number in under {rarely:.0%} of cases, and do not call a drift of {large:g} points."""
 
 
-def designs(study: Study) -> dict[tuple[str, str, str, str], tuple[planning.Design, list[Cell]]]:
-    """Return the tests by (source, table, dataset, metric), each with the cell of each number.
+def designs(study: Study) -> dict[Group, tuple[planning.Design, list[Cell]]]:
+    """Return the planned tests by (source, table, dataset, metric), and the cells of their numbers.
 
-    A table is a family. A printed spread of 0.0 was rounded away, and says nothing.
+    A table is a family. A printed spread of 0.0 was rounded away and does not count.
     """
     seeds = Counter(run.spec.cell for run in expand(study).values())
     settings = Counter((cell.dataset, cell.setting.label) for cell in seeds)
-    groups = defaultdict(list)
     spreads = defaultdict(list)
-    reached = reached_numbers(study)
-    for number, cell in reached:
-        groups[number.source, number.table, number.dataset, number.metric].append((number, cell))
-    families = Counter((number.source, number.table) for number, _ in reached)
     for number in asked_numbers(published_names()):
-        if number.is_score and (sd := number.sd_points):
-            spreads[number.dataset, number.metric].append(sd)
-    found = {}
-    for key, members in groups.items():
-        numbers, cells = map(list, zip(*members, strict=True))
-        margins = [margin_of(each.metric, each.points) for each in numbers]
+        if number.is_score and number.sd_points:
+            spreads[number.dataset, number.metric].append(number.sd_points)
+    groups: dict[Group, list[tuple[PublishedNumber, Cell]]] = defaultdict(list)
+    families: Counter[tuple[str, str]] = Counter()
+    for number, cell in reached_numbers(study):
+        group = (number.source, number.table, number.dataset, number.metric)
+        groups[group].append((number, cell))
+        families[number.source, number.table] += 1
+    planned = {}
+    for (source, table, dataset, metric), members in groups.items():
+        margins = [margin_of(metric, number.points) for number, _ in members]
+        cells = [cell for _, cell in members]
         design = planning.Design(
             seeds=min(seeds[cell] for cell in cells),
-            spread=max(spreads[key[2:]], default=math.nan),
-            family=families[key[:2]],
+            spread=max(spreads[dataset, metric], default=math.nan),
+            family=families[source, table],
             sisters=settings[cells[0].dataset, cells[0].setting.label] - 1,
-            reference_runs=min(each.n_runs or 1 for each in numbers),
-            margin=min((each for each in margins if each is not None), default=math.inf),
+            reference_runs=min(number.n_runs or 1 for number, _ in members),
+            margin=min((margin for margin in margins if margin is not None), default=math.inf),
             alpha=planning.level_of(study),
         )
-        found[key] = (design, cells)
-    return found
+        planned[source, table, dataset, metric] = (design, cells)
+    return planned
 
 
-def undecidable(study: Study) -> dict[tuple[str, str, str, str], int]:
-    """Return (source, table, dataset, metric) of numbers that no number of seeds decides (NOTE).
-
-    The value is how many numbers they are.
-    """
-    found = {}
+def undecidable(study: Study) -> dict[Group, int]:
+    """Return how many numbers of each group no number of seeds decides (NOTE)."""
+    counts = {}
     for group, (design, cells) in designs(study).items():
         spread = ASSUMED_SPREAD if math.isnan(design.spread) else design.spread
         most = replace(design, spread=spread, seeds=planning.MOST_SEEDS)
         drift_is_called = planning.power(most, LARGE) >= planning.POWER
         if not drift_is_called and planning.chance_to_confirm(most) < RARELY:
-            found[group] = len(cells)
-    return found
+            counts[group] = len(cells)
+    return counts
 
 
 def gpu_hours(study: Study) -> tuple[dict[Cell, float], dict[int, float]]:
     """Return the GPU-hours of a seed of each cell, and of the study by number of seeds, at most.
 
-    The numbers are the planned looks, else the seeds and more.
+    The numbers of seeds are the planned looks. Without looks they are the study's and ``CHOICES``.
     """
     prices: dict[Cell, float] = {}
     planned: Counter[Cell] = Counter()
     for block in study.blocks:
         resources = block.resources or study.resources
+        hours = resources.gpus * resources.minutes / 60
         for cell in {spec.cell for spec in block.specs()}:
-            prices.setdefault(cell, resources.gpus * resources.minutes / 60)
+            prices.setdefault(cell, hours)
             planned[cell] = max(planned[cell], len(block.planned_seeds))
     now = len(study.seeds)
-    numbers = study.looks or sorted({now, *(more for more in CHOICES if more > now)})
+    numbers = study.looks or (now, *(more for more in CHOICES if more > now))
     most = planned if study.looks else dict.fromkeys(prices, math.inf)
     whole = {}
     for n in numbers:
-        whole[n] = sum(price * min(n, most[cell]) for cell, price in prices.items())
+        costs = [price * min(n, most[cell]) for cell, price in prices.items()]
+        whole[n] = sum(costs)
     return prices, whole
 
 
@@ -108,11 +110,8 @@ def as_text(study: Study) -> str:
         if math.isnan(design.spread):
             design = replace(design, spread=ASSUMED_SPREAD)
             mark = "?"
-        drifts = {n: planning.smallest_drift(replace(design, seeds=n)) for n in whole}
-        needed = {drift: planning.seeds_needed(design, drift) for drift in DRIFTS}
         standing = planning.seeds_needed(design, LARGE, planning.chance_to_stand)
         hours = sum(prices[cell] for cell in set(cells))
-        prices_of = {n: f" ({n * hours:,.0f} h)" if n and hours else "" for n in needed.values()}
         row = {
             "table": f"{source} {table}",
             "dataset": dataset,
@@ -123,16 +122,23 @@ def as_text(study: Study) -> str:
             "spread": f"{design.spread:g}{mark}",
             "margin": f"{design.margin:g}",
             "confirmed": f"{planning.chance_to_confirm(design):.0%}",
-            **{f"drift, {n} seeds": f"{x:.1f}" if x > 0 else "none" for n, x in drifts.items()},
-            **{f"seeds for {x:g}": f"{n or 'none'}{prices_of[n]}" for x, n in needed.items()},
-            f"to stand for {LARGE:g}": f"{standing or 'none'}",
         }
+        for n in whole:
+            drift = planning.smallest_drift(replace(design, seeds=n))
+            row[f"drift, {n} seeds"] = f"{drift:.1f}" if drift > 0 else "none"
+        for drift in DRIFTS:
+            needed = planning.seeds_needed(design, drift)
+            price = f" ({needed * hours:,.0f} h)" if needed and hours else ""
+            row[f"seeds for {drift:g}"] = f"{needed or 'none'}{price}"
+        row[f"to stand for {LARGE:g}"] = f"{standing or 'none'}"
         rows.append(row)
     if not rows:
         return ""
     shown = pd.DataFrame(rows).T.reset_index().T.astype(str)
     widths = shown.map(len).max()
-    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in shown.values]
+    lines = []
+    for texts in shown.values:
+        lines.append("  ".join(map(str.ljust, texts, widths)).rstrip())
     said = {"power": planning.POWER, "most": planning.MOST_SEEDS, "rarely": RARELY, "large": LARGE}
     lines.append(NOTE.format(level=100 * planning.level_of(study), **said))
     if any(whole.values()):

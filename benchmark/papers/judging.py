@@ -1,8 +1,8 @@
-"""Judging: each published number and each frozen cell of a study against our runs.
+"""Judge each published number and each frozen cell of a study against our runs.
 
-It goes one way: both sides of each number (``sides_of_numbers``, ``sides_of_frozen``), as columns
-(``frame_of``), the tests of each family with the reasons (``_family``), and the table of verdicts
-(``judged``), whose columns ``benchmark.papers.verdicts`` declares.
+The steps, in order: collect both sides of each number (``sides_of_numbers``, ``sides_of_frozen``);
+make columns of them (``frame_of``); test each family and find the reasons (``_family``); make the
+table of verdicts (``judged``). ``benchmark.papers.verdicts`` declares its columns.
 """
 
 from __future__ import annotations
@@ -89,15 +89,15 @@ EQUAL = 1e-6  # points: what rounding alone can move
 class Sides:
     """A reference number, and the runs on both sides of it.
 
-    facts             columns of ``VERDICT`` that say which number it is, and what was stated of it;
-                      ``note``: why there is nothing to compare, or ""; ``remark``: what differs
-                      between the sides besides the scores; ``planned``: whether the study tests it
-                      once all of its runs are there
-    cell              of our runs, or of the frozen ones; None when no run belongs to the number
+    facts             columns of ``VERDICT`` that identify the number and say what was stated.
+                      ``note``: why there is nothing to compare, or "". ``remark``: what differs
+                      between the sides besides the scores. ``planned``: whether the study tests the
+                      number once all runs have ended
+    cell              of our runs, or of the frozen runs; None when no run belongs to the number
     statuses          number of our runs by status
     then              the frozen runs; None for a printed number
-    reference_spread  of one run, moderated with those of the table, or of other frozen cells
-    paired            differences ours - reference by seed; without any, the sides are two groups
+    reference_spread  of one run, moderated with the spreads of the table or of other frozen cells
+    paired            differences ours - reference by seed; empty: the sides are two groups
     """
 
     facts: Mapping[str, Any]
@@ -117,13 +117,8 @@ class Sides:
         lost = self.statuses.get("diverged", 0)
         theirs = _share(then.diverged, then.diverged + then.n)
         gaps = list(self.paired.values())
-        counted = (f"{count} {status}" for status, count in sorted(self.statuses.items()))
-        spreads = {
-            "ours": self.ours.spread,
-            "reference": self.reference_spread,
-            "paired": self.paired_spread,
-        }
-        found = {
+        counted = [f"{count} {status}" for status, count in sorted(self.statuses.items())]
+        columns = {
             **self.facts,
             "ours_mean": self.ours.mean,
             "ours_sd": self.ours.sd,
@@ -143,15 +138,21 @@ class Sides:
             "paired_mean": float(np.mean(gaps)) if gaps else nan,
             "identical": bool(gaps) and max(map(abs, gaps)) < EQUAL,
         }
+        spreads = {
+            "ours": self.ours.spread,
+            "reference": self.reference_spread,
+            "paired": self.paired_spread,
+        }
         for side, of_one in spreads.items():
-            found[f"{side}_spread"] = of_one.sd
-            found |= {f"{side}_{name}": getattr(of_one, name) for name in ("df", "own", "own_df")}
-        return found
+            columns[f"{side}_spread"] = of_one.sd
+            for name in ("df", "own", "own_df"):
+                columns[f"{side}_{name}"] = getattr(of_one, name)
+        return columns
 
 
 def frame_of(sides: Iterable[Sides]) -> pd.DataFrame:
     """Return a row for each number, with both sides as columns."""
-    return pd.DataFrame([each.columns for each in sides])
+    return pd.DataFrame([side.columns for side in sides])
 
 
 def judge_study(
@@ -159,10 +160,10 @@ def judge_study(
 ) -> dict[str, pd.DataFrame]:
     """Return the verdicts on all reference numbers of a study, for each of ``selections``.
 
-    "paper" judges the numbers of each paper at the epoch that its authors report, the last one
-    where they do not say; "other" at the other reading of each: the last epoch, or the best epoch
-    of each metric. The other words hold for all papers alike. Frozen runs are judged at their last
-    epoch, and not under "other" or "best". Those that do not exist yet are no error.
+    "paper" judges the numbers of a paper at the epoch that its authors report, or at the last one
+    if they report none. "other" judges them at the other epoch: the last one, or the best one of
+    each metric. The other selections hold for all papers alike. Frozen runs are judged at their
+    last epoch, with "paper" and "last" alone. A missing file of frozen runs is not an error.
     """
     level = level_of(study)
     return {
@@ -178,7 +179,7 @@ def sides_of_study(
     for selection in selections:
         if selection not in RULES:
             raise ConfigError("--selection", [unknown_name("selection rule", selection, RULES)])
-    found = candidates(study)
+    grid = candidates(study)
     asked = asked_numbers(study.references.published)
     samples = functools.cache(functools.partial(Samples, table))
     frozen = Path(study.references.frozen or ".")
@@ -187,11 +188,9 @@ def sides_of_study(
         by_rule: dict[tuple[str, str], list[PublishedNumber]] = {}
         for number in asked:
             by_rule.setdefault(rule_of(number.source, selection), []).append(number)
-        sides[selection] = [
-            each
-            for rule, numbers in by_rule.items()
-            for each in sides_of_numbers(numbers, samples(*rule), found)
-        ]
+        sides[selection] = []
+        for rule, numbers in by_rule.items():
+            sides[selection] += sides_of_numbers(numbers, samples(*rule), grid)
         if selection in (PAPERS, "last") and frozen.is_file():
             sides[selection] += sides_of_frozen(load_frozen(frozen), samples("last", ""))
     return sides
@@ -200,12 +199,15 @@ def sides_of_study(
 def rule_of(source: str, selection: str = PAPERS) -> tuple[str, str]:
     """Return the rule that chooses the epoch of our runs for a paper, and the split that leads.
 
-    What is of no paper is at the last epoch.
+    A source that is not a paper has the last epoch.
     """
     paper = paper_of(source)
-    own, lead = paper.selection if paper else ("last", "")
-    rules = {PAPERS: own, OTHER: "best" if own == "last" else "last"}
-    return rules.get(selection, selection), lead
+    rule, lead = paper.selection if paper else ("last", "")
+    if selection == OTHER:
+        rule = "best" if rule == "last" else "last"
+    elif selection != PAPERS:
+        rule = selection
+    return rule, lead
 
 
 def sides_of_numbers(
@@ -213,69 +215,73 @@ def sides_of_numbers(
 ) -> list[Sides]:
     """Return published numbers beside the runs that belong to them.
 
-    Printed spreads that belong to sister cells are shared.
+    Printed spreads of sister cells are shared.
     """
     collected = [each for cell, each in candidates.items() if cell in samples.statuses]
     listed = list(numbers)
     sisters = attrgetter("source", "table", "dataset", "protocol", "backbone", "metric")
-    printed = {
-        at: (each.sd_points, each.n_runs)
-        for at, each in enumerate(listed)
-        if each.is_score and each.sd_points is not None and each.n_runs is not None
-    }
+    printed = {}
+    for at, number in enumerate(listed):
+        if number.is_score and number.sd_points is not None and number.n_runs is not None:
+            printed[at] = (number.sd_points, number.n_runs)
     spreads = shared_spreads(printed, lambda at: sisters(listed[at]))
     sides = []
     for at, number in enumerate(listed):
-        found = Match(None, reason="not a retrieval score of a whole test set: not judged")
+        matched = Match(None, reason="not a retrieval score of a whole test set: not judged")
         facts = {name: getattr(number, name) for name in _OF_NUMBER}
         facts |= {"setting": "", "split": number.protocol, "planned": False}
         facts |= {"published_value": str(number.value), "published_unit": number.unit}
         facts |= dict.fromkeys(("reference_mean", "reference_sd", "reference_n", "rounding"), nan)
         is_gain = number.metric.endswith(GAIN)
         if number.is_score or is_gain:
-            found = match(stated_by(number), collected, samples.splits)
+            matched = match(stated_by(number), collected, samples.splits)
             facts["rounding"] = number.rounding
             facts["reference_mean"] = float(number.value) if is_gain else number.points
         if number.is_score:
-            stated = {"reference_sd": number.sd_points, "reference_n": number.n_runs}
-            facts |= {name: value for name, value in stated.items() if value is not None}
+            facts["reference_sd"] = nan if number.sd_points is None else number.sd_points
+            facts["reference_n"] = number.n_runs or nan
         margin = margin_of(number.metric, facts["reference_mean"])
-        ours = Sides(facts)
-        if found.candidate:
-            score = (found.candidate.cell, found.split, number.metric)
-            ours = _our_side(samples, *score)
+        side = Sides(facts)
+        remark = ""
+        if matched.candidate:
+            remark = matched.candidate.assumed
+            score = (matched.candidate.cell, matched.split, number.metric)
+            side = _our_side(samples, *score)
             if is_gain:
                 gains, margin = _gain(samples, score)
-                ours = replace(ours, ours=gains, facts={**ours.facts, "planned": True})
-        facts |= ours.facts
+                side = replace(side, ours=gains, facts={**side.facts, "planned": True})
+        facts |= side.facts
         facts["margin"] = margin or nan
         facts["selection"] = samples.selection
-        facts["note"] = found.reason
-        facts["remark"] = found.candidate.assumed if found.candidate else ""
+        facts["note"] = matched.reason
+        facts["remark"] = remark
         spread = spreads.get(at, UNKNOWN_SPREAD)
-        sides.append(replace(ours, facts=facts, reference_spread=spread))
+        sides.append(replace(side, facts=facts, reference_spread=spread))
     return sides
 
 
 def _gain(samples: Samples, of: Score) -> tuple[Sample, float]:
-    """Return by how many percent a loss is above SupAP by seed, and the margin of its metric so."""
-    cell = of[0]
-    split = of[1]
-    metric = of[2].removesuffix(GAIN)
+    """Return by how many percent a loss is above SupAP by seed, and the margin in such percent."""
+    cell, split, name = of
+    metric = name.removesuffix(GAIN)
     plain = samples.sample(replace(cell, loss=PLAIN, base_loss=PLAIN), split, metric)
-    gaps = differences_by_seed(samples.sample(cell, split, metric), plain)
-    gains = {seed: 100 * gap / plain.by_seed[seed] for seed, gap in gaps.items()}
+    gains = {}
+    for seed, gap in differences_by_seed(samples.sample(cell, split, metric), plain).items():
+        gains[seed] = 100 * gap / plain.by_seed[seed]
     margin = 100 * (margin_of(metric, plain.mean) or nan) / plain.mean
     return with_spreads({of: Sample(gains, {})})[of], margin
 
 
 def sides_of_frozen(frozen: FrozenRuns, samples: Samples) -> list[Sides]:
     """Return frozen runs beside the runs of the same cells now."""
-    gaps = {key: differences_by_seed(samples.sample(*key), then) for key, then in frozen.items()}
-    pairs = {key: each for key, each in gaps.items() if len(each) >= 2}
-    paired_spreads = shared_spreads(
-        {key: (spread(each.values()), len(each)) for key, each in pairs.items()}, place
-    )
+    pairs = {}
+    spreads_of_pairs = {}
+    for key, then in frozen.items():
+        differences = differences_by_seed(samples.sample(*key), then)
+        if len(differences) >= 2:
+            pairs[key] = differences
+            spreads_of_pairs[key] = (spread(differences.values()), len(differences))
+    paired_spreads = shared_spreads(spreads_of_pairs, place)
     sides = []
     for key, then in frozen.items():
         cell, _, metric = key
@@ -317,53 +323,57 @@ def _our_side(samples: Samples, cell: Cell, split: str, metric: str) -> Sides:
         return Sides(facts | {"note": "the frozen cell is not in this study's runs"}, cell)
     statuses = samples.statuses[cell]
     ours = samples.sample(cell, split, metric)
-    facts["planned"] = ours.n > 0 or (not statuses.get("ok") and metric in samples.metrics)
+    is_pending = not statuses.get("ok") and metric in samples.metrics
+    facts["planned"] = ours.n > 0 or is_pending
     return Sides(facts, cell, ours, statuses)
 
 
 def _changes(then: Sample, now: Sample) -> str:
     """Return what differs between two samples besides the scores."""
-    parts = []
-    for key, name in zip(VERSIONS, ("specification", *VERSIONS[1:]), strict=True):
-        old = then.versions.get(key, ())
-        new = now.versions.get(key, ())
-        if old and new and set(old) != set(new):
-            shown = "" if key == "spec_digest" else f" ({', '.join(old)}; now {', '.join(new)})"
-            parts.append(f"{name.replace('_', ' ')} differs{shown}")
-    return "; ".join(parts)
+    changes = []
+    for name in VERSIONS:
+        old = then.versions.get(name, ())
+        new = now.versions.get(name, ())
+        if not old or not new or set(old) == set(new):
+            continue
+        if name == "spec_digest":
+            changes.append("specification differs")
+        else:
+            shown = f"({', '.join(old)}; now {', '.join(new)})"
+            changes.append(f"{name.replace('_', ' ')} differs {shown}")
+    return "; ".join(changes)
 
 
 def judged(sides: Iterable[Sides], level: float = ALPHA) -> pd.DataFrame:
-    """Return the verdicts on numbers, a row each with the columns of ``VERDICT``.
+    """Return the verdicts on numbers, one row each, with the columns of ``VERDICT``.
 
-    A family of tests is of one source and table. A verdict before all runs of this look have ended
-    says that it is interim.
+    The numbers of one source and table are a family of tests. A verdict is interim until all runs
+    of the current look have ended.
     """
     rows = frame_of(sides)
     if rows.empty:
         return typed({})
-    families = [_family(part, level) for _, part in rows.groupby(["source", "table"], sort=False)]
-    rows = pd.concat(families).sort_index()
+    families = rows.groupby(["source", "table"], sort=False)
+    rows = pd.concat([_family(family, level) for _, family in families]).sort_index()
     rows["reason"] = list(map(_sentence, rows.itertuples()))
-    return typed(
-        {
-            name: rows[name] if column.of is None else column.of(rows)
-            for name, column in VERDICT.items()
-        }
-    )
+    columns = {}
+    for name, column in VERDICT.items():
+        columns[name] = rows[name] if column.of is None else column.of(rows)
+    return typed(columns)
 
 
 def _family(rows: pd.DataFrame, level: float) -> pd.DataFrame:
     """Return the numbers of one family with the tests, the verdict and how far it stands."""
     evidence, test, worlds = tests_of(rows, level)
     why = reasons(rows, test, level)
-    word = np.array([each.word for each in why])
+    word = np.array([reason.word for reason in why])
     by_test = np.array([reason in BY_TEST for reason in why])
     is_open = np.array([reason in OPEN for reason in why])
     decided = by_test & np.isin(word, (REPRODUCED, DRIFTED))
     planned = int(rows["planned"].sum())
     changed = {name: world.verdict != word for name, world in worlds.items()}
-    stands = (~np.any([changed[name] for name in STANDING], axis=0)).astype(object)
+    falls = np.any([changed[name] for name in STANDING], axis=0)
+    stands = (~falls).astype(object)
     stands[~decided] = None
     tips = dict.fromkeys(("tip_laboratory", "tip_ratio"), np.full(len(rows), nan))
     if not rows["frozen"].any():
@@ -377,18 +387,20 @@ def _family(rows: pd.DataFrame, level: float) -> pd.DataFrame:
     tested = test.verdict != UNTESTED
     numbers = {"se": test.se, "df": test.df, "ci_low": test.low, "ci_high": test.high}
     numbers |= {name: getattr(test, name) for name in ("p_equivalence", "p_drift", "p_holm")}
+    started = rows.n_ended > 0
+    ended = rows.n_ended >= rows.n_runs
     return rows.assign(
         difference=test.difference,
         case=test.case,
-        **{name: np.where(tested, each, nan) for name, each in numbers.items()},
-        **{name: np.where(by_test, each, nan) for name, each in tips.items()},
+        **{name: np.where(tested, values, nan) for name, values in numbers.items()},
+        **{name: np.where(by_test, values, nan) for name, values in tips.items()},
         family_size=size,
         level=level,
         seeds_to_decide=np.where(is_open, needed, nan),
         why=why,
         verdict=word,
-        direction=[each.direction for each in why],
-        interim=(word != NOT_RUN) & (rows.n_ended > 0) & (rows.n_ended < rows.n_runs),
+        direction=[reason.direction for reason in why],
+        interim=(word != NOT_RUN) & started & ~ended,
         stands=stands,
         changes_under=changes_under,
     )
@@ -407,8 +419,8 @@ def tests_of(
 def tipping(evidence: Evidence, level: float = ALPHA, planned: int = 0) -> dict[str, Floats]:
     """Return both tipping points of each number of a printed table, by the names of a verdict."""
     at = functools.partial(tipping_points, evidence, alpha=level, planned=planned)
-    ours, theirs = (np.asarray(each) for each in (evidence.variance, evidence.reference_variance))
-    assumed = np.where(np.isfinite(ours) & np.isfinite(theirs), np.sqrt(theirs / ours), 1.0)
+    ratio = np.sqrt(np.asarray(evidence.reference_variance) / np.asarray(evidence.variance))
+    assumed = np.where(np.isfinite(ratio), ratio, 1.0)
     return {
         "tip_laboratory": at(LABORATORY),
         "tip_ratio": assumed * at(SPREAD),
@@ -439,22 +451,21 @@ def evidence_of(rows: pd.DataFrame, *, plain: bool = False) -> Evidence:
 
 
 def reasons(rows: pd.DataFrame, test: TestResult, level: float) -> NDArray[np.object_]:
-    """Return the ``Reason`` of each verdict: what applies before any test, then the test.
+    """Return the ``Reason`` of each verdict. Reasons that need no test are asked first.
 
-    A verdict follows from divergence where one side diverges and the other does not, or both always
-    do.
+    Divergence decides if one side diverges and the other does not, or if every run of both sides
+    diverged.
     """
     now = list(zip(rows.n_diverged, rows.n_ended, strict=True))
     then_runs = rows.then_diverged + rows.then_n
     then = list(zip(rows.then_diverged, then_runs, strict=True))
-    ours_lost = np.array([diverges(*each, level) for each in now])
-    theirs_lost = np.array([diverges(*each, level) for each in then])
+    ours_lost = np.array([diverges(*counts, level) for counts in now])
+    theirs_lost = np.array([diverges(*counts, level) for counts in then])
     always = (rows.n_ok == 0) & (rows.then_n == 0)
     cured = theirs_lost & ~ours_lost & (rows.n_ended > 0)
-    surely = [
-        one and p_more_divergence(*pair) <= level
-        for one, *pair in zip(cured, then, now, strict=True)
-    ]
+    surely = []
+    for is_cured, *both in zip(cured, then, now, strict=True):
+        surely.append(is_cured and p_more_divergence(*both) <= level)
     none = rows.ours_n == 0
     margin = rows.margin
     cases = {
@@ -476,17 +487,16 @@ def reasons(rows: pd.DataFrame, test: TestResult, level: float) -> NDArray[np.ob
         Reason.TOO_WIDE: (test.low < -margin) & (test.high > margin),
     }
     first = np.select(list(cases.values()), list(range(len(cases))), len(cases))
-    named = np.array([*cases, Reason.ON_THE_EDGE])
-    return np.asarray(named[first])
+    by_number = np.array([*cases, Reason.ON_THE_EDGE])
+    return np.asarray(by_number[first])
 
 
 def _sentence(row: Any) -> str:
-    """Return the reason of a verdict in words, of a row of ``frame_of`` with ``_family``'s part."""
+    """Return the reason of a verdict in words, from a row of ``_family``."""
     tests = "1 test" if row.family_size == 1 else f"{row.family_size} tests"
-    said = row.why.sentence.format(tests=tests, **row._asdict())
+    parts = [row.why.sentence.format(tests=tests, **row._asdict())]
     if row.why in OPEN:
-        said += f"; {_outlook(row)}"
-    parts = [said]
+        parts.append(_outlook(row))
     if row.why in BY_TEST and row.paired_n > 0:
         kind = f"paired by {row.paired_n:.0f} seeds"
         if row.identical:
@@ -496,7 +506,8 @@ def _sentence(row: Any) -> str:
         parts.append(kind)
     if row.why in REMARKED:
         parts += _remarks(row)
-    if row.why in (Reason.BELOW, Reason.ABOVE) and row.frozen and "; " in row.remark:
+    is_drift = row.why in (Reason.BELOW, Reason.ABOVE)
+    if is_drift and row.frozen and "; " in row.remark:
         parts.append("any of these may be the cause")
     reason = "; ".join(parts)
     if row.interim:
@@ -521,7 +532,8 @@ def _remarks(row: Any) -> list[str]:
         parts.append(f"{row.now} diverged and are left out")
     if row.then_diverged:
         parts.append(f"of the frozen runs {row.before} diverged and are left out")
-    if (without := row.n_ok - row.ours_n) > 0:
+    without = row.n_ok - row.ours_n
+    if without > 0:
         parts.append(f"{without} of the finished runs without a finite score are left out")
     return parts
 
@@ -537,23 +549,23 @@ JUDGED = "verdicts.json"  # of what the files were judged
 
 
 def write_verdicts(study: Study, table: RunTable, folder: Path) -> dict[str, pd.DataFrame]:
-    """Write the verdicts at both readings of the epoch into a study's folder; return both.
+    """Write the verdicts at both epochs of the papers into a study's folder; return both.
 
-    They have the ten digits of their files, so that all that is made of them agrees.
+    Numbers are rounded to the ten digits of the files, so that tables and files agree.
     """
     (folder / JUDGED).unlink(missing_ok=True)
-    found = judge_study(study, table, FILES)
-    for selection, verdicts in found.items():
+    by_selection = judge_study(study, table, FILES)
+    for selection, verdicts in by_selection.items():
         filed = write_csv(folder / FILES[selection], verdicts[FILED])
-        found[selection] = filed.join(verdicts.drop(columns=FILED))
+        by_selection[selection] = filed.join(verdicts.drop(columns=FILED))
     write_json(folder / JUDGED, {"judged_of": _state(study, folder)})
-    return found
+    return by_selection
 
 
 def verdicts_of(study: Study, table: RunTable, folder: Path, selection: str) -> pd.DataFrame:
-    """Return the verdicts on a study: what is in its folder, or judged anew where that is outdated.
+    """Return the verdicts on a study, from its folder, or judged again if the files are outdated.
 
-    It is outdated unless the same rules judged the same runs, references and study.
+    The files are up to date if the same rules judged the same runs, references and study.
     """
     path = folder / FILES.get(selection, "")
     state = folder / JUDGED

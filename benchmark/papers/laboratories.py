@@ -28,15 +28,15 @@ class Repeated(Closed):
 @functools.cache
 def repeated_settings() -> Mapping[str, tuple[Pair, ...]]:
     """Return the pairs of numbers of one setting, by entry of ``repeated.yaml``."""
-    found = {}
-    for name, each in read_own(PACKAGE / REPEATED, dict[str, Repeated]).items():
+    pairs = {}
+    for name, entry in read_own(PACKAGE / REPEATED, dict[str, Repeated]).items():
         settings: dict[tuple[str, ...], list[PublishedNumber]] = defaultdict(list)
-        for number in asked_numbers(each.tables):
-            if number.fits(each.rows):
+        for number in asked_numbers(entry.tables):
+            if number.fits(entry.rows):
                 settings[tuple(map(number.field, SAME))].append(number)
-        pairs = [numbers for numbers in settings.values() if len(numbers) == 2]
-        found[name] = tuple((one, two) for one, two in pairs)
-    return found
+        twice = [numbers for numbers in settings.values() if len(numbers) == 2]
+        pairs[name] = tuple((one, two) for one, two in twice)
+    return pairs
 
 
 def known_of_laboratories() -> str:
@@ -44,7 +44,8 @@ def known_of_laboratories() -> str:
 
     def of(name: str) -> tuple[int, float, float, float]:
         gaps = [abs(one.points - two.points) for one, two in repeated_settings()[name]]
-        return len(gaps), min(gaps), max(gaps), float(np.sqrt(np.mean(np.square(gaps))))
+        root_mean_square = np.sqrt(np.mean(np.square(gaps)))
+        return len(gaps), min(gaps), max(gaps), float(root_mean_square)
 
     count, least, most, rms = of("two_papers")
     again, _, furthest, printed = of("one_paper")

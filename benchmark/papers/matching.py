@@ -70,13 +70,15 @@ class Candidate:
 
     @property
     def reading(self) -> int:
-        """0 for runs that are no other reading of their rows, else the place of their reading."""
-        readings = enumerate(load_vocabulary().readings, 1)
-        return next((at for at, each in readings if each in self.cell.setting.options), 0)
+        """The number of the reading that an option of the cell asks for; 0 without one."""
+        for number, option in enumerate(load_vocabulary().readings, 1):
+            if option in self.cell.setting.options:
+                return number
+        return 0
 
     @property
     def runs(self) -> tuple[str, int, Mapping[str, Any]]:
-        """What candidates that differ in their name alone have in common."""
+        """What is equal for two candidates that differ in their names alone."""
         return self.cell.dataset, self.cell.batch_size, {**self.settings, OPTIONS: ()}
 
 
@@ -85,23 +87,23 @@ Candidates = Mapping[Cell, Candidate]
 
 def candidates(study: Study) -> Candidates:
     """Return the candidates of a study by their cells, in the order of the study."""
-    found: dict[Cell, Candidate] = {}
+    by_cell: dict[Cell, Candidate] = {}
     rows = study_ledger(study)
     for block in study.blocks:
         by_variant = {}
         for loss in block.losses:
             by_variant[loss.label] = frozenset(f"loss.{name}" for name in loss.own)
         for spec in block.specs():
-            if spec.cell not in found:
+            if spec.cell not in by_cell:
                 columns = _overridden(block.overrides, spec.loss.name)
                 runs = (block.recipe_name, spec.loss.name, block.setting.options)
                 candidate = _candidate(spec, columns, by_variant[spec.loss.label])
-                found[spec.cell] = replace(
+                by_cell[spec.cell] = replace(
                     candidate,
                     assumed=assumed(rows, *runs),
                     against=against_text(rows, *runs),
                 )
-    return found
+    return by_cell
 
 
 def _candidate(spec: RunSpec, by_option: frozenset[str], by_variant: frozenset[str]) -> Candidate:
@@ -112,30 +114,35 @@ def _candidate(spec: RunSpec, by_option: frozenset[str], by_variant: frozenset[s
     width = words.conditions[EMBEDDING_DIM].column
     if settings.get(width) is None:
         settings[width] = words.widths.get(backbone)
-    also: dict[str, Any] = {}  # the other datasets that protocols of a training set are named after
+    evaluated_on = [dataset.label]
     if dataset.name in DATASETS.names():
-        also = {**defaults_of(DATASETS[dataset.name].target.Config), **dataset.params}
+        # protocols of a training set may be named after other datasets
+        params = {**defaults_of(DATASETS[dataset.name].target.Config), **dataset.params}
+        evaluated_on += [*params.get("landmarks", ()), *params.get("evaluated_on", ())]
     settings = {**settings, OPTIONS: spec.setting.options}
-    evaluated_on = (dataset.label, *also.get("landmarks", ()), *also.get("evaluated_on", ()))
     k = tuple(spec.recipe.evaluation.recall_at)
-    return Candidate(spec.cell, settings, by_option, by_variant, backbone, evaluated_on, k)
+    return Candidate(spec.cell, settings, by_option, by_variant, backbone, tuple(evaluated_on), k)
 
 
 def _overridden(overrides: Mapping[str, Any], loss: str) -> frozenset[str]:
-    """Return the columns that are laid over a recipe for a loss (registry name)."""
-    found = {f"loss.{name}" for name in overrides.get("losses", {}).get(loss, {})}
+    """Return the columns that an option of a recipe changes for a loss (registry name)."""
+    columns = set()
     for section, values in overrides.items():
-        if section != "losses":
-            flat = {**values, **(values.get("params") or {} if section == "sampler" else {})}
-            found |= {f"recipe.{section}.{name}" for name in flat if name != "params"}
-    return frozenset(found)
+        if section == "losses":
+            columns |= {f"loss.{name}" for name in values.get(loss, {})}
+            continue
+        names = set(values)
+        if section == "sampler":
+            names |= set(values.get("params") or {})
+        columns |= {f"recipe.{section}.{name}" for name in names - {"params"}}
+    return frozenset(columns)
 
 
 @dataclass(frozen=True)
 class Stated:
-    """What is stated of the runs behind a number; "" and None are open.
+    """What is stated of the runs behind a number. "" and None mean that a value is left open.
 
-    free     settings that the number does not depend on, so that they may differ
+    free     settings that the number does not depend on: they may differ
     """
 
     dataset: str
@@ -147,15 +154,15 @@ class Stated:
     free: tuple[str, ...] = ()
 
     def without(self, *keys: str) -> Stated:
-        """Return what is left when some conditions are given up."""
-        kept = tuple(each for each in self.requirements if each.key not in keys)
-        return replace(self, requirements=kept)
+        """Return the same without the conditions ``keys``."""
+        kept = [requirement for requirement in self.requirements if requirement.key not in keys]
+        return replace(self, requirements=tuple(kept))
 
     @property
     def text(self) -> str:
         """The facts that the runs must share, for a reader."""
         size = "" if self.batch_size is None else f"batch size {self.batch_size}"
-        facts = [self.backbone, size, *(each.text for each in self.requirements)]
+        facts = [self.backbone, size, *(requirement.text for requirement in self.requirements)]
         return ", ".join(filter(None, facts)) or "no further fact"
 
 
@@ -193,22 +200,22 @@ def match(
 ) -> Match:
     """Return the one of ``candidates`` that belongs to what is stated.
 
-    ``splits`` are those with scores, by cell.
+    ``splits`` are the splits with scores, by cell.
     """
-    here = [each for each in candidates if stated.dataset in each.evaluated_on]
-    if not here:
+    on_dataset = [one for one in candidates if stated.dataset in one.evaluated_on]
+    if not on_dataset:
         return Match(None, reason=f"no run on {stated.dataset or 'an unnamed dataset'}")
     words = f"no run of {stated.loss} on {stated.dataset}"
-    if not any(each.cell.base_loss == stated.loss for each in here):
+    if not any(one.cell.base_loss == stated.loss for one in on_dataset):
         return Match(None, reason=words)
-    fitting = [each for each in here if fits(stated, each)]
+    fitting = [one for one in on_dataset if fits(stated, one)]
     if not fitting:
         return Match(None, reason=f"{words} with {stated.text}")
-    reading = min(each.reading for each in fitting)
-    group = [each for each in fitting if each.reading == reading]
-    first = max(group, key=lambda each: len(each.cell.setting.options))
-    if any(each.runs != first.runs for each in group):
-        names = ", ".join(each.cell.label for each in group)
+    reading = min(one.reading for one in fitting)
+    group = [one for one in fitting if one.reading == reading]
+    first = max(group, key=lambda one: len(one.cell.setting.options))
+    if any(one.runs != first.runs for one in group):
+        names = ", ".join(one.cell.label for one in group)
         return Match(None, reason=f"ambiguous: only {stated.text} is stated; fitting are {names}")
     suffix = split_suffix(stated.requirements)
     if stated.dataset != first.cell.dataset:
@@ -228,12 +235,13 @@ def fits(stated: Stated, candidate: Candidate) -> bool:
         and stated.loss == cell.base_loss
         and stated.backbone in ("", candidate.backbone)
         and stated.batch_size in (None, cell.batch_size)
-        and all(each.met(candidate.settings) for each in stated.requirements)
+        and all(requirement.met(candidate.settings) for requirement in stated.requirements)
     )
     if not meets:
         return False
+    conditions = [requirement.condition for requirement in stated.requirements]
     for column in changed.difference(stated.free):
-        if not any(each.condition.covers(column) for each in stated.requirements):
+        if not any(condition.covers(column) for condition in conditions):
             return False
     return True
 
@@ -241,9 +249,10 @@ def fits(stated: Stated, candidate: Candidate) -> bool:
 def reached_numbers(study: Study) -> list[tuple[PublishedNumber, Cell]]:
     """Return the published numbers that the study's runs will reach, each with its cell."""
     grid = candidates(study).values()
-    asked = (each for each in asked_numbers(study.references.published) if each.is_score)
     reached = []
-    for number in asked:
+    for number in asked_numbers(study.references.published):
+        if not number.is_score:
+            continue
         candidate = match(stated_by(number), grid).candidate
         if candidate is not None:
             reached.append((number, candidate.cell))

@@ -1,4 +1,4 @@
-"""What all papers together know: numbers, claims, figures and their places, for those who ask."""
+"""Find numbers, claims, figures and names among all papers."""
 
 import functools
 import re
@@ -19,15 +19,18 @@ THIS_SUITE = "this suite"  # where the source of an own claim begins
 
 @functools.cache
 def shared_facts() -> tuple[Fact, ...]:
-    """Return the facts about recipes that are of no paper."""
+    """Return the facts about recipes that belong to no paper."""
     _, rows = read_rows(PACKAGE / FIDELITY)
-    found: tuple[Fact, ...] = adapter(tuple[Fact, ...]).validate_python(rows)
-    return found
+    facts: tuple[Fact, ...] = adapter(tuple[Fact, ...]).validate_python(rows)
+    return facts
 
 
 def paper_of(source: str) -> Paper | None:
     """Return the paper that a source such as "roadmap2021v2" is a version of."""
-    return next((paper for paper in load_papers().values() if source in paper.names), None)
+    for paper in load_papers().values():
+        if source in paper.names:
+            return paper
+    return None
 
 
 def asked_numbers(names: Iterable[str]) -> list[PublishedNumber]:
@@ -36,36 +39,37 @@ def asked_numbers(names: Iterable[str]) -> list[PublishedNumber]:
     A paper's name asks for what its figures and text print, too, where a verdict can judge it.
     """
     asked = set(names)
-    return [
-        number
-        for paper in load_papers().values()
-        for number in paper.numbers
-        if (number.countable or number.judged) and asked & number.places
-    ]
+    numbers = []
+    for paper in load_papers().values():
+        for number in paper.numbers:
+            if (number.countable or number.judged) and asked & number.places:
+                numbers.append(number)
+    return numbers
 
 
 def countable_numbers(*, beside: bool = False) -> list[PublishedNumber]:
     """Return the numbers that studies are to cover: of the version of each paper that counts.
 
-    ``beside``: those that figures and running text print, instead of those of tables.
+    ``beside``: the numbers in figures and running text instead of the numbers in tables.
     """
-    return [
-        number
-        for paper in load_papers().values()
-        for number in paper.numbers
-        if number.reproducible and number.source == paper.source and number.countable != beside
-    ]
+    numbers = []
+    for paper in load_papers().values():
+        for number in paper.numbers:
+            counts = number.reproducible and number.source == paper.source
+            if counts and number.countable != beside:
+                numbers.append(number)
+    return numbers
 
 
 def arranged_tables(names: Iterable[str]) -> list[tuple[Paper, str]]:
     """Return the arranged tables, as (paper, table), among ``names`` ("paper" or "paper/table")."""
     asked = set(names)
-    found = []
+    arranged = []
     for paper in load_papers().values():
         for table in paper.tables:
             if paper.source in asked or f"{paper.source}/{table}" in asked:
-                found.append((paper, table))
-    return found
+                arranged.append((paper, table))
+    return arranged
 
 
 @functools.cache
@@ -83,26 +87,29 @@ def own_claims() -> Mapping[str, tuple[Claim, ...]]:
 
 
 def claims_of(study: str | None = None) -> tuple[Claim, ...]:
-    """Return the claims of all papers, then those that no paper prints: of a study, or all."""
-    own = own_claims()
-    names = own if study is None else [study.partition(JOINT)[0]]
-    papers = (claim for paper in load_papers().values() for claim in paper.claims.values())
-    return (*papers, *(claim for name in names for claim in own.get(name, ())))
+    """Return the claims of all papers, then the claims of ``study`` or of all studies."""
+    claims: list[Claim] = []
+    for paper in load_papers().values():
+        claims += paper.claims.values()
+    of_studies = own_claims()
+    for name in of_studies if study is None else [study.partition(JOINT)[0]]:
+        claims += of_studies.get(name, ())
+    return tuple(claims)
 
 
 @functools.cache
 def sweep_figures() -> tuple[Figure, ...]:
     """Return the figures of ``sweeps.yaml``, which no paper prints."""
     read = read_own(PACKAGE / "sweeps.yaml", dict[Name, Figure])
-    return tuple(replace(each, name=name) for name, each in read.items())
+    return tuple(replace(figure, name=name) for name, figure in read.items())
 
 
 def all_figures() -> tuple[Figure, ...]:
     """Return the figures of all papers, then those that no paper prints."""
-    return (
-        *(each for paper in load_papers().values() for each in paper.figures.values()),
-        *sweep_figures(),
-    )
+    figures: list[Figure] = []
+    for paper in load_papers().values():
+        figures += paper.figures.values()
+    return (*figures, *sweep_figures())
 
 
 def vocabulary_of(source: str) -> Vocabulary:
@@ -113,9 +120,13 @@ def vocabulary_of(source: str) -> Vocabulary:
 
 def cite(source: str, table: str) -> str:
     """Return a printed table, figure or section for people: "ROADMAP, table 1"."""
-    words = {"table": "table", "fig": "figure", "text_": "section"}
-    prefix = next((each for each in words if table.startswith(each)), "")
-    return f"{paper_name(source)}, {words.get(prefix, 'table')} {table.removeprefix(prefix)}"
+    kind = "table"
+    number = table
+    for prefix, word in {"table": "table", "fig": "figure", "text_": "section"}.items():
+        if table.startswith(prefix):
+            kind = word
+            number = table.removeprefix(prefix)
+    return f"{paper_name(source)}, {kind} {number}"
 
 
 def cite_statement(source: str, stated_in: str) -> str:
@@ -140,19 +151,20 @@ class Footnote(NamedTuple):
 def footnotes(paper: Paper, table: str) -> dict[int, Footnote]:
     """Return {line of a published number: its footnote} for one printed table."""
     quantity = attrgetter("dataset", "protocol", "metric", "loss")
-    found: dict[int, Footnote] = {}
-    for rule in (each for each in paper.footnotes if each.at == table):
+    notes: dict[int, Footnote] = {}
+    for rule in paper.footnotes:
+        if rule.at != table:
+            continue
         source, _, other_table = rule.also.partition("/")
-        other = paper_of(source)
-        there = other.table(other_table, source) if other else []
-        for number in (each for each in paper.table(table) if each.fits(rule.where)):
-            same = [
-                each
-                for each in there
-                if each.fits(rule.also_where) and quantity(each) == quantity(number)
-            ]
+        other_paper = paper_of(source)
+        others = other_paper.table(other_table, source) if other_paper else []
+        others = [other for other in others if other.fits(rule.also_where)]
+        for number in paper.table(table):
+            if not number.fits(rule.where):
+                continue
+            same = [other for other in others if quantity(other) == quantity(number)]
             if len(same) == 1 and same[0].value != number.value:
                 more = f": {rule.text}" if rule.text else ""
                 text = f"The second value stands in {cite(source, other_table)}{more}."
-                found[number.line] = Footnote(same[0].text, text)
-    return found
+                notes[number.line] = Footnote(same[0].text, text)
+    return notes

@@ -1,4 +1,4 @@
-"""Printed quantities that are no scores: what training cost, and the decomposability gap."""
+"""Printed quantities that are not scores: what training cost, and the decomposability gap."""
 
 import json
 import math
@@ -22,10 +22,10 @@ CALIBRATED = "roadmap"
 
 
 def convergence_of(table: RunTable) -> Costs:
-    """Return how close a run is to its last R@1 while it trains, on average.
+    """Return how close the R@1 of a run is to its last R@1 while it trains, in percent.
 
-    In percent of the last R@1: the mean over the evaluated epochs before the last one, and over the
-    test splits. The sooner a curve rises, the nearer to 100.
+    The value is a mean over the evaluated epochs before the last one, and over the test splits. A
+    curve that rises sooner has a value nearer to 100.
     """
     curves = table.test_scores("curve", ["recall_at_1"])
     convergence: dict[tuple[Cell, str], dict[int, float]] = {}
@@ -40,11 +40,11 @@ def convergence_of(table: RunTable) -> Costs:
 
 
 def costs_of(table: RunTable) -> Costs:
-    """Return the costs of finished runs, printed times in the unit of the print.
+    """Return the costs of finished runs. Times that papers print have the unit of the print.
 
-    ``backbone_time`` is the mean time of a step less that of its loss: both passes of the network,
-    and with them the update and whatever a step waits for its images. Papers print the passes
-    alone: ours is a bound.
+    ``backbone_time`` is the mean time of a step without the time of its loss. It has both passes of
+    the network, the update, and the time that a step waits for its images. Papers print the time of
+    the passes alone, so our value is an upper bound.
     """
     costs = table.costs()
     last = table.test_scores("last").groupby("run_id")["epoch"].max()
@@ -87,7 +87,7 @@ class GapDecrease:
 
 
 def gap_decreases(folder: Path) -> list[GapDecrease]:
-    """Return the decreases below a study's results folder, one a dataset, batch size and seed.
+    """Return the decreases in a study's results folder: one for each dataset, batch size and seed.
 
     Quick trials, analyses of another study and files of another schema are left out.
     """
@@ -95,12 +95,14 @@ def gap_decreases(folder: Path) -> list[GapDecrease]:
     # a dataset that was asked for ("decomposability_gap-cub") goes before the study's first
     for summary in sorted(folder.glob(GAP_FILES)):
         facts = json.loads(summary.read_bytes())
-        if facts["schema"] != 1 or facts["quick"] or facts.get("study", folder.name) != folder.name:
+        other_study = facts.get("study", folder.name) != folder.name
+        if facts["schema"] != 1 or facts["quick"] or other_study:
             continue
-        # all of one dataset and setting, which begin the identity of a run (RunSpec.run_id)
+        # the runs share dataset and setting, with which a run_id begins
         dataset, setting, _ = facts["runs"][0]["run_id"].split("/", 2)
         means = guess_csv(summary.parent / "figure.csv")
-        means = means[(means["kind"] == "gap") & (means["trained_at"] == means["measured_at"])]
+        same_size = means["trained_at"] == means["measured_at"]
+        means = means[(means["kind"] == "gap") & same_size]
         gaps = means.pivot(index=["trained_at", "seed"], columns="loss", values="gap")
         ratios = gaps[CALIBRATED] / gaps[PLAIN]
         percent = (100 * (1 - ratios)).rename("value").reset_index()
@@ -111,7 +113,7 @@ def gap_decreases(folder: Path) -> list[GapDecrease]:
 
 
 def relative_gaps(gaps: Iterable[GapDecrease], cells: Iterable[Cell]) -> Costs:
-    """Return the gap of a loss by seed, as a multiple of SupAP's, for the cells it is known of."""
+    """Return the gap of a loss by seed, as a multiple of SupAP's gap, for cells with known gaps."""
     ratios: dict[tuple[str, str, int], dict[int, float]] = {}
     for gap in gaps:
         by_seed = ratios.setdefault((gap.dataset, gap.setting, gap.batch_size), {})

@@ -16,7 +16,7 @@ from benchmark.core.files import adapter
 from benchmark.metrics.metric import display_name, metric_of
 
 FOLDER = Path(__file__).parent
-# Columns of conditions that are no settings of a run.
+# Columns of conditions that are not settings of a run.
 OPTIONS = "options"
 SPLIT = "split"
 EMBEDDING_DIM = "embedding_dim"
@@ -96,8 +96,12 @@ class Requirement:
 
 def split_suffix(requirements: Iterable[Requirement]) -> str:
     """Return what the conditions put behind the name of a split: "+aqe", or ""."""
-    asked = (each for each in requirements if each.condition.column == SPLIT)
-    return "".join(end for each in asked for end in each.condition.values.get(each.word, ()))
+    suffix = ""
+    for requirement in requirements:
+        condition = requirement.condition
+        if condition.column == SPLIT:
+            suffix += "".join(condition.values.get(requirement.word, ()))
+    return suffix
 
 
 @dataclass(frozen=True)
@@ -129,20 +133,23 @@ class Vocabulary(Words):
 
     def with_words(self, paper: Words) -> Vocabulary:
         """Return the vocabulary with the words of a paper, which go first."""
-        own = {key: {**self.names.get(key, {}), **names} for key, names in paper.names.items()}
+        names = dict(self.names)
+        for column, own_names in paper.names.items():
+            names[column] = {**names.get(column, {}), **own_names}
         return replace(
             self,
             methods={**self.methods, **paper.methods},
             conditions={**self.conditions, **paper.conditions},
-            names={**self.names, **own},
+            names=names,
         )
 
     def requirements(self, stated: Mapping[str, Any]) -> tuple[Requirement, ...]:
         """Return what {condition: word} asks of runs; an unknown key is a hyperparameter."""
-        return tuple(
-            Requirement(key, str(word), self.conditions.get(key) or Condition(f"loss.{key}"))
-            for key, word in stated.items()
-        )
+        requirements = []
+        for key, word in stated.items():
+            condition = self.conditions.get(key) or Condition(f"loss.{key}")
+            requirements.append(Requirement(key, str(word), condition))
+        return tuple(requirements)
 
     def free(self, metric: str) -> tuple[str, ...]:
         """Return the columns that a quantity does not depend on; none for a score."""
@@ -165,8 +172,8 @@ class Vocabulary(Words):
 @functools.cache
 def load_vocabulary() -> Vocabulary:
     """Return the shared vocabulary."""
-    found: Vocabulary = read_own(FOLDER / "vocabulary.yaml", Vocabulary)
-    return found
+    words: Vocabulary = read_own(FOLDER / "vocabulary.yaml", Vocabulary)
+    return words
 
 
 def margin_of(metric: str, score: float = math.nan) -> float | None:
@@ -174,8 +181,8 @@ def margin_of(metric: str, score: float = math.nan) -> float | None:
 
     None for a metric without one.
     """
-    found = metric_of(metric)
-    if found is None:
+    measured = metric_of(metric)
+    if measured is None:
         return None
-    steps = dict(found.margin)
+    steps = dict(measured.margin)
     return steps[max((height for height in steps if height <= score), default=0.0)]
