@@ -255,7 +255,8 @@ def _part(table: Table, columns: list[int], sections: list[Section], shown: list
     rows = []
     for each in sections:
         kept = [row for row in each.rows if empty(row, others) or not empty(row, columns)]
-        rows.append(Section(each.title, [[row[at] for at in columns] for row in kept]))
+        if kept:  # a heading stands above no empty block
+            rows.append(Section(each.title, [[row[at] for at in columns] for row in kept]))
     return replace(table, columns=[table.columns[at] for at in columns], sections=rows)
 
 

@@ -125,7 +125,7 @@ def test_the_page_of_embedded_answers_first_and_gives_the_highest_mean_last(
     sentences = page.locator(".answer p").all_inner_texts()
     assert sentences[0].startswith(f"Do SupAP and ROADMAP beat SmoothAP? {first}")
     assert sentences[-1].startswith("The highest mean R@1")
-    assert page.evaluate("document.documentElement.scrollHeight") <= 6_377
+    assert page.evaluate("document.documentElement.scrollHeight") <= 5_900
 
 
 @pytest.mark.parametrize("trials", [1, 5])
@@ -169,14 +169,14 @@ def test_report_fits_the_screen_and_works_without_errors_or_requests(report, vis
     assert all(box["height"] > (100 if width == 1280 else 20) for box in boxes)
     assert max(box["width"] for box in boxes) <= width
 
-    header = page.locator("#table-comparison thead tr").nth(1).locator("th").nth(1)
+    header = page.locator("#table-comparison thead tr").last.locator("th").nth(1)
     header.locator("button").click()
     assert sort_keys(page) == sorted(sort_keys(page)) and len(sort_keys(page)) == 8
     header.locator("button").click()
     assert sort_keys(page) == sorted(sort_keys(page), reverse=True)
     assert header.get_attribute("aria-sort") == "descending"
     page.locator("#table-comparison .filter input").fill("roadmap")
-    assert page.locator(ROWS).count() == 2
+    assert page.locator(ROWS).count() == 1
     assert seen.errors == [] and seen.requests == [report.as_uri()]
 
 

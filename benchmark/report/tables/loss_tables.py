@@ -43,6 +43,8 @@ from benchmark.stats.budgets import RANK_INTERVAL
 from benchmark.study.trials import AUTHORS
 
 FEW = 4  # conditions of a small table
+BESIDE = 6  # columns of scores by batch size, for sizes side by side
+ACROSS = 7  # columns of scores that the page has room for
 Cell = tuple[Any, ...]  # dataset, setting of the columns, batch size, row
 DRAWN = {"seeds": "seeds", "trials": "trials and folds", "both": "all of them"}
 METRIC = words("Metric", lambda row: metric_label(row.metric))
@@ -112,9 +114,23 @@ class LastScores(NamedTuple):
     seeds: int
 
 
+Place = tuple[int, Heading]  # batch size and heading of a column
+
+
 def row_name(row: LossRow, inputs: Inputs) -> TableCell:
     """Return the first cell of a row: "SmoothAP", or "SmoothAP, dim512"."""
     return TableCell(", ".join([inputs.label(row.loss), *row.options]))
+
+
+def side_by_side(
+    scores: LastScores, places: Sequence[Place]
+) -> Iterator[tuple[LossRow, list[TableCell]]]:
+    """Yield each row of any batch size with its cells at ``places``; a dash: it was not run."""
+    for row in dict.fromkeys(row for rows in scores.by_size.values() for row in rows):
+        cells = []
+        for size, heading in places:
+            cells.append(scores.by_size[size].get(row, {}).get(heading, TableCell(DASH)))
+        yield row, cells
 
 
 @TABLES.register("headline", display="Headline scores")
@@ -136,10 +152,9 @@ def headline(inputs: Inputs) -> Table:
         if row.kind == "baseline" and row.metric == inputs.headline and row.significant
     }
     lines = []
-    for row in dict.fromkeys(row for rows in scores.by_size.values() for row in rows):
+    for row, cells in side_by_side(scores, places):
         line = [row_name(row, inputs)]
-        for size, heading in places:
-            cell = scores.by_size[size].get(row, {}).get(heading, TableCell(DASH))
+        for (size, heading), cell in zip(places, cells, strict=True):
             difference = signs.get((size, *heading[:3], row.loss))
             if difference is not None and not row.options:
                 arrow = "↑" if difference > 0 else "↓"
@@ -158,22 +173,35 @@ def headline(inputs: Inputs) -> Table:
 
 @TABLES.register("comparison", display="Comparison of the losses")
 def comparison(inputs: Inputs) -> Table:
-    """Return mean ± sd over seeds at the last epoch; runs without a number are named."""
+    """Return mean ± sd over seeds at the last epoch; runs without a number are named.
+
+    Batch sizes stand side by side where they have room, else in a section each.
+    """
     scores = last_scores(inputs)
-    sections = []
-    for size, rows in scores.by_size.items():
-        lines = [[row_name(row, inputs), *cells.values()] for row, cells in rows.items()]
-        sections.append(Section(f"Batch size {size}", lines))
+    sizes = [*scores.by_size]
+    if len(sizes) > 1 and len(sizes) * len(scores.headings) <= BESIDE:
+        places = [(size, heading) for heading in scores.headings for size in sizes]
+        columns = [
+            heading.column(metric_label(heading.metric), f"batch of {size}")
+            for size, heading in places
+        ]
+        lines = [[row_name(row, inputs), *cells] for row, cells in side_by_side(scores, places)]
+        sections = [Section("", lines)]
+    else:
+        columns = [heading.column(metric_label(heading.metric)) for heading in scores.headings]
+        sections = []
+        for size, rows in scores.by_size.items():
+            lines = [[row_name(row, inputs), *cells.values()] for row, cells in rows.items()]
+            sections.append(Section(f"Batch size {size}", lines))
     caption = "No finished run yet: each cell gives the state of its runs."
     if scores.seeds:
         caption = (
             "Test scores in percent at the last epoch, mean ± standard deviation over "
-            f"n = {scores.seeds} seeds (other n is noted). Bold: best of the section's column; "
-            "underlined: second; a loss that diverges is neither."
+            f"n = {scores.seeds} seeds (other n is noted). Bold: best of the column at its batch "
+            "size; underlined: second; a loss that diverges is neither."
         )
-    columns = [heading.column(metric_label(heading.metric)) for heading in scores.headings]
     heads = [text_column("", "Loss"), *columns]
-    return Table("Comparison of the losses", caption, heads, sections)
+    return Table("Comparison of the losses", caption, heads, sections, across=ACROSS)
 
 
 def last_scores(inputs: Inputs) -> LastScores:

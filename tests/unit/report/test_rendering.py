@@ -142,6 +142,18 @@ def test_a_row_stands_in_the_blocks_that_have_numbers_of_it():
     assert re.findall(r'<th scope="row">(\w+)', whole) == ["both", "one", "none"]
 
 
+def test_a_section_stands_in_no_block_that_has_none_of_its_numbers():
+    columns = [Column(("", "Loss"), numeric=False), Column(("CUB", "R@1")), Column(("SOP", "R@1"))]
+    number = TableCell("1.0", numbers=(1.0,))
+    sections = [
+        Section("Batch size 32", [[TableCell("SmoothAP"), number, TableCell(DASH)]]),
+        Section("Batch size 64", [[TableCell("SupAP"), TableCell(DASH), number]]),
+    ]
+    blocks = to_html(Table("T", "C", columns, sections, across=1), "t").split("<table")[1:]
+    titles = [re.findall(r"<span>(.*?)</span>", block) for block in blocks]
+    assert titles == [["Batch size 32"], ["Batch size 64"]]
+
+
 def test_html_page_of_a_table_stands_alone():
     page = to_page(small_table(), to_html(small_table(), "small"))
     assert page.startswith("<!doctype html>") and "http" not in page

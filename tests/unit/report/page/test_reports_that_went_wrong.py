@@ -107,7 +107,7 @@ def test_page_of_a_half_finished_grid_counts_and_lists_what_is_missing(tmp_path)
     listed = page.split('<section id="missing"')[1].split("</section>")[0]
     assert "exit status 1" in listed and listed.count("missing") >= 1 and "128" in listed
     compared = page.split('id="table-comparison"')[1].split("</table>")[0]
-    assert "Batch size 32" in compared and ">nan<" not in page
+    assert "batch of 32" in compared and ">nan<" not in page
 
 
 def test_the_page_of_a_study_without_runs_says_so(tmp_path):
