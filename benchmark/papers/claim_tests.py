@@ -1,6 +1,6 @@
-"""What the kinds of claims test: each turns a claim under one condition into parts.
+"""What the kinds of claims test: each kind turns a claim under one condition into parts.
 
-Everything is paired by seed: a contrast, slope or ratio is computed within a seed, and the seeds
+All values are paired by seed: a contrast, slope or ratio is computed within a seed, and the seeds
 are the sample. Batch sizes enter as their logarithm to base 2, so that slopes are per doubling.
 
 | kind | one part per | number of a seed | agrees with the sentence |
@@ -15,7 +15,7 @@ are the sample. Batch sizes enter as their logarithm to base 2, so that slopes a
 | cost_ratio | first x second x batch size | log of first / second | inside ``between`` |
 | costs | first x batch size | cost of first | inside ``between`` |
 
-Counts (updates, passes) are the same for every seed: they lie inside or not, without a test.
+Counts (updates, passes) are equal for all seeds, so no test is needed: a count lies inside or not.
 """
 
 import itertools
@@ -23,7 +23,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +30,7 @@ from numpy.typing import NDArray
 from benchmark.core.records import Cell
 from benchmark.metrics.metric import display_name
 from benchmark.metrics.search import SPLIT_SUFFIX
-from benchmark.papers.matching import Candidates, Stated, match
+from benchmark.papers.matching import Candidate, Candidates, Stated, match
 from benchmark.papers.paper import cite, paper_of
 from benchmark.papers.quantities import (
     COUNTS,
@@ -54,15 +53,16 @@ RATIO = "times"  # unit of parts whose values are logarithms of a ratio
 class ClaimPart:
     """One comparison, reduced to one number per seed, and the range that should contain its mean.
 
-    values   one per seed, none where runs are missing, which ``note`` explains
+    values   one per seed; empty if runs are missing, and ``note`` says why
     low      the sentence says that the mean lies between ``low`` and ``high``
-    sisters  parts of one claim with the same word share a spread; "" shares with none
-    wins     True or False where divergence decides without a test
+    sisters  parts of one claim with the same word share a spread; "" shares with no part
+    wins     True or False if divergence decides without a test
 
-    ``tested``, it is a row of ``claims_parts.csv``; ratios as such, not as logarithms:
-    ci_low     and ci_high, of confidence 1 - 2 alpha
+    ``tested`` fills the other fields, for a row of ``claims_parts.csv``. Ratios are then plain
+    numbers and not logarithms.
+    ci_low     with ci_high: the interval of confidence 1 - 2 alpha
     p          of the test that the mean lies between low and high (NaN: open)
-    p_against  of the test that it does not, before Holm
+    p_against  of the test that the mean lies outside, before Holm
     """
 
     part: str
@@ -81,36 +81,43 @@ class ClaimPart:
     p_against: float = np.nan
 
     def tested(self, alpha: float, shared: Spread) -> "ClaimPart":
-        """Return the part with the test at level ``alpha``; its spread may be shared."""
+        """Return the part with its test at level ``alpha``. The spread may be shared."""
         test = range_test(self.values, self.low, self.high, alpha, shared)
-        ends: dict[str, Any] = {
-            "estimate": test.mean,
-            "ci_low": test.ci_low,
-            "ci_high": test.ci_high,
-            "low": self.low,
-            "high": self.high,
-        }
-        for name, end in ends.items():
-            shown = np.exp(end) if self.unit == RATIO else end
-            ends[name] = float(shown) if np.isfinite(end) else np.nan
+
+        def shown(value: float) -> float:
+            if not np.isfinite(value):
+                return np.nan
+            return float(np.exp(value)) if self.unit == RATIO else float(value)
+
         note = self.note
         if not note and not self.is_run:
             note = "no common seed"
-        return replace(self, n=test.n, p=test.p, p_against=test.p_against, note=note, **ends)
+        return replace(
+            self,
+            n=test.n,
+            estimate=shown(test.mean),
+            ci_low=shown(test.ci_low),
+            ci_high=shown(test.ci_high),
+            low=shown(self.low),
+            high=shown(self.high),
+            p=test.p,
+            p_against=test.p_against,
+            note=note,
+        )
 
     @property
     def is_run(self) -> bool:
-        """Whether there are runs, of which divergence may decide."""
+        """Whether there are values, or divergence decides."""
         return len(self.values) > 0 or self.wins is not None
 
     @property
     def p_fails(self) -> float:
-        """The p of the test of the part; NaN where there is none."""
+        """The p of the test that the part holds; NaN without a test."""
         return self.p if self.wins is None else float(not self.wins)
 
     @property
     def p_opposite(self) -> float:
-        """The p that the opposite holds, before Holm."""
+        """The p of the test that the opposite of the part holds, before Holm."""
         return self.p_against if self.wins is None else float(self.wins)
 
     @property
@@ -119,14 +126,15 @@ class ClaimPart:
         if self.wins is not None:
             return f"{self.part}: {self.note}"
         sign = "" if self.unit == RATIO else "+"
-        interval = f" [{self.ci_low:{sign}.2f}, {self.ci_high:{sign}.2f}]"
-        shown = interval if np.isfinite(self.ci_low) else ""
-        return f"{self.part} {self.estimate:{sign}.2f}{shown} {self.unit}, n {self.n}"
+        interval = ""
+        if np.isfinite(self.ci_low):
+            interval = f" [{self.ci_low:{sign}.2f}, {self.ci_high:{sign}.2f}]"
+        return f"{self.part} {self.estimate:{sign}.2f}{interval} {self.unit}, n {self.n}"
 
 
 @dataclass(frozen=True)
 class ClaimCondition:
-    """One dataset, protocol and backbone ("": open), and the batch sizes of a claim there."""
+    """A dataset, protocol and backbone ("": open), and the batch sizes of a claim under them."""
 
     dataset: str
     protocol: str = ""
@@ -134,18 +142,18 @@ class ClaimCondition:
     batch_sizes: tuple[int, ...] = ()
 
     def sizes(self, arms: Sequence[Arm]) -> tuple[int | None, ...]:
-        """Return the batch sizes to go through; (None,) when every arm with runs brings its own."""
-        own = all(arm.batch_size or PRINTED in arm.where for arm in arms)
-        return (None,) if own else self.batch_sizes
+        """Return the batch sizes to go through; (None,) if every arm with runs states its own."""
+        stated = all(arm.batch_size or PRINTED in arm.where for arm in arms)
+        return (None,) if stated else self.batch_sizes
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Values by seed (scores in percent), or none and the reason.
+    """The values of an arm by seed, scores in percent. ``note`` says why there are no values.
 
     source    cell and split
-    diverged  runs that diverged, and all that ended
-    printed   the number that stands in place of runs
+    diverged  number of runs that diverged, and of all runs that ended
+    printed   the printed number in place of runs
     """
 
     by_seed: Mapping[int, float] = field(default_factory=dict)
@@ -168,9 +176,9 @@ class Measurements:
         self._samples = Samples(table, *rule)
         gap_sizes = relative_gaps(gaps, self._samples.statuses)
         self._costs = {**costs_of(table), **convergence_of(table), **gap_sizes}
-        run = [each for cell, each in candidates.items() if cell in self._samples.statuses]
-        datasets = list(dict.fromkeys(each.cell.dataset for each in run))
-        self._cells = sorted(run, key=lambda each: datasets.index(each.cell.dataset))
+        run = [candidates[cell] for cell in candidates if cell in self._samples.statuses]
+        datasets = list(dict.fromkeys(candidate.cell.dataset for candidate in run))
+        self._cells = sorted(run, key=lambda candidate: datasets.index(candidate.cell.dataset))
 
     def find(
         self, arm: Arm, condition: ClaimCondition, batch_size: int | None, metric: str
@@ -184,7 +192,7 @@ class Measurements:
             if not rows:
                 return Measured(note=f"{cite(source, table)} prints no {metric} of {arm.loss} here")
             return Measured(printed=rows[0].points)
-        here = [each for each in self._cells if each.cell.dataset == condition.dataset]
+        cells = self._cells_on(condition.dataset)
         for requirements in ((*arm.required, *arm.preferred), arm.required):
             stated = Stated(
                 condition.dataset,
@@ -195,47 +203,48 @@ class Measurements:
                 requirements,
                 load_vocabulary().free(metric),
             )
-            found = match(stated, here, self._samples.splits)
-            if found.candidate:
+            matched = match(stated, cells, self._samples.splits)
+            if matched.candidate:
                 break
-        if found.candidate is None:
-            return Measured(note=found.reason)
-        cell = found.candidate.cell
+        if matched.candidate is None:
+            return Measured(note=matched.reason)
+        cell = matched.candidate.cell
         note = ""
         statuses = self._samples.statuses[cell]
-        gone = statuses.get("diverged", 0)
-        ended = statuses.get("ok", 0)
-        values = self._samples.sample(cell, found.split, metric).by_seed
+        diverged = statuses.get("diverged", 0)
+        ok = statuses.get("ok", 0)
+        values = self._samples.sample(cell, matched.split, metric).by_seed
         if metric in COST_METRICS:
             values = self._costs.get((cell, metric), {})
-        if not values and ended:
+        if not values and ok:
             note = f"the runs of {cell.loss} have no {metric}"
         elif not values:
             counts = ", ".join(f"{count} {status}" for status, count in sorted(statuses.items()))
             note = f"no finished run of {cell.loss} ({counts})"
-        return Measured(values, note, (cell, found.split), (gone, gone + ended))
+        return Measured(values, note, (cell, matched.split), (diverged, diverged + ok))
+
+    def _cells_on(self, dataset: str) -> list[Candidate]:
+        return [candidate for candidate in self._cells if candidate.cell.dataset == dataset]
 
     def published(self, claim: Claim) -> list[ClaimCondition]:
-        """Return the conditions of the paper; open batch sizes are those of the runs."""
-        found = [
-            (ClaimCondition(name, scope.protocol, scope.backbone), scope.batch_sizes)
-            for scope in claim.published
-            for name in scope.datasets
-        ]
-        return [
-            replace(each, batch_sizes=tuple(sorted(sizes)) or self._sizes(each, claim))
-            for each, sizes in found
-        ]
+        """Return the conditions of the paper. Open batch sizes are the batch sizes of the runs."""
+        conditions = []
+        for scope in claim.published:
+            for dataset in scope.datasets:
+                condition = ClaimCondition(dataset, scope.protocol, scope.backbone)
+                sizes = tuple(sorted(scope.batch_sizes)) or self._sizes(condition, claim)
+                conditions.append(replace(condition, batch_sizes=sizes))
+        return conditions
 
     def here(self, claim: Claim, *, every_size: bool, anywhere: bool) -> list[ClaimCondition]:
         """Return the conditions of the study under which it can answer for the paper.
 
         A condition matches if its dataset, protocol and backbone are among those of the paper. A
         value that the paper or the study leaves open matches every value. With ``anywhere`` these
-        three are not compared. The batch sizes are those of the paper that were run; where none of
-        them was run, or with ``every_size``, they are all that were run. Each backbone is a
-        condition, unless the claim compares backbones. Expanded queries are an arm of a claim, and
-        not a condition. Costs do not depend on the protocol: they have one condition a run.
+        three are not compared. The batch sizes are the paper's that were run. If none of them was
+        run, or with ``every_size``, the batch sizes are all that were run. Each backbone is a
+        condition, unless the claim compares backbones. Expanded queries are an arm of a claim and
+        not a condition. Costs do not depend on the protocol: each run has one condition.
         """
         stated = {size for scope in claim.published for size in scope.batch_sizes}
         arms_name_backbones = any(arm.backbone for arm in claim.arms)
@@ -264,14 +273,12 @@ class Measurements:
     def _sizes(self, condition: ClaimCondition, claim: Claim) -> tuple[int, ...]:
         """Return all batch sizes at which the claim's losses were run under a condition."""
         losses = {arm.loss for arm in claim.arms}
-        run = {
-            each.cell.batch_size
-            for each in self._cells
-            if each.cell.dataset == condition.dataset
-            and each.cell.base_loss in losses
-            and condition.backbone in ("", each.backbone)
-        }
-        return tuple(sorted(run))
+        sizes = set()
+        for candidate in self._cells_on(condition.dataset):
+            cell = candidate.cell
+            if cell.base_loss in losses and condition.backbone in ("", candidate.backbone):
+                sizes.add(cell.batch_size)
+        return tuple(sorted(sizes))
 
 
 @dataclass(frozen=True)
@@ -286,8 +293,9 @@ class ClaimQuestion:
     @property
     def margin(self) -> float:
         """The points that are of no consequence."""
-        own = self.claim.margin
-        margin = margin_of(self.metric) if own is None else own
+        margin = self.claim.margin
+        if margin is None:
+            margin = margin_of(self.metric)
         return math.nan if margin is None else margin
 
     @property
@@ -324,26 +332,38 @@ class ClaimQuestion:
         label = f"{self.where(size)}: {first.name} - {second.name}"
         if ours.source is not None and ours.source == theirs.source:
             return ClaimPart(label, note="both sides are the same runs here")
-        lost = [diverges(*each.diverged) for each in (ours, theirs)]
-        if any(lost) and not all(lost):
-            counts = [f"{gone} of {runs}" for gone, runs in (ours.diverged, theirs.diverged)]
-            note = f"{counts[0]} runs diverged on the first side, {counts[1]} on the second"
-            return ClaimPart(label, low=low, high=high, note=note, wins=lost[1] and high == np.inf)
-        values = _common([ours.by_seed, theirs.by_seed])
-        note = ours.note or theirs.note
-        sisters = f"difference {self.where()}"
-        return ClaimPart(label, values[0] - values[1], low, high, note=note, sisters=sisters)
+        first_diverges = diverges(*ours.diverged)
+        second_diverges = diverges(*theirs.diverged)
+        if first_diverges != second_diverges:
+            note = (
+                f"{ours.diverged[0]} of {ours.diverged[1]} runs diverged on the first side, "
+                f"{theirs.diverged[0]} of {theirs.diverged[1]} on the second"
+            )
+            wins = second_diverges and high == np.inf
+            return ClaimPart(label, low=low, high=high, note=note, wins=wins)
+        first_values, second_values = _common([ours.by_seed, theirs.by_seed])
+        return ClaimPart(
+            label,
+            first_values - second_values,
+            low,
+            high,
+            note=ours.note or theirs.note,
+            sisters=f"difference {self.where()}",
+        )
 
     def by_size(self, arm: Arm) -> tuple[dict[int, Mapping[int, float]], list[ClaimPart]]:
         """Return an arm's values by batch size, and a part without values for each missing size."""
-        sizes = [size for size in self.condition.sizes((arm,)) if size is not None]
-        measured = {size: self.measured(arm, size) for size in sizes}
-        missing = [
-            ClaimPart(self.where(size), note=each.note)
-            for size, each in measured.items()
-            if not each.by_seed
-        ]
-        return {size: each.by_seed for size, each in measured.items() if each.by_seed}, missing
+        by_size: dict[int, Mapping[int, float]] = {}
+        missing = []
+        for size in self.condition.sizes((arm,)):
+            if size is None:
+                continue
+            measured = self.measured(arm, size)
+            if measured.by_seed:
+                by_size[size] = measured.by_seed
+            else:
+                missing.append(ClaimPart(self.where(size), note=measured.note))
+        return by_size, missing
 
 
 def beats(case: ClaimQuestion) -> list[ClaimPart]:
@@ -369,24 +389,23 @@ def monotone(case: ClaimQuestion) -> list[ClaimPart]:
         by_size, missing = case.by_size(arm)
         parts += missing
         for smaller, larger in itertools.pairwise(by_size):
-            values = _common([by_size[larger], by_size[smaller]])
+            higher, lower = _common([by_size[larger], by_size[smaller]])
             label = f"{case.where()}: {arm.name} batch {larger} - {smaller}"
-            parts.append(ClaimPart(label, values[0] - values[1], -case.margin, sisters=sisters))
+            parts.append(ClaimPart(label, higher - lower, -case.margin, sisters=sisters))
         parts.append(_slope(f"{case.where()}: {arm.name} per doubling", by_size))
     return parts
 
 
 def best_at(case: ClaimQuestion) -> list[ClaimPart]:
     """One level beats every other; those ``near`` it may be as good, within the margin."""
-    levels = case.claim.level_arms
+    levels = dict(case.claim.level_arms)
     near = {str(level) for level in case.claim.near}
-    best = levels[str(case.claim.best)]
-    return [
-        case.difference(best, arm, size, -case.margin if level in near else 0.0)
-        for size in case.sizes
-        for level, arm in levels.items()
-        if arm is not best
-    ]
+    best = levels.pop(str(case.claim.best))
+    parts = []
+    for size, (level, arm) in itertools.product(case.sizes, levels.items()):
+        low = -case.margin if level in near else 0.0
+        parts.append(case.difference(best, arm, size, low))
+    return parts
 
 
 def insensitive(case: ClaimQuestion) -> list[ClaimPart]:
@@ -401,21 +420,22 @@ def insensitive(case: ClaimQuestion) -> list[ClaimPart]:
 def grows(case: ClaimQuestion, sign: int = 1) -> list[ClaimPart]:
     """The relative gain of first over second grows with the batch size: its slope is above 0.
 
-    With ``sign`` -1 it grows as the batch gets smaller.
+    With ``sign`` -1 the gain grows as the batch gets smaller.
     """
     parts: list[ClaimPart] = []
     step = "doubling" if sign > 0 else "halving"
     for first, second in itertools.product(case.claim.first, case.claim.second):
         ours, missing = case.by_size(first)
         theirs, also_missing = case.by_size(second)
-        parts += {each.part: each for each in (*missing, *also_missing)}.values()
+        parts += {part.part: part for part in (*missing, *also_missing)}.values()
         gains: dict[int, dict[int, float]] = {}
-        for size in filter(theirs.__contains__, ours):
-            gains[size] = {}
-            for seed, value in ours[size].items():
-                base = theirs[size].get(seed, 0.0)
-                if base > 0:
-                    gains[size][seed] = sign * 100 * (value / base - 1)
+        for size in ours:
+            if size in theirs:
+                gains[size] = {}
+                for seed, value in ours[size].items():
+                    base = theirs[size].get(seed, 0.0)
+                    if base > 0:
+                        gains[size][seed] = sign * 100 * (value / base - 1)
         label = f"{case.where()}: gain of {first.name} over {second.name} per {step}"
         parts.append(_slope(label, gains, unit="% of gain"))
     return parts
@@ -430,26 +450,32 @@ def gains_most(case: ClaimQuestion) -> list[ClaimPart]:
     for size, first, second in case.contrasts:
         for other in datasets[1:]:
             there = replace(case, condition=replace(case.condition, dataset=other))
-            found = [each.measured(arm, size) for each in (case, there) for arm in (first, second)]
-            values = _common([each.by_seed for each in found])
+            measured = [
+                case.measured(first, size),
+                case.measured(second, size),
+                there.measured(first, size),
+                there.measured(second, size),
+            ]
+            one, two, other_one, other_two = _common([side.by_seed for side in measured])
+            gains = one - two - (other_one - other_two)
             label = f"{case.where(size)}: {first.name} - {second.name}, less that on {other}"
-            note = next((each.note for each in found if each.note), "")
-            gains = values[0] - values[1] - (values[2] - values[3])
+            notes = [side.note for side in measured if side.note]
+            note = notes[0] if notes else ""
             parts.append(ClaimPart(label, gains, note=note, sisters=f"gain {case.where()}"))
     return parts
 
 
 def cost_ratio(case: ClaimQuestion) -> list[ClaimPart]:
     """First costs so many times what second costs: the ratio lies in ``between``."""
-    low, high = (*map(np.log, case.claim.between), np.inf)[:2]
+    low, high = map(np.log, _range_of(case.claim))
     parts = []
     sisters = f"ratio {case.where()}"
     for size, first, second in case.contrasts:
         ours = case.measured(first, size)
         theirs = case.measured(second, size)
         label = f"{case.where(size)}: {first.name} / {second.name}"
-        logs = np.log(_common([ours.by_seed, theirs.by_seed]))
-        ratios = logs[0] - logs[1]
+        our_logs, their_logs = np.log(_common([ours.by_seed, theirs.by_seed]))
+        ratios = our_logs - their_logs
         part = ClaimPart(label, ratios, low, high, RATIO, ours.note or theirs.note, sisters)
         if case.metric in COUNTS and len(ratios):
             inside = bool(np.all((low < ratios) & (ratios < high)))
@@ -460,33 +486,47 @@ def cost_ratio(case: ClaimQuestion) -> list[ClaimPart]:
 
 def costs(case: ClaimQuestion) -> list[ClaimPart]:
     """First costs so much: its cost lies in ``between``."""
-    low, high = (*case.claim.between, np.inf)[:2]
+    low, high = _range_of(case.claim)
     unit = display_name(case.metric).replace("_", " ")
     parts = []
     for size, arm in itertools.product(case.sizes, case.claim.first):
-        found = case.measured(arm, size)
-        values = _common([found.by_seed])[0]
-        parts.append(
-            ClaimPart(f"{case.where(size)}: {arm.name}", values, low, high, unit, found.note)
-        )
+        measured = case.measured(arm, size)
+        (values,) = _common([measured.by_seed])
+        label = f"{case.where(size)}: {arm.name}"
+        parts.append(ClaimPart(label, values, low, high, unit, measured.note))
     return parts
 
 
+def _range_of(claim: Claim) -> tuple[float, float]:
+    """Return the lowest and the highest value that agree with a claim; the latter may be inf."""
+    low, *rest = claim.between
+    return low, rest[0] if rest else np.inf
+
+
 KINDS: Mapping[str, Callable[[ClaimQuestion], list[ClaimPart]]] = {
-    **{kind.__name__: kind for kind in (beats, differs_by, monotone, best_at, insensitive)},
-    **{kind.__name__: kind for kind in (grows, gains_most, cost_ratio, costs)},
+    "beats": beats,
+    "differs_by": differs_by,
+    "monotone": monotone,
+    "best_at": best_at,
+    "insensitive": insensitive,
+    "grows": grows,
     "shrinks": partial(grows, sign=-1),
+    "gains_most": gains_most,
+    "cost_ratio": cost_ratio,
+    "costs": costs,
 }
 
 
 def parts_of(claim: Claim, source: Measurements, condition: ClaimCondition) -> list[ClaimPart]:
     """Return the parts of a claim under one condition."""
-    questions = (ClaimQuestion(claim, source, condition, metric) for metric in claim.metrics)
-    return [part for case in questions for part in KINDS[claim.kind](case)]
+    parts = []
+    for metric in claim.metrics:
+        parts += KINDS[claim.kind](ClaimQuestion(claim, source, condition, metric))
+    return parts
 
 
 def _common(by_seed: Sequence[Mapping[int, float]]) -> NDArray[np.float64]:
-    """Return the values over the seeds that all have in common, (len(by_seed), seeds)."""
+    """Return the values (len(by_seed), S) over the S seeds that all mappings have."""
     seeds = sorted(set.intersection(*map(set, by_seed)))
     rows = []
     for values in by_seed:

@@ -24,12 +24,13 @@ import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from benchmark.papers.claim_tests import ClaimPart, Measurements, parts_of
+from benchmark.papers.claim_tests import ClaimCondition, ClaimPart, Measurements, parts_of
 from benchmark.papers.judging import rule_of
 from benchmark.papers.matching import Candidates, candidates
 from benchmark.papers.paper import claims_of
@@ -100,9 +101,10 @@ def decide(
     against_at: float = AGAINST,
     enough: tuple[int, int] | None = None,
 ) -> Decision:
-    """Return the verdict; every part has to hold at ``alpha``, or some fails at ``against_at``.
+    """Return the verdict on a claim from its parts.
 
-    With ``enough`` (k, n) it is k of n parts that have to hold.
+    A claim is supported if every part holds at ``alpha``, and contradicted if a part fails at
+    ``against_at``. With ``enough`` (k, n) the claim needs k of n parts.
     """
     cells = {}
     for at, part in enumerate(parts):
@@ -110,11 +112,11 @@ def decide(
         cells[at] = (spread(part.values) if n > 1 else np.nan, n)
     spreads = shared_spreads(cells, lambda at: parts[at].sisters or at)
     tested = tuple(part.tested(alpha, spreads[at]) for at, part in enumerate(parts))
-    run = [each for each in tested if each.is_run]
-    judged = [each for each in run if np.isfinite(each.p_fails)]
-    holding = sum(each.p_fails <= alpha for each in judged)
+    run = [part for part in tested if part.is_run]
+    judged = [part for part in run if np.isfinite(part.p_fails)]
+    holding = sum(part.p_fails <= alpha for part in judged)
 
-    def found(
+    def decision(
         word: str, reason: str, deciding: ClaimPart | None, least: float = np.nan
     ) -> Decision:
         return Decision(word, reason, tested, deciding, least, len(tested), len(run), holding)
@@ -123,37 +125,39 @@ def decide(
         return "1 part" if parts == 1 else f"{parts} parts"
 
     if not run:
-        reason = "; ".join(dict.fromkeys(each.note for each in tested)) or "no run"
-        return found(NOT_RUN, reason, None)
+        reason = "; ".join(dict.fromkeys(part.note for part in tested)) or "no run"
+        return decision(NOT_RUN, reason, None)
     needed, of = enough or (len(tested), len(tested))
     fatal = of - needed + 1  # so many false parts make the sentence false
-    lost = [each for each in judged if each.wins is False]
+    lost = [part for part in judged if part.wins is False]
     if len(lost) >= fatal:
-        return found(CONTRADICTED, lost[0].text, lost[0], 0.0)
+        return decision(CONTRADICTED, lost[0].text, lost[0], 0.0)
     if not judged:
         why = "one seed decides nothing: run at least 2"
-        if any(each.n > 1 for each in run):
+        if any(part.n > 1 for part in run):
             why = "no spread between the seeds, no test"
-        return found(INCONCLUSIVE, f"{why}; {run[0].text}", run[0])
+        return decision(INCONCLUSIVE, f"{why}; {run[0].text}", run[0])
     least = np.nan
     if len(judged) >= fatal:
-        worst = sorted(judged, key=lambda each: each.p_opposite)[fatal - 1]
+        worst = sorted(judged, key=attrgetter("p_opposite"))[fatal - 1]
         least = min(1.0, (len(judged) - fatal + 1) * worst.p_opposite)
         if least <= against_at:
             tail = f"Holm p = {least:.2g} against, of {count(len(judged))}"
-            return found(CONTRADICTED, f"{worst.text}; {tail}", worst, least)
-    best = sorted(judged, key=lambda each: each.p_fails)[:needed]
-    weakest = max(best, key=lambda each: each.p_fails)
-    if len(best) == needed and (len(tested) - needed + 1) * weakest.p_fails <= alpha:
-        return found(SUPPORTED, f"{count(holding)}, weakest: {weakest.text}", weakest, least)
+            return decision(CONTRADICTED, f"{worst.text}; {tail}", worst, least)
+    best = sorted(judged, key=attrgetter("p_fails"))[:needed]
+    weakest = max(best, key=attrgetter("p_fails"))
+    p_supported = (len(tested) - needed + 1) * weakest.p_fails
+    if len(best) == needed and p_supported <= alpha:
+        return decision(SUPPORTED, f"{count(holding)}, weakest: {weakest.text}", weakest, least)
     holds = f"{holding} of {count(len(tested))} at p <= {alpha:g}"
     if enough:
         holds += f", {needed} of {of} needed"
-    if missing := [each for each in tested if np.isnan(each.p_fails)]:
+    missing = [part for part in tested if np.isnan(part.p_fails)]
+    if missing:
         lacking = missing[0].note or "one seed or no spread"
         holds += f"; {len(missing)} could not be tested (first: {missing[0].part}: {lacking})"
     reason = f"{holds}; weakest: {weakest.text}, p = {weakest.p:.2g}"
-    return found(INCONCLUSIVE, reason, weakest, least)
+    return decision(INCONCLUSIVE, reason, weakest, least)
 
 
 def judge_study_claims(
@@ -189,7 +193,8 @@ def judge_claims(
             _judged(claim, sources[rule_of(claim.source)], reading, spend(AGAINST))
             for claim in listed
         ]
-        rates[reading] = discoveries([each.p_contradicted for each, _ in judged[reading]])
+        p_values = [decision.p_contradicted for decision, _ in judged[reading]]
+        rates[reading] = discoveries(p_values)
     rows = []
     parts = []
     for (at, claim), reading in itertools.product(enumerate(listed), READINGS):
@@ -199,9 +204,14 @@ def judge_claims(
             among = f"not among {np.isfinite(rates[reading]).sum()} claims (q = {rate:.2g})"
             reason = f"{decision.reason}; contradicted alone, {among}"
             decision = replace(decision, verdict=INCONCLUSIVE, reason=reason)
-        row: dict[str, Any] = {"claim": claim.name, "paper": claim.source, "reading": reading}
-        row |= {"condition": condition, "q_contradicted": rate}
-        row["selection"] = rule_of(claim.source)[0]
+        row: dict[str, Any] = {
+            "claim": claim.name,
+            "paper": claim.source,
+            "reading": reading,
+            "condition": condition,
+            "q_contradicted": rate,
+            "selection": rule_of(claim.source)[0],
+        }
         row |= {name: getattr(claim, name) for name in _CLAIM}
         row |= {name: getattr(decision, name) for name in _DECISION}
         row |= {name: getattr(decision.decisive, name, None) for name in _TESTED}
@@ -215,28 +225,27 @@ def judge_claims(
 def _judged(claim: Claim, source: Measurements, reading: str, level: float) -> tuple[Decision, str]:
     """Return the decision before the control of false discoveries, and what was asked.
 
-    A claim that is outside is not tested as published. In the reading "here", every batch size is
-    taken where those of the paper give no part with runs: their runs may have the loss without the
-    options that the claim is about. A part without runs is left out "here"; the reason counts such
-    parts, and the claim is not supported. Where no run can answer, the same comparison on other
+    A claim with ``outside`` is not tested as published. The reading "here" takes every batch size
+    if the paper's batch sizes give no part with runs: their runs may have the loss without the
+    options that the claim is about. It leaves out parts without runs. The reason counts these
+    parts, and the claim is then not supported. If no run can answer, the same comparison on other
     data is shown.
     """
     condition = claim.condition
     can_answer = True
     if reading == PUBLISHED:
-        conditions = source.published(claim)
-        parts = [part for each in conditions for part in parts_of(claim, source, each)]
+        parts = _all_parts(claim, source, source.published(claim))
         if claim.outside:
             parts = [ClaimPart("", note=claim.outside)]
     else:
         for anywhere, every_size in itertools.product((False, True), (False, True)):
             conditions = source.here(claim, every_size=every_size, anywhere=anywhere)
-            parts = [part for each in conditions for part in parts_of(claim, source, each)]
+            parts = _all_parts(claim, source, conditions)
             if any(part.is_run for part in parts):
                 can_answer = not anywhere
                 break
-        here = (f"{each.dataset} {each.backbone}".strip() for each in conditions)
-        condition = ", ".join(dict.fromkeys(here))
+        data = [f"{place.dataset} {place.backbone}".strip() for place in conditions]
+        condition = ", ".join(dict.fromkeys(data))
     if not parts:
         nothing = "no run belongs to it"
         if reading == PUBLISHED:
@@ -260,11 +269,17 @@ def _judged(claim: Claim, source: Measurements, reading: str, level: float) -> t
     return decision, condition
 
 
-def summary_text(verdicts: pd.DataFrame) -> str:
-    """Return the counts of each reading and every verdict with its reason.
+def _all_parts(
+    claim: Claim, source: Measurements, conditions: Iterable[ClaimCondition]
+) -> list[ClaimPart]:
+    return [part for place in conditions for part in parts_of(claim, source, place)]
 
-    Claims that were not run or not asked are only counted. Of claims that no run can decide, the
-    reason is given.
+
+def summary_text(verdicts: pd.DataFrame) -> str:
+    """Return the counts of each reading, and every verdict with its reason.
+
+    Claims that were not run or not asked are counted alone. The reason is given for claims that no
+    run can decide.
     """
     lines = []
     verdicts = verdicts.fillna({"outside": ""})
@@ -277,8 +292,10 @@ def summary_text(verdicts: pd.DataFrame) -> str:
         shown = rows[~rows["verdict"].isin([NOT_RUN, NOT_ASKED])]
         if reading == PUBLISHED:
             outside = rows[(rows["verdict"] == NOT_RUN) & (rows["outside"] != "")]
-            shown = pd.concat([shown, outside.assign(verdict="outside", reason=outside["outside"])])
-        lines += [f"  {row.verdict:12s} {row.claim}: {row.reason}" for row in shown.itertuples()]
+            outside = outside.assign(verdict="outside", reason=outside["outside"])
+            shown = pd.concat([shown, outside])
+        for row in shown.itertuples():
+            lines.append(f"  {row.verdict:12s} {row.claim}: {row.reason}")
     return "\n".join(lines)
 
 
@@ -295,8 +312,11 @@ def list_text(claims: Iterable[Claim]) -> str:
     """Return the claims with where they are stated, their conditions and kinds of test."""
     lines = []
     for claim in claims:
-        lines += [f"{claim.name}  ({claim.source}, {claim.stated_in})", f"  {claim.sentence}"]
-        lines += [f"  {claim.kind}, {', '.join(claim.metrics)}; {claim.condition}"]
+        lines += [
+            f"{claim.name}  ({claim.source}, {claim.stated_in})",
+            f"  {claim.sentence}",
+            f"  {claim.kind}, {', '.join(claim.metrics)}; {claim.condition}",
+        ]
         if claim.outside:
             lines.append(f"  not decided as published: {claim.outside}")
         lines.append("")

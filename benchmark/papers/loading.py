@@ -1,6 +1,7 @@
 """Load papers: their files as rows, and what is wrong with them, all at once.
 
-A paper of the user's is checked when it is loaded; those of this repository by its tests.
+A paper of the user is checked when it is loaded. The papers of this repository are checked by its
+tests.
 """
 
 from __future__ import annotations
@@ -75,11 +76,12 @@ def load_papers() -> Mapping[str, Paper]:
 @functools.cache
 def _load(folders: tuple[Path, ...]) -> Mapping[str, Paper]:
     opened = [PaperFolder(path) for path in folders]
-    papers = {each.path.name: each.paper for each in opened if each.paper is not None}
-    for each in opened:
-        if each.path.parent != PACKAGE:
-            each.check(papers)
-    problems = [problem for each in opened for problem in each.problems]
+    papers = {folder.path.name: folder.paper for folder in opened if folder.paper is not None}
+    problems = []
+    for folder in opened:
+        if folder.path.parent != PACKAGE:
+            folder.check(papers)
+        problems += folder.problems
     if problems:
         raise PaperError(problems)
     return papers
@@ -94,10 +96,10 @@ class PaperError(ReferenceDataError):
 
 
 class PaperFolder:
-    """The folder of a paper: its problems, and the paper where its files have the right form.
+    """The folder of a paper: its problems, and the paper if its files have the right form.
 
-    values     what the files say, by part of a ``Paper``, without what cannot be read
-    documents  the YAML files among them, which know the lines of keys
+    values     the content of the files that can be read, by part of a ``Paper``
+    documents  the YAML files, which know the line of each key
     """
 
     def __init__(self, path: Path):
@@ -113,7 +115,7 @@ class PaperFolder:
         self.paper = self._paper()
 
     def check(self, papers: Mapping[str, Paper]) -> None:
-        """Add the problems of the paper among others; ``papers`` are all by key."""
+        """Add the problems of the paper; ``papers`` are all papers by key."""
         if self.paper is not None:
             for problem in paper_problems(self.paper, papers):
                 self._add(problem)
@@ -121,13 +123,15 @@ class PaperFolder:
     def _add(self, problem: Problem) -> None:
         """Add a problem whose key begins with a part."""
         part, _, below = problem.key.partition(".")
-        found = problem if part in LISTS else replace(problem, key=below)
+        if part not in LISTS:
+            problem = replace(problem, key=below)
         if part in self.documents:
-            found = self.documents[part].locate(found)
+            problem = self.documents[part].locate(problem)
         elif below:
-            row, _, column = below.partition(".")
-            found = replace(found, key=column, line=self.values[part][int(row)]["line"])
-        self._say(part, found)
+            number, _, column = below.partition(".")
+            row = self.values[part][int(number)]
+            problem = replace(problem, key=column, line=row["line"])
+        self._say(part, problem)
 
     def _say(self, part: str, problem: Problem) -> None:
         self.problems.append((self.path / FILES[part], problem))
@@ -159,12 +163,12 @@ class PaperFolder:
         versions = part == "numbers" and self.values.get("about", {}).get("versions")
         known = [*required, "version"] if versions else required
         for name in dict.fromkeys([*required, *header]):
-            found = [*unknown(name, "column", [name], known)]
+            problems = [*unknown(name, "column", [name], known)]
             if name not in header:
-                found.append(Problem("this column is missing", name, code="missing"))
+                problems.append(Problem("this column is missing", name, code="missing"))
             elif header.count(name) > 1:
-                found.append(Problem("this column comes twice; keep one", name, code="repeated"))
-            for problem in found:
+                problems.append(Problem("this column comes twice; keep one", name, code="repeated"))
+            for problem in problems:
                 self._say(part, replace(problem, line=1))
         self.values[part] = []
         for row in rows:
@@ -191,14 +195,17 @@ def completed(paper: Paper) -> Paper:
     """Return a paper whose rows carry what follows from its folder and the vocabulary."""
     words = paper.vocabulary.with_words(paper.about)
     source = paper.source
+    claims = {}
+    for name, claim in paper.claims.items():
+        claims[name] = claim.resolved(name, source, words)
     figures = {}
     for name, figure in paper.figures.items():
         figures[name] = replace(figure, name=f"{source}_{name}", source=source)
     return replace(
         paper,
         vocabulary=words,
-        numbers=tuple(_completed(each, paper, words) for each in paper.numbers),
-        claims={name: each.resolved(name, source, words) for name, each in paper.claims.items()},
+        numbers=tuple(_completed(number, paper, words) for number in paper.numbers),
+        claims=claims,
         figures=figures,
     )
 
@@ -215,12 +222,13 @@ def _completed(number: PublishedNumber, paper: Paper, words: Vocabulary) -> Publ
     for entry in paper.implied:
         if number.fits(entry.rows):
             means |= {key: str(word) for key, word in entry.means.items()}
-    reasons = (entry.reason for entry in paper.outside if number.fits(entry.rows))
-    return replace(number, means=means, outside=" ".join(next(reasons, "").split()))
+    reasons = [entry.reason for entry in paper.outside if number.fits(entry.rows)]
+    outside = " ".join(reasons[0].split()) if reasons else ""
+    return replace(number, means=means, outside=outside)
 
 
-# What types cannot check: names, and what several files or papers say together. The key of a
-# problem is its part, for a CSV file the number of the row, and the place there.
+# Types cannot check names, nor what several files or papers say together. The key of a problem
+# begins with its part and, for a CSV file, the number of the row.
 
 
 def paper_problems(paper: Paper, papers: Mapping[str, Paper]) -> Problems:
@@ -230,8 +238,12 @@ def paper_problems(paper: Paper, papers: Mapping[str, Paper]) -> Problems:
     """
     words = paper.vocabulary
     leads = [lead for lead in paper.selection[1:] if lead]
-    splits = {f"{each.dataset}_{each.protocol}" for each in paper.numbers if each.protocol}
-    yield from _shared_names(paper, [each for each in papers.values() if each.key != paper.key])
+    splits = set()
+    for number in paper.numbers:
+        if number.protocol:
+            splits.add(f"{number.dataset}_{number.protocol}")
+    others = [other for other in papers.values() if other.key != paper.key]
+    yield from _shared_names(paper, others)
     yield from unknown("about.epoch.lead", "split", leads, splits)
     yield from _number_problems(paper)
     yield from _choice_problems(paper)
@@ -241,7 +253,7 @@ def paper_problems(paper: Paper, papers: Mapping[str, Paper]) -> Problems:
     for name, claim in paper.claims.items():
         for problem in claim_problems(claim, words, paper.numbers):
             yield problem.below(f"claims.{name}")
-    tables = {each.table for each in paper.numbers}
+    tables = {number.table for number in paper.numbers}
     for figure in paper.figures.values():
         yield from figure_problems(figure, words, tables)
 
@@ -271,33 +283,35 @@ def _number_problems(paper: Paper) -> Problems:
     first: dict[tuple[Any, ...], int] = {}
     words = paper.vocabulary
     versions = paper.about.versions or [""]
-    for at, each in enumerate(paper.numbers):
+    for at, number in enumerate(paper.numbers):
         key = f"numbers.{at}"
-        fact = (*(each.field(name) for name in _TWICE), *sorted(each.conditions.items()))
-        if first.setdefault(fact, each.line) != each.line:
+        columns = [number.field(name) for name in _TWICE]
+        fact = (*columns, *sorted(number.conditions.items()))
+        if first.setdefault(fact, number.line) != number.line:
             repeats = f"repeats line {first[fact]} in every fact; keep one of the two"
             yield Problem(repeats, key, code="repeated")
-        scores = {"value": each.points, "std": each.sd_points or 0.0} if each.is_score else {}
-        for column, points in scores.items():
-            if not 0 <= points <= MOST_POINTS:
-                advised = "lies outside 0 to 100 points; check its unit (percent or fraction)"
-                yield Problem(advised, f"{key}.{column}", code="out_of_range")
-        yield from unknown(f"{key}.version", "version", [each.version], versions)
-        if each.countable and not each.outside:  # no study could ever cover it
+        if number.is_score:
+            for column, points in (("value", number.points), ("std", number.sd_points or 0.0)):
+                if not 0 <= points <= MOST_POINTS:
+                    advised = "lies outside 0 to 100 points; check its unit (percent or fraction)"
+                    yield Problem(advised, f"{key}.{column}", code="out_of_range")
+        yield from unknown(f"{key}.version", "version", [number.version], versions)
+        if number.countable and not number.outside:  # no study could ever cover it
             advice = "or say in outside.yaml why no study covers the row"
-            kind = "loss" if each.method in words.methods else "method"
+            kind = "loss" if number.method in words.methods else "method"
             known = set(load_catalogue())
             if kind == "method":
                 known |= set(words.methods)
-            for problem in unknown(f"{key}.method", kind, [each.loss], known):
+            for problem in unknown(f"{key}.method", kind, [number.loss], known):
                 named = f"name its loss under 'methods' of {PAPER}, {advice}"
                 yield replace(problem, message=f"{problem.message}; {named}")
-            unmeasured = check_metric(each.metric)
-            if unmeasured and each.metric not in words.quantities:
+            unmeasured = check_metric(number.metric)
+            if unmeasured and number.metric not in words.quantities:
                 quantities = f"{unmeasured}, {', '.join(words.quantities)}; use one, {advice}"
                 yield Problem(quantities, f"{key}.metric", code="unknown_name")
-        if each.reproducible:
-            yield from _condition_problems(f"{key}.conditions", each.loss, each.conditions, words)
+        if number.reproducible:
+            conditions = f"{key}.conditions"
+            yield from _condition_problems(conditions, number.loss, number.conditions, words)
 
 
 def _condition_problems(
@@ -317,8 +331,9 @@ def _choice_problems(paper: Paper) -> Problems:
 
 
 def _meaning_problems(paper: Paper) -> Problems:
-    options = {key for each in load_catalogue().values() for key in options_of(each.config)}
-    known = {*paper.vocabulary.conditions, *options, BATCH_SIZE}
+    known = {*paper.vocabulary.conditions, BATCH_SIZE}
+    for loss in load_catalogue().values():
+        known |= set(options_of(loss.config))
     for at, entry in enumerate(paper.implied):
         key = f"implied.{at}.means"
         size = entry.means.get(BATCH_SIZE, 1)
@@ -336,10 +351,10 @@ def _chosen_problems(
     known: Iterable[str],
 ) -> Problems:
     """Yield columns of ``rows`` that are not ``known``, or that no number of ``table`` fits."""
-    found = list(unknown(key, "column", rows, known))
-    if not found and not any(each.fits(rows) for each in numbers):
-        found.append(Problem(f"chooses no row of {table}; check its values", key, code="no_row"))
-    yield from found
+    problems = list(unknown(key, "column", rows, known))
+    if not problems and not any(number.fits(rows) for number in numbers):
+        problems.append(Problem(f"chooses no row of {table}; check its values", key, code="no_row"))
+    yield from problems
 
 
 def _table_problems(paper: Paper) -> Problems:
@@ -354,27 +369,26 @@ def _table_problems(paper: Paper) -> Problems:
         columns = (*table.sections, *table.rows, *table.columns)
         yield from unknown(key, "column", (*columns, *table.read_as), known)
         if set(columns) <= known:
-            cells = Counter(
-                tuple(map(functools.partial(table.read, each), columns)) for each in numbers
-            )
+            cells: Counter[tuple[str, ...]] = Counter()
+            for number in numbers:
+                cells[tuple(table.read(number, column) for column in columns)] += 1
             for cell, count in cells.items():
                 if count > 1:
                     place = ", ".join(filter(None, cell))
-                    words = (
-                        f"{count} numbers share the cell {place}; arrange them by a further column"
-                    )
-                    yield Problem(words, key, code="repeated")
+                    words = f"{count} numbers share the cell {place}"
+                    advice = "arrange them by a further column"
+                    yield Problem(f"{words}; {advice}", key, code="repeated")
 
 
 def _by_table(numbers: Iterable[PublishedNumber]) -> dict[str, list[PublishedNumber]]:
-    found = defaultdict(list)
-    for each in numbers:
-        found[f"{each.source}/{each.table}"].append(each)
-    return found
+    by_table = defaultdict(list)
+    for number in numbers:
+        by_table[f"{number.source}/{number.table}"].append(number)
+    return by_table
 
 
 def _arrangeable(numbers: Iterable[PublishedNumber]) -> set[str]:
-    return {*COLUMNS, *(key for each in numbers for key in each.conditions)}
+    return set(COLUMNS).union(*(number.conditions for number in numbers))
 
 
 def _footnote_problems(paper: Paper, papers: Mapping[str, Paper]) -> Problems:
@@ -419,8 +433,8 @@ def claim_problems(claim: Claim, words: Vocabulary, numbers: Iterable[PublishedN
     if not set(claim.metrics) <= set(COST_METRICS) and (claim.margin or 0) > MOST_POINTS:
         most = f"is of scores; write at most {MOST_POINTS} points"
         yield Problem(most, "margin", code="less_than_equal")
-    # by their text, as their arms are found
-    named = [str(each) for each in (claim.best, *claim.near) if each is not None]
+    # arms are found by the text of their level
+    named = [str(level) for level in (claim.best, *claim.near) if level is not None]
     yield from unknown("", "level", named, claim.level_arms)
 
 
