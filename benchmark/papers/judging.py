@@ -71,7 +71,7 @@ from benchmark.stats.samples import (
     Score,
     Spread,
     differences_by_seed,
-    place,
+    family_of,
     shared_spreads,
     with_spreads,
 )
@@ -281,7 +281,7 @@ def sides_of_frozen(frozen: FrozenRuns, samples: Samples) -> list[Sides]:
         if len(differences) >= 2:
             pairs[key] = differences
             spreads_of_pairs[key] = (spread(differences.values()), len(differences))
-    paired_spreads = shared_spreads(spreads_of_pairs, place)
+    paired_spreads = shared_spreads(spreads_of_pairs, family_of)
     sides = []
     for key, then in frozen.items():
         cell, _, metric = key

@@ -24,16 +24,17 @@ from benchmark.study.trials import AUTHORS, EQUAL, FOLD, TRIAL, Choice, trial_se
 DRAWS = 2000
 WHERE = ["dataset", "setting", "batch_size"]
 PLACE = [*WHERE, "loss"]
-# What labels of runs say: that of a trial, x.fold1 and y~trial02; of a final run, x and y~equal16.
-# ``what`` they are, and the pattern with the names of the numbers in it.
+# Labels of a trial are x.fold1 and y~trial02, labels of a final run are x and y~equal16. Each kind
+# of runs has its name, and the pattern of its labels with the names of the numbers in them.
 TRIALS = "trials", rf"(?P<dataset>.+){FOLD}(?P<fold>\d+)/(?P<setting>.+)~{TRIAL}(?P<trial>\d\d)"
 FINALS = (
     "final runs that trials chose",
     rf"(?P<dataset>.+)/(?P<setting>.+)~(?:{AUTHORS}|{EQUAL}(?P<trials>\d\d?))",
 )
-SPLITS = ["held_out", "test"]  # of a trial and of a final run
+SPLITS = ["held_out", "test"]  # the first of a trial, the second of a final run
+BINS = 3  # of the values of an option
 ORDER = ["rules", "trials", "source", "kendall", "flipped", "best_kept"]
-# What the bounds of a rank are, in the words that stand beside them.
+# What the bounds of a rank mean, for a reader.
 RANK_INTERVAL = (
     "seeds and the trials that chose drawn again, widened to neighbours in rank that do not differ "
     "significantly"
@@ -49,18 +50,18 @@ def analyse_budgets(
     tables: dict[str, list[pd.DataFrame]] = {
         f"budget_{name}": [] for name in ("ranks", "curves", "gaps", "options", "order")
     }
-    for where, part in scores.groupby(level=WHERE, sort=False):
-        here = finals[(finals[WHERE] == list(where)).all(axis=1)]
-        by_seed = here.pivot(index=["trials", "loss"], columns="seed", values="value")
-        # a trial without a score has 0, the worst there is
+    for where, trial_rows in scores.groupby(level=WHERE, sort=False):
+        final_rows = finals[(finals[WHERE] == list(where)).all(axis=1)]
+        by_seed = final_rows.pivot(index=["trials", "loss"], columns="seed", values="value")
+        # a trial without a score counts as 0, the lowest score
         folds = {}
-        for loss, of_loss in part.groupby(level="loss", sort=False):
-            folds[str(loss)] = of_loss.fillna(0.0).to_numpy()
+        for loss, rows in trial_rows.groupby(level="loss", sort=False):
+            folds[str(loss)] = rows.fillna(0.0).to_numpy()
         by_budget = {}
-        for budget in sorted(set(here["trials"])):
+        for budget in sorted(set(final_rows["trials"])):
             by_loss = by_seed.xs(budget).reindex([*folds])
             by_budget[budget] = by_loss.to_numpy()
-        for name, table in _place_tables(where, folds, by_budget, alpha):
+        for name, table in _tables_at(where, folds, by_budget, alpha):
             columns = pd.DataFrame([where] * len(table), columns=WHERE)
             tables[f"budget_{name}"].append(columns.join(table))
     whole = {}
@@ -70,22 +71,22 @@ def analyse_budgets(
     return whole | {"budget_ranks": ranks, "budget_options": _options(trials, scores)}
 
 
-def _place_tables(
+def _tables_at(
     where: tuple[Any, ...], trials: dict[str, Floats], finals: dict[int, Floats], alpha: float
 ) -> list[tuple[str, pd.DataFrame]]:
-    """Return the parts of the tables by name for one dataset, setting and batch size.
+    """Return the rows of the tables, by name, for one dataset, setting and batch size.
 
     trials     {loss: (T + 1, F)}: scores on held-out classes, the published setting first
-    finals     {trials: (L, S)}: scores on the test classes by seed, NaN without one
+    finals     {trials: (L, S)}: scores on the test classes by seed; NaN where there is no score
     """
-    parts = []
+    tables = []
     redrawn = {}
     losses = [*trials]
+    bounds = [alpha / 2, 1 - alpha / 2]
     for loss, folds in trials.items():
         seed = derive(0, "budgets", "trials", *where, loss)
         redrawn[loss] = resampled(folds[1:], DRAWS, np.random.default_rng(seed))
         mean = expected_best(folds[1:].mean(axis=1))
-        bounds = [alpha / 2, 1 - alpha / 2]
         low, high = np.quantile(expected_best(redrawn[loss]), bounds, axis=0)
         curve = {
             "loss": loss,
@@ -94,7 +95,7 @@ def _place_tables(
             "ci_low": low,
             "ci_high": high,
         }
-        parts.append(("curves", pd.DataFrame(curve)))
+        tables.append(("curves", pd.DataFrame(curve)))
     gaps = []
     for budget, scores in finals.items():
         rules = EQUAL if budget else AUTHORS
@@ -104,17 +105,18 @@ def _place_tables(
         drawn_seeds = seeds_drawn(scores, DRAWS, np.random.default_rng(seed))
         draws = {"seeds": np.nan_to_num(drawn_seeds)}
         if budget:
-            # Only chosen settings were run on the test classes, so trials drawn again move a test
-            # score by what they change of the best score on the held-out classes.
+            # Only chosen settings were run on the test classes. So trials drawn again move a test
+            # score as far as they move the best score on the held-out classes.
             best = [folds[1 : budget + 1].mean(axis=1).max() for folds in trials.values()]
-            again = np.array([folds[:, :budget].max(axis=1) for folds in redrawn.values()])
-            best_of_losses = np.array(best)[:, None]
-            draws["trials"] = level[:, None] + again - best_of_losses
-            draws["both"] = draws["seeds"] + again - best_of_losses
+            best_again = [folds[:, :budget].max(axis=1) for folds in redrawn.values()]
+            moved_from = np.array(best)[:, None]
+            moved_to = np.array(best_again)
+            draws["trials"] = level[:, None] + moved_to - moved_from
+            draws["both"] = draws["seeds"] + moved_to - moved_from
         for source, drawn in draws.items():
             order = order_under(level, drawn, alpha)
             row = order | {"rules": rules, "trials": budget, "source": source}
-            parts.append(("order", pd.DataFrame([row], columns=ORDER)))
+            tables.append(("order", pd.DataFrame([row], columns=ORDER)))
         by_rank = (-level).argsort(kind="stable")
         rank = by_rank.argsort() + 1
         sure = ordered(scores[by_rank], alpha)
@@ -130,32 +132,35 @@ def _place_tables(
             "rank_low": np.minimum(order["rank_low"], rank - ~sure[rank - 1]),
             "rank_high": np.maximum(order["rank_high"], rank + ~sure[rank]),
         }
-        parts.append(("ranks", pd.DataFrame(ranks)))
+        tables.append(("ranks", pd.DataFrame(ranks)))
         if budget and 0 in finals:
             shared = shared_variances(scores - finals[0])
             tests = paired_tests(scores, finals[0], alpha, shared)
             gaps.append(tests.assign(loss=losses, trials=budget, family=budget))
     if gaps:
         tests = corrected(pd.concat(gaps, ignore_index=True), alpha)
-        parts.append(("gaps", tests.drop(columns="family")))
-    return parts
+        tables.append(("gaps", tests.drop(columns="family")))
+    return tables
 
 
-def _labelled(runs: pd.DataFrame, what: str, pattern: str) -> pd.DataFrame:
-    """Return rows of runs with what their labels say; dataset, setting as the blocks have them."""
+def _labelled(runs: pd.DataFrame, kind: str, pattern: str) -> pd.DataFrame:
+    """Return rows of runs with the numbers of their labels.
+
+    ``dataset`` and ``setting`` are then those of the blocks as written.
+    """
     labels = runs["dataset"] + "/" + runs["setting"]
     said = labels.str.extract(f"^{pattern}$")
     others = labels[said["setting"].isna()]
     if len(others):
         advice = "'references.trials' names a study with 'rules', which make trials"
-        raise RunError(f"runs under '{others.iloc[0]}' are no {what}; {advice}")
+        raise RunError(f"runs under '{others.iloc[0]}' are no {kind}; {advice}")
     names = ["dataset", "setting"]
     numbers = said.drop(columns=names).fillna(0).astype(int)
     return runs.assign(**said[names], **numbers)
 
 
 def _scores(table: RunTable, metric: str) -> pd.DataFrame:
-    """Return the score of every run; NaN of one without (diverged)."""
+    """Return the score of every run; NaN for a diverged run."""
     scores = table.test_scores("last", [metric])
     run = [*CELL_COLUMNS, "seed"]
     values = scores.loc[scores["split"].isin(SPLITS), [*run, "value"]]
@@ -165,12 +170,13 @@ def _scores(table: RunTable, metric: str) -> pd.DataFrame:
 def trial_scores(table: RunTable, metric: str) -> pd.DataFrame:
     """Return the score of every trial: a row per dataset, setting, batch size, loss and trial.
 
-    Columns are (fold, seed). ``setting`` is that of the blocks as written. A run without a score
-    (diverged) leaves NaN.
+    Columns are (fold, seed). ``setting`` is the setting of the blocks as written. The score of a
+    diverged run is NaN.
     """
     runs = _labelled(_scores(table, metric), *TRIALS)
     index = [*PLACE, "trial"]
-    return runs.pivot(index=index, columns=["fold", "seed"], values="value").sort_index()
+    by_fold = runs.pivot(index=index, columns=["fold", "seed"], values="value")
+    return by_fold.sort_index()
 
 
 def _options(trials: RunTable, scores: pd.DataFrame) -> pd.DataFrame:
@@ -180,22 +186,22 @@ def _options(trials: RunTable, scores: pd.DataFrame) -> pd.DataFrame:
     drawn = drawn[drawn["trial"] > 0]
     distinct = trials.runs.drop_duplicates(["setting", "loss", "batch_size"])
     runs = _labelled(distinct, *TRIALS)
-    columns = [name for name in map(str, runs) if name.startswith(("loss.", "recipe."))]
+    options = [name for name in map(str, runs) if name.startswith(("loss.", "recipe."))]
     rows = []
-    for where, part in drawn.groupby(PLACE, sort=False):
-        here = runs[(runs[PLACE[1:]] == list(where[1:])).all(axis=1)]
-        values = here.set_index("trial").loc[part["trial"]]
-        for name in columns:
-            column = values[name]
-            if column.map(repr).nunique() > 1:
-                explained = explained_share(column.astype(float), part["score"].to_numpy())
-                at = dict(zip(PLACE, where, strict=True))
-                rows.append(at | {"option": name, **explained})
+    for (dataset, *place), trial_rows in drawn.groupby(PLACE, sort=False):
+        in_place = (runs[PLACE[1:]] == place).all(axis=1)
+        settings = runs[in_place].set_index("trial").loc[trial_rows["trial"]]
+        for name in options:
+            values = settings[name]
+            if values.map(repr).nunique() > 1:
+                explained = explained_share(values.astype(float), trial_rows["score"].to_numpy())
+                cell = dict(zip(PLACE, (dataset, *place), strict=True))
+                rows.append(cell | {"option": name, **explained})
     return pd.DataFrame(rows)
 
 
 def _with_seconds(ranks: pd.DataFrame, trials: RunTable, final: RunTable) -> pd.DataFrame:
-    """Return the table with the time of the runs that led to each choice, and of a final run."""
+    """Return ``ranks`` with the time of the trials behind each choice, and of a final run."""
     of_trials = _labelled(trials.costs(), *TRIALS)
     search = of_trials.groupby([*PLACE, "trial"])["total_seconds"].sum()
     spent = search.unstack("trial").fillna(0.0)
@@ -204,9 +210,9 @@ def _with_seconds(ranks: pd.DataFrame, trials: RunTable, final: RunTable) -> pd.
     seconds = []
     run_seconds = []
     for key in ranks[[*PLACE, "trials"]].itertuples(index=False, name=None):
-        *where, budget = key
-        until = spent.loc[[tuple(where)], 1:budget]
-        seconds.append(until.sum(axis=1).iloc[0])
+        *place, budget = key
+        of_trials_so_far = spent.loc[[tuple(place)], 1:budget]
+        seconds.append(of_trials_so_far.sum(axis=1).iloc[0])
         run_seconds.append(ends.get(key, np.nan))
     return ranks.assign(seconds=seconds, run_seconds=run_seconds)
 
@@ -214,7 +220,7 @@ def _with_seconds(ranks: pd.DataFrame, trials: RunTable, final: RunTable) -> pd.
 def select(study: Study, table: RunTable) -> list[Choice]:
     """Return the best setting of each loss after each number of trials of ``study``.
 
-    The published setting is chosen from no trial. Raise RunError when a trial has no result.
+    After no trial it is the published setting. Raise RunError when a trial has no result.
     """
     assert study.trials is not None
     absent = table.runs[~table.runs["status"].isin(["ok", "diverged"])]
@@ -224,25 +230,26 @@ def select(study: Study, table: RunTable) -> list[Choice]:
             f"(first: {absent['run_id'].iloc[0]}); run the study again before choosing"
         )
     means = trial_scores(table, study.metrics[0]).mean(axis=1, skipna=False)
-    overrides = {
-        (block.name, loss.label, block.setting.label): block.overrides
-        for block in study.blocks
-        for loss in block.losses
-    }
+    overrides = {}
+    for block in study.blocks:
+        for loss in block.losses:
+            overrides[block.name, loss.label, block.setting.label] = block.overrides
     choices = []
-    for block, dataset, size, loss, budget in study.trials.choices:
-        scores = means.loc[dataset, block.setting.label, size, loss]
+    for block, dataset, size, name, budget in study.trials.choices:
+        scores = means.loc[dataset, block.setting.label, size, name]
         trial = best_trial(scores, budget)
         score = None if pd.isna(scores[trial]) else float(scores[trial])
-        override = overrides[block.name, loss, trial_setting(block.setting, trial).label]
-        choices.append(Choice(block.name, dataset, size, loss, budget, trial, score, override))
+        setting = trial_setting(block.setting, trial)
+        override = overrides[block.name, name, setting.label]
+        choices.append(Choice(block.name, dataset, size, name, budget, trial, score, override))
     return choices
 
 
 def best_trial(scores: pd.Series, budget: int) -> int:
-    """Return the best of the first ``budget`` trials, which start at 1; 0 for a budget of none.
+    """Return the number of the best of the first ``budget`` trials, counted from 1.
 
-    A trial without a score is worse than any other; the earlier of two equal ones is taken.
+    0 stands for a budget of no trial. A trial without a score is worse than any other. The earlier
+    of two equal trials is taken.
     """
     drawn = scores.loc[1:budget].fillna(-1.0)
     if not budget:
@@ -253,8 +260,8 @@ def best_trial(scores: pd.Series, budget: int) -> int:
 def expected_best(scores: Floats) -> Floats:
     """Return (..., T): the expected best of 1, 2, ... of the scores (..., T) of trials.
 
-    ``n`` of the T are drawn without replacement: the score of rank i, the lowest being 1, is the
-    best in C(i - 1, n - 1) of C(T, n) draws. This is the unbiased form of Dodge et al. (EMNLP
+    ``n`` of the T are drawn without replacement. The score of rank i (1 is the lowest) is the best
+    in C(i - 1, n - 1) of C(T, n) draws. This is the unbiased form of Dodge et al. (EMNLP
     2019), whose own draws with replacement are biased (Tang et al., ACL 2020).
     """
     trials = scores.shape[-1]
@@ -271,41 +278,47 @@ def resampled(folds: Floats, draws: int, generator: np.random.Generator) -> Floa
 
     ``folds`` (T, F) are the scores of one loss. Both are drawn with replacement.
     """
-    trials, parts = folds.shape
-    drawn = generator.integers(trials, size=(draws, trials))
-    chosen = generator.integers(parts, size=(draws, parts))
-    means: Floats = folds[drawn[:, :, None], chosen[:, None, :]].mean(axis=2)
+    trials, count = folds.shape
+    drawn_trials = generator.integers(trials, size=(draws, trials))
+    drawn_folds = generator.integers(count, size=(draws, count))
+    scores = folds[drawn_trials[:, :, None], drawn_folds[:, None, :]]
+    means: Floats = scores.mean(axis=2)
     return means
 
 
-def explained_share(values: pd.Series, scores: Floats, bins: int = 3) -> dict[str, float]:
+def explained_share(values: pd.Series, scores: Floats) -> dict[str, float]:
     """Return what one option explains of the scores (T,) of trials: share, p and rho.
 
-    ``share`` is the part of the variance of the ranks that lies between ``bins`` equally full bins
-    of the option's values, less what chance alone would put there (epsilon squared, at least 0);
-    ``p`` is that of Kruskal and Wallis, ``rho`` Spearman's correlation.
+    ``share`` is the part of the variance of the ranks that lies between ``BINS`` equally full bins
+    of the option's values, less the part that chance alone would put there (epsilon squared, at
+    least 0). ``p`` is of the test of Kruskal and Wallis. ``rho`` is Spearman's correlation.
     """
     distinct = values.nunique()
     if distinct < 2 or len(np.unique(scores)) < 2:
         return {"share": 0.0, "p": 1.0, "rho": 0.0}
     groups = values
-    if distinct > bins:
-        groups = pd.qcut(values.rank(method="first"), bins, labels=False)
-    parts = [scores[groups.to_numpy() == group] for group in groups.unique()]
+    if distinct > BINS:
+        groups = pd.qcut(values.rank(method="first"), BINS, labels=False)
+    by_group = [scores[groups.to_numpy() == group] for group in groups.unique()]
     n = len(scores)
-    k = len(parts)
-    h = float(stats.kruskal(*parts).statistic)
-    share = max(0.0, (h - k + 1) / (n - k)) if n > k else 0.0
-    rho = float(stats.spearmanr(values, scores).statistic)
-    return {"share": share, "p": float(stats.chi2.sf(h, k - 1)), "rho": rho}
+    k = len(by_group)
+    h = float(stats.kruskal(*by_group).statistic)
+    share = 0.0
+    if n > k:
+        share = max(0.0, (h - k + 1) / (n - k))
+    return {
+        "share": share,
+        "p": float(stats.chi2.sf(h, k - 1)),
+        "rho": float(stats.spearmanr(values, scores).statistic),
+    }
 
 
 def order_under(scores: Floats, draws: Floats, alpha: float = 0.05) -> dict[str, Any]:
     """Return how the order of ``scores`` (L,), the best first, holds in ``draws`` (L, B).
 
-    rank_low, rank_high   (L,): bounds of the middle share of ranks
-    kendall               mean Kendall tau between the order of a draw and that of the scores
-    flipped               mean share of pairs of losses whose order is another one
+    rank_low, rank_high   (L,): bounds of the middle 1 - ``alpha`` of the ranks
+    kendall               mean Kendall tau between the order of a draw and the order of the scores
+    flipped               mean share of pairs of losses in the opposite order
     best_kept             share of draws with the same best loss
     """
     ranks = stats.rankdata(-draws, axis=0)
@@ -326,7 +339,7 @@ def order_under(scores: Floats, draws: Floats, alpha: float = 0.05) -> dict[str,
 def ordered(scores: Floats, alpha: float) -> NDArray[np.bool_]:
     """Return (L + 1,): is the step from a loss to the next in ``scores`` (L, S) significant?
 
-    It is the paired test over seeds, its variance shared by all pairs of losses, after Holm over
+    The test is paired over seeds, with a variance shared by all pairs of losses, after Holm over
     the steps. The first and the last entry, outside of the losses, are True.
     """
     if len(scores) == 1:

@@ -13,7 +13,10 @@ Floats = NDArray[np.float64]
 
 
 class MeanInterval(NamedTuple):
-    """Of ``n`` finite values; ``sd`` (n - 1 in the divisor) and the interval are NaN below two."""
+    """Mean, sd and interval of ``n`` finite values.
+
+    ``sd`` has n - 1 in the divisor. Below two values sd and interval are NaN.
+    """
 
     n: int
     mean: float
@@ -23,25 +26,20 @@ class MeanInterval(NamedTuple):
 
 
 def t_interval(values: Iterable[float], confidence: float = 0.95) -> MeanInterval:
-    """Return mean, sd and two-sided t interval of the finite ``values``; the others are dropped."""
+    """Return mean, sd and two-sided t interval of the finite ``values``."""
     row = np.array([[*values]], dtype=float)
-    n, mean, sd, low, high = t_intervals(row, confidence)
-    return MeanInterval(
-        n=int(n[0]),
-        mean=float(mean[0]),
-        sd=float(sd[0]),
-        low=float(low[0]),
-        high=float(high[0]),
-    )
+    n, *numbers = t_intervals(row, confidence)
+    return MeanInterval(int(n[0]), *(float(number[0]) for number in numbers))
 
 
 def t_intervals(
-    values: Floats, confidence: float = 0.95
+    values: Floats, confidence: float
 ) -> tuple[NDArray[np.int64], Floats, Floats, Floats, Floats]:
-    """Return the parts of ``MeanInterval`` (T,), for each row of (T, S)."""
+    """Return n, mean, sd, low and high (T,) as in ``MeanInterval``, for each row of (T, S)."""
     n = np.isfinite(values).sum(axis=1)
     mean, sd = mean_sd(values)
-    quantile = stats.t.ppf(0.5 + confidence / 2, np.maximum(n - 1, 1))
+    df = np.maximum(n - 1, 1)
+    quantile = stats.t.ppf(0.5 + confidence / 2, df)
     half = quantile * sd / np.sqrt(np.maximum(n, 1))
     return n, mean, sd, mean - half, mean + half
 
@@ -49,7 +47,8 @@ def t_intervals(
 def mean_sd(values: Floats) -> tuple[Floats, Floats]:
     """Return mean and standard deviation (T,) of the finite values of each row of (T, S).
 
-    They are NaN below one and two values; values that differ by rounding only have deviation 0.
+    The mean is NaN without a value, the deviation below two values. Values that differ by rounding
+    only have deviation 0.
     """
     finite = np.isfinite(values)
     n = finite.sum(axis=1)
@@ -57,9 +56,10 @@ def mean_sd(values: Floats) -> tuple[Floats, Floats]:
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = filled.sum(axis=1) / n
         deviations = np.where(finite, values - mean[:, None], 0.0)
-        sd = np.sqrt((deviations**2).sum(axis=1) / (n - 1))
-    highest = np.where(finite, values, -np.inf).max(axis=1, initial=-np.inf)
-    lowest = np.where(finite, values, np.inf).min(axis=1, initial=np.inf)
+        squares = (deviations**2).sum(axis=1)
+        sd = np.sqrt(squares / (n - 1))
+    highest = values.max(axis=1, initial=-np.inf, where=finite)
+    lowest = values.min(axis=1, initial=np.inf, where=finite)
     largest = np.abs(filled).max(axis=1, initial=0.0)
     level = np.maximum(1.0, largest)
     equal = highest - lowest <= NO_SPREAD * level
@@ -77,9 +77,9 @@ def spread(values: Iterable[float]) -> float:
 def holm(p_values: ArrayLike, planned: int = 0) -> Floats:
     """Return Holm-adjusted p-values in the given order; each row of the last axis is a family.
 
-    NaN stands for a comparison that could not be tested: it stays NaN. ``planned`` is the number of
-    tests in the plan: a test that is still missing counts, so that a result cannot be lost when it
-    comes in. Written out, because statsmodels' version takes one family at a time.
+    NaN stands for a comparison that could not be tested, and stays NaN. ``planned`` is the number
+    of tests in the plan. Tests that are still missing count as well, so that a result stays when
+    the others come in. statsmodels' version takes one family at a time; this one takes many.
     """
     p_values = np.asarray(p_values, dtype=float)
     order = np.argsort(p_values, axis=-1, kind="stable")  # NaN last
@@ -96,7 +96,7 @@ def holm(p_values: ArrayLike, planned: int = 0) -> Floats:
 def discoveries(p_values: ArrayLike) -> Floats:
     """Return p-values adjusted for the false discovery rate (Benjamini and Hochberg 1995).
 
-    Those at or below q hold at a false discovery rate of q. NaN stays NaN and does not count.
+    Results at or below q hold at a false discovery rate of q. NaN stays NaN and does not count.
     """
     p_values = np.asarray(p_values, dtype=float)
     tested = np.isfinite(p_values)
@@ -119,13 +119,15 @@ def diverges(diverged: int, runs: int, alpha: float = 0.05) -> bool:
 
 def p_more_divergence(first: tuple[int, int], second: tuple[int, int]) -> float:
     """Return p of Fisher's exact test: the first (diverged, runs) diverges more than the second."""
-    table = np.array([[diverged, runs - diverged] for diverged, runs in (first, second)])
-    test = stats.fisher_exact(table, alternative="greater")
+    table = []
+    for diverged, runs in (first, second):
+        table.append([diverged, runs - diverged])
+    test = stats.fisher_exact(np.array(table), alternative="greater")
     return float(test.pvalue)
 
 
 def drawn_weights(strata: NDArray[Any], draws: int, seed: int = 0) -> Floats:
-    """Return how often each unit (U,) is drawn: (draws, U), units of a stratum for each other.
+    """Return how often each unit (U,) is drawn: (draws, U). Units are drawn within their stratum.
 
     ``weights @ values`` are then the sums over the units that were drawn.
     """

@@ -1,13 +1,12 @@
 """Before the runs: what will the planned seeds be able to say, and at which level is each look?
 
 The tests are those of ``benchmark.stats.reproduction`` at the strictest level of Holm, alpha over
-the size of the family, with the degrees of freedom that sister cells of equal spread will lend.
-Power follows from the noncentral t distribution; ``docs/statistics.md`` compares it with
-simulation.
+the size of the family. Sister cells of equal spread lend their degrees of freedom. Power follows
+from the noncentral t distribution; ``docs/statistics.md`` compares it with simulation.
 
-A study that plans looks tests at each of them at the same level (Pocock 1977), such that a true
-hypothesis on its edge is ever rejected with probability alpha when all runs are independent draws.
-A reference that stays the same at every look makes the looks more alike, and the true rate smaller.
+A study with planned looks (interim analyses) tests at the same level at each look (Pocock 1977).
+If all runs are independent draws, a true hypothesis on its edge is rejected at any look with
+probability alpha. A reference that is the same at every look makes this probability smaller.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ from scipy import optimize, special, stats
 from benchmark.stats.intervals import Floats
 from benchmark.stats.reproduction import (
     ALPHA,
-    MARKS,
     Evidence,
     applies,
     compare,
@@ -47,9 +45,9 @@ class Design:
 
     seeds           planned runs of ours
     spread          expected standard deviation of one run, in points
-    family          planned tests in its table
-    sisters         other cells of its place, each with as many seeds
-    reference_runs  runs behind the reference; infinite for a known value; None: under our seeds
+    family          planned tests in the table of the number
+    sisters         number of sister cells, each with as many seeds
+    reference_runs  runs behind the reference; infinite: a known value; None: paired with our seeds
     margin          points; 0 for the comparison of two losses, which is two-sided
     """
 
@@ -81,10 +79,16 @@ def power(design: Design, drift: float) -> float:
     """Return the probability that a true difference of ``drift`` points is called."""
     if design.seeds < 2:
         return 0.0
-    level = design.alpha / design.family / (1 if design.margin else 2)  # Holm's first step
+    sides = 1 if design.margin else 2
+    level = design.alpha / design.family / sides  # Holm's first step
     critical = stats.t.isf(level, design.df)
     shift = (drift - design.margin) / design.se
-    return float(np.nan_to_num(stats.nct.sf(critical, design.df, shift), nan=1.0))
+    return _above(critical, design.df, shift)
+
+
+def _above(critical: float, df: float, shift: float) -> float:
+    """Return P(T > critical) of the noncentral t distribution, which scipy gives as NaN near 1."""
+    return float(np.nan_to_num(stats.nct.sf(critical, df, shift), nan=1.0))
 
 
 @lru_cache(maxsize=4096)
@@ -101,8 +105,8 @@ def detectable_shift(df: float, alpha: float = ALPHA) -> float:
 
     def seen(shift: float) -> float:
         # NaN where the tail is too small
-        lower = np.nan_to_num(stats.nct.cdf(-critical, df, shift))
-        return float(np.nan_to_num(stats.nct.sf(critical, df, shift), nan=1.0) + lower)
+        lower = float(np.nan_to_num(stats.nct.cdf(-critical, df, shift)))
+        return _above(critical, df, shift) + lower
 
     high = 1.0
     while seen(high) < POWER:
@@ -126,26 +130,30 @@ def chance_to_stand(design: Design, drift: float) -> float:
         return 0.0
     variance = design.spread**2 * _quantiles(design.df)
     limits = []
-    numbers = Evidence(0.0, design.seeds, 0.0, variance, design.df, design.reference_runs or 1)
-    asked = applies(numbers.reference_n)
-    for there in (replace(numbers, **world_of(numbers, mark)) for mark in MARKS if asked[mark]):
-        se, df, _ = standard_error(there)
-        critical = special.stdtrit(df, 1 - design.alpha / design.family)
-        limits.append(critical * se - np.asarray(there.reference, float))
-    room = (drift - design.margin - np.max(np.broadcast_arrays(*limits), axis=0)) / design.se
+    evidence = Evidence(0.0, design.seeds, 0.0, variance, design.df, design.reference_runs or 1)
+    for mark, asked in applies(evidence.reference_n).items():
+        if asked:
+            assumed = replace(evidence, **world_of(evidence, mark))
+            se, df, _ = standard_error(assumed)
+            critical = special.stdtrit(df, 1 - design.alpha / design.family)
+            limits.append(critical * se - np.asarray(assumed.reference, float))
+    strictest = np.max(np.broadcast_arrays(*limits), axis=0)
+    room = (drift - design.margin - strictest) / design.se
     return float(stats.norm.cdf(room).mean())
 
 
 def _quantiles(df: float) -> Floats:
-    """Return what an estimated variance is over the true one, at 400 equally likely places."""
-    return np.asarray(stats.chi2.ppf((np.arange(400) + 0.5) / 400, df) / df)
+    """Return 400 equally likely ratios of an estimated variance to the true variance."""
+    probabilities = (np.arange(400) + 0.5) / 400
+    return np.asarray(stats.chi2.ppf(probabilities, df) / df)
 
 
 def seeds_needed(design: Design, drift: float, chance: Chance = power) -> int | None:
-    """Return the fewest seeds that call a drift with probability ``POWER``; None: no number does.
+    """Return the fewest seeds that call a drift with probability ``POWER``.
 
-    ``chance`` is ``power`` or ``chance_to_stand``. One printed value stays uncertain however many
-    runs we make, and a drift inside the margin is none.
+    None: no number of seeds does, because one printed value stays uncertain however many runs we
+    make, or because the drift lies inside the margin. ``chance`` is ``power`` or
+    ``chance_to_stand``.
     """
 
     def called(seeds: int) -> float:
@@ -161,10 +169,12 @@ def chance_to_confirm(design: Design) -> float:
     if design.seeds < 2 or not design.margin:
         return 0.0
     reach = design.margin / design.se
-    # The interval is inside the margin when |D| / se < reach / s - t, for the observed s: average
-    # over the distribution of s.
-    room = reach - stats.t.ppf(1 - design.alpha, design.df) * np.sqrt(_quantiles(design.df))
-    return float(np.mean(np.where(room > 0, 2 * stats.norm.cdf(room) - 1, 0.0)))
+    # The interval is inside the margin when |D| / se < reach / s - t, for the observed s. The mean
+    # is taken over the distribution of s.
+    critical = stats.t.ppf(1 - design.alpha, design.df)
+    room = reach - critical * np.sqrt(_quantiles(design.df))
+    inside = 2 * stats.norm.cdf(room) - 1
+    return float(np.where(room > 0, inside, 0.0).mean())
 
 
 def seeds_to_decide(evidence: Evidence, *, family: int = 1, alpha: float = ALPHA) -> Floats:
@@ -174,9 +184,9 @@ def seeds_to_decide(evidence: Evidence, *, family: int = 1, alpha: float = ALPHA
     counts at the strictest level of Holm, ``alpha`` / ``family``. NaN: ``MOST_RUNS`` seeds do not
     decide either.
     """
-    columns = {
-        name: np.asarray(values, float)[..., None] for name, values in vars(evidence).items()
-    }
+    columns = {}
+    for name, values in vars(evidence).items():
+        columns[name] = np.asarray(values, float)[..., None]
     more = np.arange(1.0, MOST_RUNS + 1)  # seeds
     paired = columns["paired_n"] >= 1
     grown = {}
@@ -186,24 +196,27 @@ def seeds_to_decide(evidence: Evidence, *, family: int = 1, alpha: float = ALPHA
     seeds = np.where(paired, grown["paired_n"], grown["ours_n"])
     result = compare(Evidence(**{**columns, **grown}), alpha)
     decided = (result.p_equivalence <= alpha) | (result.p_drift <= alpha / max(family, 1))
-    enough = np.where(decided & (seeds <= MOST_RUNS), seeds, np.inf).min(axis=-1)
-    return np.where(np.isfinite(enough), enough, np.nan)
+    deciding = np.where(decided & (seeds <= MOST_RUNS), seeds, np.inf)
+    fewest = deciding.min(axis=-1)
+    return np.where(np.isfinite(fewest), fewest, np.nan)
 
 
 @lru_cache(maxsize=256)
 def pocock(looks: tuple[int, ...], alpha: float = ALPHA) -> float:
     """Return the one-sided level of the test after each of ``looks``, rising numbers of seeds.
 
-    It is rounded down to 4 digits; alpha is spent over all looks.
+    The levels of all looks together spend ``alpha``. The level is rounded down to 4 digits.
     """
     if len(looks) == 1:
         return alpha
     n = np.array(looks, float)
-    correlation = np.sqrt(np.minimum.outer(n, n) / np.maximum.outer(n, n))
-    joint = stats.multivariate_normal(np.zeros(len(n)), correlation)
+    fewer = np.minimum.outer(n, n)
+    more = np.maximum.outer(n, n)
+    joint = stats.multivariate_normal(np.zeros(len(n)), np.sqrt(fewer / more))
 
     def excess(bound: float) -> float:
-        inside = joint.cdf(np.full(len(n), bound), rng=np.random.default_rng(0))
+        bounds = np.full(len(n), bound)
+        inside = joint.cdf(bounds, rng=np.random.default_rng(0))
         return float(1 - inside - alpha)
 
     least = stats.norm.isf(alpha) * 0.99

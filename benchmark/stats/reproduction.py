@@ -1,21 +1,21 @@
 """Is a reference number reproduced? The tests behind every verdict, on arrays of numbers.
 
-D = ours - reference is normal with mean delta. Two questions are asked of it, in points:
+D = ours - reference is normal with mean delta, in points. Two questions are asked:
 
-- is |delta| below the margin? Two one-sided tests (Schuirmann 1987): reproduced when the interval
-  of confidence 1 - 2 alpha lies inside the margin;
-- is |delta| above the margin? A test of |delta| <= margin, corrected over the table with Holm's
-  procedure: drifted.
+- Is |delta| below the margin? Two one-sided tests (Schuirmann 1987) answer. The number is
+  reproduced if the interval of confidence 1 - 2 alpha lies inside the margin.
+- Is |delta| above the margin? A test of |delta| <= margin answers, corrected over the table with
+  Holm's procedure. If it rejects, the number has drifted.
 
-The variances are moderated ones (``benchmark.stats.samples``). Where only one side has a variance
-it stands for both: an assumption. For two variances the smaller of the two degrees of freedom is
-used, which bounds the error for every ratio of the two.
+The variances are moderated (``benchmark.stats.samples``). If only one side has a variance, the
+variance is assumed for both sides. With two variances the smaller of the two degrees of freedom is
+used, which bounds the error for every ratio of the variances.
 
-That answers whether our runs and the authors' runs differ in expectation. Is the printed number
-one that the method does not give, whoever trains it? ``marks`` judges the table again in four
-worlds (docs/statistics.md), and ``STANDING`` names those that answer this second question.
-``tipping_points`` assumes no number: how far may laboratories, or the two spreads, differ until a
-verdict changes?
+These tests answer whether our runs and the authors' runs differ in expectation. A second question
+is whether the method gives the printed number at all, whoever trains it. ``marks`` judges the table
+again under four sensitivity assumptions (docs/statistics.md). ``STANDING`` names the assumptions
+that answer the second question. ``tipping_points`` finds how far laboratories, or the two spreads,
+may differ until a verdict changes.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ MARKS: Mapping[str, str] = {
     SPREAD: "the published spread is twice what was assumed",
     TAILS: "scores have heavy tails",
 }
-STANDING = (BEST, LABORATORY)  # a verdict that holds in these worlds stands
+STANDING = (BEST, LABORATORY)  # a verdict that holds under these assumptions stands
 TIMES = 2.0
 MEAN_OF_BEST = 3 / (2 * np.sqrt(np.pi))  # of three standard normal draws
 VARIANCE_OF_BEST = 1 + np.sqrt(3) / (2 * np.pi) - MEAN_OF_BEST**2
@@ -59,15 +59,15 @@ HALVINGS = 40  # of that search
 
 
 class StandardError(NamedTuple):
-    """One way to the standard error: its square, its degrees of freedom, and when it applies."""
+    """A formula of the standard error: its square, its degrees of freedom, and when it applies."""
 
     square: str
     df: str
     when: str
 
 
-# In the order in which they are tried; v, r and w are variances of one run of ours, of one run of
-# the reference, and of one difference by seed; n, m and k their numbers.
+# In the order in which they are tried. v, r and w are variances of one run of ours, of one run of
+# the reference, and of one difference by seed. n, m and k are the numbers of these.
 STANDARD_ERRORS = (
     StandardError("w / k", "df of w", "both sides have the same seeds"),
     StandardError("v / n + r / m", "the smaller df", "both sides have a variance"),
@@ -82,10 +82,10 @@ class Evidence:
     """Arrays of one shape (or scalars), in percentage points; NaN for what is not known.
 
     variance, df   moderated, of one run of ours; also of the reference and of paired differences
-    reference_n    a reference without a stated number of runs is one draw
-    identical      the same scores under every common seed: equal without any test
-    slack          half a unit of the last printed digit; granted to both hypotheses
-    laboratory     variance between laboratories, added to that of D; assumed, hence known
+    reference_n    NaN: the number of runs is not stated, and the reference counts as one run
+    identical      the scores are the same under every common seed: equal without a test
+    slack          half a unit of the last printed digit, granted to both hypotheses
+    laboratory     variance between laboratories, added to the variance of D and taken as known
     """
 
     ours: ArrayLike
@@ -107,15 +107,15 @@ class Evidence:
 
 @dataclass(frozen=True)
 class TestResult:
-    """What the tests found, in arrays of one shape; NaN where there is no test.
+    """The results of the tests, in arrays of one shape. Numbers without a test are NaN.
 
     case             index into ``STANDARD_ERRORS``, or ``UNKNOWN``
     low, high        interval of confidence 1 - 2 alpha, widened by the slack
     p_above, p_below one-sided tests of |delta| >= margin at the lower and upper edge
-    p_equivalence    the larger of them; small: reproduced
+    p_equivalence    the larger of the two; small: reproduced
     p_drift          p of |delta| <= margin; small: drifted
-    p_holm           the same after Holm; each row of the last axis is a family
-    verdict          one of the four words
+    p_holm           ``p_drift`` after Holm; each row of the last axis is a family
+    verdict          REPRODUCED, DRIFTED, UNDECIDED or UNTESTED
     """
 
     __test__ = False  # not a test of pytest's
@@ -136,9 +136,11 @@ class TestResult:
 def standard_error(evidence: Evidence) -> tuple[Floats, Floats, NDArray[np.int64]]:
     """Return the standard error of D, its df, and the index of ``STANDARD_ERRORS`` used.
 
-    A variance that is known has no part in the uncertainty of the sum: Satterthwaite's df.
+    The variance between laboratories is taken as known, so the df are Satterthwaite's.
     """
-    values = {name: np.asarray(column, float) for name, column in vars(evidence).items()}
+    values = {}
+    for name, column in vars(evidence).items():
+        values[name] = np.asarray(column, float)
     n = values["ours_n"]
     v = values["variance"]
     df = values["df"]
@@ -158,15 +160,16 @@ def standard_error(evidence: Evidence) -> tuple[Floats, Floats, NDArray[np.int64
         squares = [w / k, v / n + r / m, v * both, r * both]
         square = np.select(conditions, squares, np.nan)
         df = np.select(conditions, dfs, np.nan)
-        whole = square + values["laboratory"]
-        return np.sqrt(whole), df * (whole / square) ** 2, case
+        total = square + values["laboratory"]
+        ratio = total / square
+    return np.sqrt(total), df * ratio**2, case
 
 
 def compare(evidence: Evidence, alpha: ArrayLike = ALPHA, planned: int = 0) -> TestResult:
     """Return the test results of each element; ``alpha`` sets the confidence of the interval.
 
-    Without any spread there is no test, unless the runs are identical. ``planned`` is the number of
-    tests in the plan, where fewer could be made.
+    Without a spread there is no test, unless the runs are identical. ``planned`` is the number of
+    tests in the plan, if fewer could be made.
     """
     ours = np.asarray(evidence.ours, float)
     reference = np.asarray(evidence.reference, float)
@@ -214,18 +217,18 @@ def compare(evidence: Evidence, alpha: ArrayLike = ALPHA, planned: int = 0) -> T
 
 def _quantile(probability: Floats, df: Floats) -> Floats:
     """Return Student's t quantile of each element; each distinct pair is inverted once."""
-    pairs, index = np.unique(
-        np.stack([df.ravel(), probability.ravel()]), axis=1, return_inverse=True
-    )
-    return np.asarray(special.stdtrit(*pairs), float)[index].reshape(df.shape)
+    all_pairs = np.stack([df.ravel(), probability.ravel()])
+    pairs, index = np.unique(all_pairs, axis=1, return_inverse=True)
+    quantiles = np.asarray(special.stdtrit(*pairs), float)
+    return quantiles[index].reshape(df.shape)
 
 
 def applies(reference_n: ArrayLike, published: ArrayLike = True) -> dict[str, NDArray[np.bool_]]:
-    """Return where each of ``MARKS`` makes sense; elsewhere the verdict stands.
+    """Return where each of ``MARKS`` makes sense. Elsewhere the verdict stands.
 
-    ``published`` is False for our own frozen runs. Only TAILS applies to a frozen run, because
-    differences between laboratories play no role for our own runs. BEST says that the authors
-    reported the best of three runs, so BEST applies to a single published run and not to a mean.
+    ``published`` is False for our own frozen runs. Only TAILS applies to them, because differences
+    between laboratories play no role for our own runs. BEST says that the authors reported the best
+    of three runs, so BEST applies to a single published run and not to a mean.
     """
     foreign = np.asarray(published, bool)
     several = np.asarray(reference_n, float) >= 2
@@ -234,7 +237,11 @@ def applies(reference_n: ArrayLike, published: ArrayLike = True) -> dict[str, ND
 
 
 def world_of(evidence: Evidence, mark: str, size: Floats | None = None) -> dict[str, Any]:
-    """Return what differs from ``evidence`` in the world of a mark, of its own size or another."""
+    """Return the fields of ``evidence`` that change under the assumption of a mark.
+
+    ``size`` is the spread between laboratories, or the factor of the published spread. None: the
+    usual size of the mark.
+    """
     stated = np.isfinite(np.asarray(evidence.reference_variance, float))
     variance = np.where(stated, evidence.reference_variance, evidence.variance)
     theirs = {"reference_df": np.where(stated, evidence.reference_df, evidence.df)}
@@ -252,25 +259,27 @@ def world_of(evidence: Evidence, mark: str, size: Floats | None = None) -> dict[
 def marks(
     evidence: Evidence, *, published: ArrayLike = True, alpha: float = ALPHA, planned: int = 0
 ) -> dict[str, TestResult]:
-    """Return what the tests find in the world of each mark, or in ours where it does not apply."""
-    found = {}
+    """Return the test results under the assumption of each mark.
+
+    A number that a mark does not apply to is tested without the assumption.
+    """
+    worlds = {}
     for name, where in applies(evidence.reference_n, published).items():
-        changed = {
-            field: np.where(where, values, getattr(evidence, field))
-            for field, values in world_of(evidence, name).items()
-        }
-        found[name] = compare(replace(evidence, **changed), alpha, planned)
-    return found
+        changed = {}
+        for field, values in world_of(evidence, name).items():
+            changed[field] = np.where(where, values, getattr(evidence, field))
+        worlds[name] = compare(replace(evidence, **changed), alpha, planned)
+    return worlds
 
 
 def tipping_points(
     evidence: Evidence, mark: str, *, alpha: float = ALPHA, planned: int = 0
 ) -> Floats:
-    """Return up to where each verdict (N,) on a published number stays; NaN where none is reached.
+    """Return the tipping point of each verdict (N,): the largest size of a mark without a change.
 
-    Of ``LABORATORY`` that is the largest spread between laboratories, in points; of ``SPREAD`` the
-    largest factor of the published spread over what was assumed. The whole table is judged at the
-    size of each number in turn, because of Holm.
+    For ``LABORATORY`` the size is a spread between laboratories, in points. For ``SPREAD`` it is
+    the factor of the published spread over the assumed one. NaN: the verdict is open. Because of
+    Holm, the whole table is judged at the size of each number in turn.
     """
     verdict = np.atleast_1d(compare(evidence, alpha, planned).verdict)
     decided = np.flatnonzero(np.isin(verdict, (REPRODUCED, DRIFTED)))
@@ -289,10 +298,10 @@ def tipping_points(
 
 
 class RangeTest(NamedTuple):
-    """Of ``n`` values: mean, interval of confidence 1 - 2 alpha, and both p-values (NaN: no test).
+    """Mean of ``n`` values, interval of confidence 1 - 2 alpha, and both p-values (NaN: no test).
 
-    p          of the hypothesis that the mean lies outside the range; small: it lies inside
-    p_against  of the hypothesis that it lies inside
+    p          of the hypothesis that the mean lies outside the range; small: the mean lies inside
+    p_against  of the hypothesis that the mean lies inside the range
     """
 
     n: int
@@ -306,9 +315,9 @@ class RangeTest(NamedTuple):
 def range_test(values: Floats, low: float, high: float, alpha: float, shared: Spread) -> RangeTest:
     """Return two one-sided t-tests: does the mean of ``values`` (n,) lie in ``low`` to ``high``?
 
-    An end of inf is open. ``shared`` is the spread of one value, moderated with those of sister
-    comparisons. One value, or values without any spread, give no test, because the error of the
-    mean cannot be estimated.
+    An infinite end is open. ``shared`` is the spread of one value, moderated with the spreads of
+    sister comparisons. One value, or values without a spread, give no test, because the error of
+    the mean cannot be estimated.
     """
     n = len(values)
     mean = float(values.mean()) if n else np.nan

@@ -1,7 +1,7 @@
 """The scores of each cell as a sample over seeds, and the spread that sister cells share.
 
 Sister cells are the losses and batch sizes of one dataset, setting, split and metric. Two to five
-runs are too few to estimate a variance, so the variance of a cell is averaged with the pooled
+runs are too few to estimate a variance. So the variance of a cell is averaged with the pooled
 variance of its sisters (Smyth 2004, equation 6). The pooled variance gets a limited weight: at most
 ``LIMIT`` degrees of freedom, at most ``TIMES`` the degrees of freedom of the cell, at most
 ``SHARE`` of the degrees of freedom of the sisters, and at most 2 / CV^2 of the variances.
@@ -42,10 +42,10 @@ Score = tuple[Cell, str, str]  # cell, split and metric
 
 
 class Moderated(NamedTuple):
-    """Moderated variances, their degrees of freedom, and what they borrowed, of one shape.
+    """Moderated variances with their degrees of freedom, and the pooled variances behind them.
 
-    ``variance`` is NaN where neither the cell nor its sisters have one; ``prior_df`` is 0 where
-    nothing is borrowed.
+    The arrays have one shape. ``variance`` is NaN if neither the cell nor its sisters have a
+    variance. ``prior_df`` is 0 if the pooled variance has no weight.
     """
 
     variance: Floats
@@ -63,21 +63,22 @@ def moderate(
     pooled variance of its sisters. With ``limit`` 0 every cell keeps its own variance, as in the
     plain t test.
     """
-    variance, df = np.broadcast_arrays(np.asarray(variance, float), np.asarray(df, float))
-    own = np.isfinite(variance) & (df > 0)
-    variance = np.where(own, variance, 0.0)
-    df = np.where(own, df, 0.0)
-    alike = _alike(variance, df, own)
-    some = _without_outliers(variance, df, own)
-    alike_without = _alike(variance, df, some)
-    drop = (some != own).any(axis=-1, keepdims=True) & (alike_without >= limit)
-    lenders = np.where(drop, some, own)
+    variance, df = np.broadcast_arrays(variance, df)
+    measured = np.isfinite(variance) & (df > 0)
+    variance = np.where(measured, variance, 0.0)
+    df = np.where(measured, df, 0.0)
+    alike = _alike(variance, df, measured)
+    kept = _without_outliers(variance, df, measured)
+    alike_without = _alike(variance, df, kept)
+    has_outlier = (kept != measured).any(axis=-1, keepdims=True)
+    drop = has_outlier & (alike_without >= limit)
+    lenders = np.where(drop, kept, measured)
     alike = np.where(drop, alike_without, alike)
 
     prior_variance, sisters_df = _pooled_over_others(variance, df, lenders)
     most = np.minimum(limit, times * np.maximum(df, 1.0))
     prior_df = np.minimum(np.minimum(most, alike), SHARE * sisters_df)
-    prior_df = np.where(own & ~lenders, 0.0, prior_df)
+    prior_df = np.where(measured & ~lenders, 0.0, prior_df)
     total = prior_df + df
     with np.errstate(invalid="ignore", divide="ignore"):
         borrowed = np.where(prior_df > 0, prior_df * prior_variance, 0.0)
@@ -97,13 +98,13 @@ def _alike(variance: Floats, df: Floats, cells: np.ndarray) -> Floats:
         mean = (weight * variance).sum(axis=-1, keepdims=True) / total
         relative = variance / mean - 1
         squares = (weight * relative**2).sum(axis=-1, keepdims=True)
-        cv2 = (squares * count / (count - 1) - 2 * count) / (2 * count + total)
+        excess = squares * count / (count - 1) - 2 * count
+        cv2 = excess / (2 * count + total)
         return np.where(cv2 > 0, 2 / cv2, np.inf)
 
 
-def _without_outliers(variance: Floats, df: Floats, own: np.ndarray) -> np.ndarray:
-    """Return ``own`` without the cells whose variance is an outlier, taken out one by one."""
-    cells = own
+def _without_outliers(variance: Floats, df: Floats, cells: np.ndarray) -> np.ndarray:
+    """Return ``cells`` without outliers of the variance, which are taken out one by one."""
     while True:
         pooled, rest_df = _pooled_over_others(variance, df, cells)
         count = cells.sum(axis=-1, keepdims=True)
@@ -133,8 +134,8 @@ def _pooled_over_others(variance: Floats, df: Floats, cells: np.ndarray) -> tupl
 class Spread:
     """The standard deviation of one run, or of one difference by seed, in points.
 
-    own, own_df    of the cell alone; NaN and 0 below two runs, and where all runs are equal
-    sd, df         moderated; NaN and 0 where neither the cell nor its sisters have a spread
+    own, own_df    of the cell alone; NaN and 0 below two runs, and if all runs are equal
+    sd, df         moderated; NaN and 0 if neither the cell nor its sisters have a spread
     lent, lent_df  pooled over the sisters, and the degrees of freedom that they lend
     """
 
@@ -157,9 +158,9 @@ UNKNOWN_SPREAD = Spread()
 def shared_spreads(
     cells: Mapping[Key, tuple[float, int]], sisters: Callable[[Key], Hashable]
 ) -> dict[Key, Spread]:
-    """Return the spread of each cell, of which standard deviation and number of runs are given.
+    """Return the spread of each cell from its standard deviation and number of runs.
 
-    Cells are sisters where ``sisters`` returns the same.
+    Two cells are sisters if ``sisters`` returns the same value for both.
     """
     groups: dict[Hashable, list[Key]] = {}
     for key in cells:
@@ -167,14 +168,15 @@ def shared_spreads(
     spreads: dict[Key, Spread] = {}
     for keys in groups.values():
         sd, n = np.array([cells[key] for key in keys], float).T
-        sd = np.where(n >= 2, np.where(sd > ROUNDING, sd, 0.0), np.nan)
+        sd = np.where(sd > ROUNDING, sd, 0.0)
+        sd = np.where(n >= 2, sd, np.nan)
         variance, df, prior_variance, prior_df = moderate(sd**2, np.maximum(n - 1, 0))
-        known = (variance > 0) & (df > 0)
+        variance = np.where((variance > 0) & (df > 0), variance, np.nan)
         columns = (
             np.where(sd > 0, sd, np.nan),
             np.where(sd > 0, n - 1, 0),
-            np.where(known, np.sqrt(np.where(known, variance, 0)), np.nan),
-            np.where(known, df, 0),
+            np.sqrt(variance),
+            np.where(np.isnan(variance), 0, df),
             np.sqrt(prior_variance),
             prior_df,
         )
@@ -187,7 +189,8 @@ def shared_spreads(
 class Sample:
     """Scores by seed, in percentage points, and the distinct versions behind them.
 
-    ``diverged`` runs have no score. ``spread`` is that of one run, shared with the sister cells.
+    ``diverged`` counts the runs without a score. ``spread`` is the spread of one run, shared with
+    the sister cells.
     """
 
     by_seed: Mapping[int, float]
@@ -202,8 +205,10 @@ class Sample:
 
     @property
     def mean(self) -> float:
-        """The mean over seeds; NaN without any."""
-        return float(np.mean(list(self.by_seed.values()))) if self.n else np.nan
+        """The mean over seeds; NaN without a run."""
+        if not self.n:
+            return np.nan
+        return float(np.mean(list(self.by_seed.values())))
 
     @property
     def sd(self) -> float:
@@ -217,11 +222,12 @@ NO_RUNS = Sample({}, {})
 def differences_by_seed(first: Sample, second: Sample) -> dict[int, float]:
     """Return first - second under each seed that both have.
 
-    A run and its frozen counterpart share split, initial weights, batches and augmentation, so that
-    what the seed adds to both drops out of their difference.
+    A run and its frozen counterpart share split, initial weights, batches and augmentation. So the
+    effect of the seed drops out of their difference.
     """
-    common = first.by_seed.keys() & second.by_seed.keys()
-    return {seed: first.by_seed[seed] - second.by_seed[seed] for seed in sorted(common)}
+    ours = first.by_seed
+    theirs = second.by_seed
+    return {seed: ours[seed] - theirs[seed] for seed in sorted(ours.keys() & theirs.keys())}
 
 
 class Samples:
@@ -240,7 +246,7 @@ class Samples:
         self.metrics = {metric for _, _, metric in samples}
 
     def sample(self, cell: Cell, split: str, metric: str) -> Sample:
-        """Return the scores of a cell; ``NO_RUNS`` when no finished run has them."""
+        """Return the scores of a cell; ``NO_RUNS`` if no finished run has scores."""
         return self._samples.get((cell, split, metric), NO_RUNS)
 
 
@@ -265,13 +271,13 @@ def samples_of(scores: pd.DataFrame) -> dict[Score, Sample]:
 
 
 def with_spreads(samples: Mapping[Score, Sample]) -> dict[Score, Sample]:
-    """Return the samples with the spread of each, which cells of one place share."""
+    """Return the samples with their spreads, which sister cells share."""
     cells = {key: (sample.sd, sample.n) for key, sample in samples.items()}
-    spreads = shared_spreads(cells, place)
+    spreads = shared_spreads(cells, family_of)
     return {key: replace(sample, spread=spreads[key]) for key, sample in samples.items()}
 
 
-def place(key: Score) -> tuple[str, str, str, str]:
-    """Return what sister cells have in common: they differ in loss and batch size alone."""
+def family_of(key: Score) -> tuple[str, str, str, str]:
+    """Return what sister cells have in common. They differ in loss and batch size alone."""
     cell, split, metric = key
     return (cell.dataset, cell.setting.label, split, metric)
