@@ -31,18 +31,20 @@ PANELS = {
 
 
 class Verbs(typer.core.TyperGroup):
-    """Lists verbs by what they are for, most used first."""
+    """A group that lists its verbs by purpose, the most used first."""
 
     def format_commands(self, context: Any, formatter: Any) -> None:
-        """Write one line a verb, in panels."""
+        """Write one line for each verb, in panels."""
         for panel, names in PANELS.items():
             with formatter.section(panel):
-                listed = [(name, self.commands[name]) for name in names.split()]
-                formatter.write_dl([(name, each.get_short_help_str(61)) for name, each in listed])
-        steps = [name for name, each in self.commands.items() if not each.hidden]
-        steps = sorted(set(steps) - set(" ".join(PANELS.values()).split()))
+                lines = [
+                    (name, self.commands[name].get_short_help_str(61)) for name in names.split()
+                ]
+                formatter.write_dl(lines)
+        shown = {name for name, command in self.commands.items() if not command.hidden}
+        steps = shown - set(" ".join(PANELS.values()).split())
         with formatter.section("Single steps"):
-            formatter.write_text(", ".join(steps))
+            formatter.write_text(", ".join(sorted(steps)))
 
 
 app = typer.Typer(
@@ -59,7 +61,7 @@ StudyName = Annotated[str, typer.Argument(help="name or path of a study")]
 
 
 def _folder(path: Path) -> Path:
-    """Return the path; refuse URLs such as s3://bucket, which ``Path`` shortens to s3:/bucket."""
+    """Return the path; raise RunError for a URL (``Path`` shortens s3://bucket to s3:/bucket)."""
     if re.match(r"\w{2,}:/", path.as_posix()):
         raise RunError(f"--results {path} is a URL; name a folder on this machine")
     return path
@@ -75,30 +77,37 @@ MAX_THREADS = 10_000  # as in recipes
 
 
 def folder_to_write(path: Path | None) -> Path | None:
-    """Return the folder of an option; raise BadParameter when a file is in its place."""
+    """Return the folder of an option; raise BadParameter if its path has a file."""
     if path is not None:
-        there = next(each for each in (path.absolute(), *path.absolute().parents) if each.exists())
-        if not there.is_dir():
-            raise typer.BadParameter(f"'{there}' is not a folder; choose another place")
+        folder = _nearest_existing(path)
+        if not folder.is_dir():
+            raise typer.BadParameter(f"'{folder}' is not a folder; choose another place")
+    return path
+
+
+def _nearest_existing(path: Path) -> Path:
+    """Return the path, or the nearest folder above it that exists."""
+    path = path.absolute()
+    while not path.exists():
+        path = path.parent
     return path
 
 
 def file_to_write(path: Path | None) -> Path | None:
-    """Return the file of an option; raise BadParameter where it cannot be, or replaces another."""
+    """Return the file of an option; raise BadParameter if it cannot or must not be written."""
     if path is not None:
         if os.path.lexists(path) and not path.is_file():
             raise typer.BadParameter(f"'{path}' is not a file; choose another place")
         if path.suffix == ".py":
             raise typer.BadParameter(f"'{path}' is a program; choose another place")
         folder_to_write(path.parent)
-        there = next(each for each in path.absolute().parents if each.exists())
         try:
             with contextlib.suppress(FileNotFoundError):
-                path.lstat()  # no disk may take such a name
-            tempfile.TemporaryFile(dir=there).close()
+                path.lstat()  # an OSError if no disk takes such a name
+            tempfile.TemporaryFile(dir=_nearest_existing(path.parent)).close()
         except OSError as error:
-            words = f"'{path}' cannot be written ({error.strerror}); choose another place"
-            raise typer.BadParameter(words) from error
+            message = f"'{path}' cannot be written ({error.strerror}); choose another place"
+            raise typer.BadParameter(message) from error
     return path
 
 
@@ -118,19 +127,22 @@ def load_runs(study: str, results: Path) -> tuple[Study, RunTable]:
 
 
 def parse_pairs(option: str, pairs: Sequence[str], texts: Collection[str] = ()) -> dict[str, Any]:
-    """Return KEY=VALUE as a dictionary; values are read as YAML, and as they are for ``texts``."""
+    """Return KEY=VALUE as a dictionary; values are YAML, but for the keys in ``texts``."""
     from benchmark.core.documents import YamlError, parse_yaml
 
     wrong = [pair for pair in pairs if "=" not in pair or pair.startswith("=")]
     if wrong:
         raise ConfigError(option, [f"'{pair}' (allowed: KEY=VALUE)" for pair in wrong])
-    found = dict(pair.split("=", 1) for pair in pairs)
+    values: dict[str, Any] = dict(pair.split("=", 1) for pair in pairs)
     try:
-        return {key: text if key in texts else parse_yaml(text)[0] for key, text in found.items()}
+        for key, text in values.items():
+            if key not in texts:
+                values[key] = parse_yaml(text).value
     except YamlError as error:
         raise ConfigError(option, [f"{error} (allowed: KEY=VALUE)"]) from error
+    return values
 
 
 def echo(text: object, *, err: bool = False) -> None:
-    """Print a line; names in it may come from files, with characters that steer a terminal."""
+    """Print a line, with escapes for characters that control a terminal (names may have some)."""
     typer.echo(printable(str(text)), err=err)

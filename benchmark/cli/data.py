@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import textwrap
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
@@ -15,7 +16,7 @@ from benchmark.core.files import alone, write_json
 
 if TYPE_CHECKING:
     from benchmark.core.registry import RegistryEntry
-    from benchmark.datasets.base import Dataset
+    from benchmark.datasets.base import Archive, Dataset
 
 group = Typer(no_args_is_help=True, help="List, prepare and check datasets.")
 app.add_typer(group, name="data")
@@ -34,7 +35,7 @@ RECORD = "prepared.json"
 
 @app.command()
 def weights(
-    study: StudyName, listed: bool = Option(False, "--list", help="say it alone, fetch nothing")
+    study: StudyName, listed: bool = Option(False, "--list", help="list them, fetch nothing")
 ) -> None:
     """Fetch the pretrained weights of a study.
 
@@ -45,40 +46,41 @@ def weights(
     from benchmark.runs.needs import weights_of
 
     models = [block.recipe.model for block in load(study).blocks]
-    found = {name: (model, there) for model in models for name, there in weights_of(model).items()}
-    for name, (model, there) in found.items():
-        fetched = not (there or listed or model.checkpoint)
-        if fetched:
+    files = {name: (model, there) for model in models for name, there in weights_of(model).items()}
+    for name, (model, there) in files.items():
+        state = "there" if there else "missing"
+        if not (there or listed or model.checkpoint):
             from benchmark.models.backbone import create_backbone
 
             create_backbone(model)
-        echo(f"{'fetched' if fetched else 'there' if there else 'missing'}: {name}")
+            state = "fetched"
+        echo(f"{state}: {name}")
 
 
 @group.command("list")
 def list_datasets() -> None:
-    """List the datasets, their files and where these are.
+    """List the datasets, their files and the pages that offer them.
 
     Example: python -m benchmark data list
     """
     from benchmark.datasets import DATASETS
-    from benchmark.datasets.base import said
+    from benchmark.datasets.base import counts_text
 
     paragraphs = []
     for entry in DATASETS:
         loader = entry.target
-        words = (loader.__doc__ or "").partition("\n")[0]
-        lines = [f"{entry.name}  {entry.display}. {words}".rstrip()]
+        summary = (loader.__doc__ or "").partition("\n")[0]
+        lines = [f"{entry.name}  {entry.display}. {summary}".rstrip()]
         if loader.archives:
             for split, counts in loader.expected.items():
                 kinds = ", ".join(f"{number:,} {kind}" for kind, number in counts.items())
                 lines.append(f"{split}: {kinds}")
             if loader.distributed:
-                lines.append(f"files as distributed: {said(loader.distributed)}")
-            lines.append("files, all needed: " + ", ".join(each.file for each in loader.archives))
+                lines.append(f"files as distributed: {counts_text(loader.distributed)}")
+            lines.append(f"files, all needed: {_names(loader.archives)}")
             if loader.other_archives:
-                lines.append("or: " + ", ".join(each.file for each in loader.other_archives))
-            lines.append(f"from: {_whence(entry)}")
+                lines.append(f"or: {_names(loader.other_archives)}")
+            lines.append(f"from: {_pages(entry)}")
         elif "root" in {field.name for field in dataclasses.fields(loader.Config)}:
             lines.append("files: your own, below --root")
         else:
@@ -140,9 +142,9 @@ def prepare(
     folder = Path(params["root"])
     record = _record(params["root"])
     if not (sources or folder.is_dir()):
-        files = ", ".join(each.file for each in loader.archives)
         raise DataError(
-            f"fetch {files} from: {_whence(DATASETS[name])}; then name each with --source"
+            f"fetch {_names(loader.archives)} from: {_pages(DATASETS[name])}; then name each "
+            "with --source"
         )
     with alone(folder / ".prepare.lock", f"another 'data prepare' is working in {folder}"):
         installer = Installer(name, (*loader.archives, *loader.other_archives), folder)
@@ -185,54 +187,65 @@ def check(
     if wrong:
         echo(wrong)
     for file, facts in _record(params.get("root"))["sources"].items():
-        echo(f"prepared from {file}{'  sha256 ' * ('sha256' in facts)}{facts.get('sha256', '')}")
-    bad = []
+        digest = f"  sha256 {facts['sha256']}" if "sha256" in facts else ""
+        echo(f"prepared from {file}{digest}")
+    broken = 0
     if images:
-        from tqdm import tqdm
-
-        from benchmark.core.words import one_a_line
-        from benchmark.datasets.io.images import DIM_WORDS, Opener
-        from benchmark.datasets.io.packed import ordered_map
-
-        places: dict[str, Any] = {}  # an image of two splits is decoded once
-        for split in dataset.image_sets():
-            for index, path in enumerate(split.names):
-                places.setdefault(path, (split, index))
-
-        def look_at(place: Any) -> tuple[str, bool]:
-            """Return what is wrong with an image, and whether it uses few of its bits."""
-            split, index = place
-            try:
-                split.image(index)
-                return "", isinstance(split.opener, Opener) and split.opener.is_dim(index)
-            except DataError as error:
-                return str(error), False
-
-        found = ordered_map(look_at, list(places.values()), workers or available_cores())
-        seen = [*tqdm(found, "decoding", len(places), leave=False, disable=None)]
-        bad = [error for error, _ in seen if error]
-        dim = [path for path, (_, is_dim) in zip(places, seen, strict=True) if is_dim]
-        if dim:
-            echo(f"warning: {len(dim):,} {DIM_WORDS}{one_a_line(dim)}")
-        echo("\n".join([*bad, f"{len(bad):,} broken of {len(places):,} images"]))
-    if wrong or bad:
+        broken = _decode(dataset, workers or available_cores())
+    if wrong or broken:
         raise Exit(1)
 
 
-def _whence(dataset: "RegistryEntry") -> str:
-    """Return the official pages of a dataset, or that there is none."""
+def _decode(dataset: "Dataset", workers: int) -> int:
+    """Decode every image of a dataset; print the broken images, and return their number."""
+    from tqdm import tqdm
+
+    from benchmark.core.words import one_a_line
+    from benchmark.datasets.io.images import DIM_WORDS, Opener
+    from benchmark.datasets.io.packed import ordered_map
+
+    images: dict[str, Any] = {}  # by path: an image of two splits is decoded once
+    for split in dataset.image_sets():
+        for index, path in enumerate(split.names):
+            images.setdefault(path, (split, index))
+
+    def decode(image: Any) -> tuple[str, bool]:
+        """Return the error of an image ("" for none), and whether it uses few of its bits."""
+        split, index = image
+        try:
+            split.image(index)
+            return "", isinstance(split.opener, Opener) and split.opener.is_dim(index)
+        except DataError as error:
+            return str(error), False
+
+    decoded = ordered_map(decode, list(images.values()), workers)
+    outcomes = list(tqdm(decoded, "decoding", len(images), leave=False, disable=None))
+    errors = [error for error, _ in outcomes if error]
+    dim = [path for path, (_, is_dim) in zip(images, outcomes, strict=True) if is_dim]
+    if dim:
+        echo(f"warning: {len(dim):,} {DIM_WORDS}{one_a_line(dim)}")
+    echo("\n".join([*errors, f"{len(errors):,} broken of {len(images):,} images"]))
+    return len(errors)
+
+
+def _names(archives: "Iterable[Archive]") -> str:
+    return ", ".join(archive.file for archive in archives)
+
+
+def _pages(dataset: "RegistryEntry") -> str:
+    """Return the official pages of a dataset, or that it has no page."""
     return " and ".join(dataset.facts["pages"]) or "no public page (docs/datasets.md)"
 
 
 def _record(root: str | None) -> dict[str, Any]:
-    """Return what prepared.json says of a root: its sources so far, and all once it is complete."""
+    """Return the content of prepared.json, which has only the sources until all is prepared."""
     if root is None or not (path := Path(root, RECORD)).is_file():
         return {"sources": {}}
     return json.loads(path.read_text())
 
 
 def _load(name: str, params: dict[str, Any], allow_counts: bool) -> "tuple[Dataset, str]":
-    """Return a dataset, and how its counts differ from the published ones, "" where they may."""
+    """Return a dataset, and an error if its counts are not the published ones ("" for none)."""
     import pandas as pd
 
     from benchmark.datasets import loader_of
@@ -243,23 +256,25 @@ def _load(name: str, params: dict[str, Any], allow_counts: bool) -> "tuple[Datas
         loader = loader_of(name, {**params, "allow_counts": True})
     dataset = loader.load()
     expected = loader.expected_counts(dataset.counts)
-    rows = []  # "-" where nothing is published, or nothing differs
+    rows = []  # "-": no published number, or no difference
     for split in dict.fromkeys([*dataset.counts, *expected]):
-        found = dataset.counts.get(split, {})
+        counted = dataset.counts.get(split, {})
         published = expected.get(split, {})
-        for kind in dict.fromkeys([*found, *published]):
-            number = found.get(kind, 0)
+        for kind in dict.fromkeys([*counted, *published]):
+            number = counted.get(kind, 0)
             gap = number - published.get(kind, number)
             wanted = f"{published[kind]:,}" if kind in published else "-"
-            rows.append((split, kind, f"{number:,}", wanted, f"{gap:+,}" if gap else "-"))
+            difference = f"{gap:+,}" if gap else "-"
+            rows.append((split, kind, f"{number:,}", wanted, difference))
     table = pd.DataFrame(rows, columns=["split", "what", "found", "expected", "difference"])
     echo(f"{name}  fingerprint {dataset.fingerprint}\n{table.to_string(index=False)}")
     if which := loader.which_counts(dataset.counts):
         echo(f"{name}: {which}")
-    differences = "; ".join(words for _, words in count_differences(dataset.counts, expected))
+    differences = [difference for _, difference in count_differences(dataset.counts, expected)]
     if allow_counts or not differences:
         return dataset, ""
-    return dataset, f"not the published counts: {differences}; --allow-counts accepts them"
+    listed = "; ".join(differences)
+    return dataset, f"not the published counts: {listed}; --allow-counts accepts them"
 
 
 def _params(name: str, root: Path | None, pairs: list[str] | None) -> dict[str, Any]:

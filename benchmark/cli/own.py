@@ -1,4 +1,4 @@
-"""The verbs for what is yours: a loss (``conform``, ``challenge``), a score, a folder of images."""
+"""The verbs for your own loss (``conform``, ``challenge``), your own score and your own images."""
 
 import os
 import re
@@ -57,8 +57,8 @@ def conform(
     with not_ended_by_others():
         for finding in all_findings(examined, processes):
             findings.append(finding)
-            brief = "" if finding.result == "failed" else finding.note
-            echo(f"  {finding.check:{WIDTH}} {finding.result:15} {brief}".rstrip())
+            note = "" if finding.result == "failed" else finding.note
+            echo(f"  {finding.check:{WIDTH}} {finding.result:15} {note}".rstrip())
     failed = [finding for finding in findings if finding.result == "failed"]
     passed = sum(finding.result == "passed" for finding in findings)
     counts = f"{passed} passed"
@@ -67,14 +67,16 @@ def conform(
     if failed:
         counts = f"failed: {len(failed)} of {len(findings)} checks; {counts}"
     echo(f"\n{counts}")
-    if failed and (words := in_common({finding.check for finding in failed})):
-        echo(f"in common: {words}")
+    if cause := in_common({finding.check for finding in failed}):
+        echo(f"in common: {cause}")
     printed: set[str] = set()
     for finding in failed:
-        text = finding.shown_case()
+        case = finding.shown_case()
         echo(f"\n{finding.check}: {finding.note}")
-        echo("  (a batch shown above)" if text in printed else text)
-        printed.add(text)
+        if case in printed:
+            case = "  (a batch shown above)"
+        echo(case)
+        printed.add(case)
     if json is not None:
         checks = [finding.as_json() for finding in findings]
         result = {"candidate": candidate, "reference": loss, "options": options}
@@ -127,8 +129,8 @@ def judge(
     from benchmark.report.judged_number import as_text
     from benchmark.stats import judgement
 
-    # Numbers are texts, so that all mistakes are said at once and the printed digits are counted.
-    asked = judgement.question(
+    # Numbers are texts, so that all mistakes are told at once and the printed digits are counted.
+    case = judgement.question(
         default_margin=margin_of,
         ours=ours or [],
         n=n,
@@ -141,8 +143,9 @@ def judge(
         family=family,
         unexpected=words or [],
     )
-    found = judgement.judge(asked)
-    echo(json.dumps(found, indent=2) if as_json else as_text(found))
+    answer = judgement.judge(case)
+    text = json.dumps(answer, indent=2) if as_json else as_text(answer)
+    echo(text)
 
 
 @app.command()
@@ -169,14 +172,17 @@ def challenge(
     study, plugins = write_challenge(loss, trials, field, results)
     os.environ[PLUGINS] = os.pathsep.join(filter(None, [str(plugins), value_of(PLUGINS)]))
     command = [sys.executable, "-P", "-m", "benchmark", "run", str(study), "--cores", cores]
-    # what stops this command stops the workflow, which ends in its own good order
+    # a signal to stop goes to the workflow, which ends in good order
     with handling_stop_signals(lambda number, _: process.send_signal(number)):
         process = subprocess.Popen([*command, "--results", str(results)])
         status = process.wait()
+    if status < 0:  # ended by a signal
+        raise Exit(128 - status)
     if status:
-        raise Exit(128 - status if status < 0 else status)
+        raise Exit(status)
     final = results / f"{study.stem}-selected"
-    ranks, tests = (guess_csv(final / "stats" / f"{n}.csv") for n in ("budget_ranks", "paired"))
+    ranks = guess_csv(final / "stats" / "budget_ranks.csv")
+    tests = guess_csv(final / "stats" / "paired.csv")
     metric = load(str(study)).metrics[0]
     echo("\n".join(answer_of_trials.challenge(ranks, tests, loss.stem, metric, loss_name)))
     echo(f"intervals of ranks: {RANK_INTERVAL}")
@@ -184,7 +190,7 @@ def challenge(
 
 
 MAX_SIDE = 10_000  # pixels, as in recipes
-# What the dataset's errors advise to set, as options of this command.
+# The options of this command for the advice in errors of the dataset.
 OPTIONS = {
     "set min_images: 2": "--min-images 2",
     "set same_names: join": "--same-names join",
@@ -197,7 +203,7 @@ app.add_typer(group, name="folder")
 
 @group.callback()
 def folder() -> None:
-    """Keeps ``init`` a verb of its own while it is the only one."""
+    """Make ``folder`` a group of verbs; without it the only verb would need no name."""
 
 
 @group.command()
@@ -234,27 +240,34 @@ def init(
     from benchmark.core.words import rough_duration
     from benchmark.study import study_names
     from benchmark.study.model import LABEL
-    from benchmark.study.own import look, network_of, settings, write_study
+    from benchmark.study.own import image_facts, network_of, settings, write_study
 
-    # a name that is taken by a shipped study would mix the results of two studies
-    if name is not None and (name in study_names() or not re.fullmatch(LABEL, name)):
-        words = "letters, digits and _ . + - , a letter or digit first; no study of the repository"
-        raise ConfigError("--name", [f"'{name}' (allowed: {words})"])
-    root, params = root.resolve(), dict[str, Any](root=str(root.resolve()))
+    root = root.resolve()
+    # with the name of a shipped study, the results of two studies would be mixed
     if name is None:
         name = re.sub(r"[^A-Za-z0-9.-]+", "_", root.name).strip("_.-")[:80] or "images"
-        name += "_images" if name in study_names() else ""
-    params |= {"categories": True} if categories else {}
-    params |= {"same_names": same_names} if same_names else {}
-    params |= {"min_images": min_images} if min_images > 1 else {}
+        if name in study_names():
+            name += "_images"
+    elif name in study_names() or not re.fullmatch(LABEL, name):
+        allowed = (
+            "letters, digits and _ . + - , a letter or digit first; no study of the repository"
+        )
+        raise ConfigError("--name", [f"'{name}' (allowed: {allowed})"])
+    params: dict[str, Any] = {"root": str(root)}
+    if categories:
+        params["categories"] = True
+    if same_names:
+        params["same_names"] = same_names
+    if min_images > 1:
+        params["min_images"] = min_images
     network = network_of(backbone, checkpoint)
     try:
-        found = look(params)
+        facts = image_facts(params)
     except DataError as error:
         options = [option for advice, option in OPTIONS.items() if advice in str(error)]
-        words = "\nwith this command: ".join([str(error), *options])
-        raise DataError(words, error.problems) from error
-    chosen = settings(found, network, gpus=gpus, seeds=seeds, side=image_size)
+        message = "\nwith this command: ".join([str(error), *options])
+        raise DataError(message, error.problems) from error
+    chosen = settings(facts, network, gpus=gpus, seeds=seeds, side=image_size)
     chosen |= {"name": name, "params": params, "folder": root.name}
     chosen["reading"] = rough_duration(chosen["reading_seconds"])
-    echo(write_study(out, force, found=found, network=network, **chosen))
+    echo(write_study(out, force, facts=facts, network=network, **chosen))

@@ -1,4 +1,4 @@
-"""The verbs behind the runs: report and gallery, verdicts, claims, closer looks, references."""
+"""The verbs after the runs: report, gallery, verdicts, claims, comparisons, frozen references."""
 
 import difflib
 from collections.abc import Iterable
@@ -28,15 +28,15 @@ from benchmark.core.records import RESULTS
 def build(study: StudyName, results: Results = RESULTS) -> None:
     """Build verdicts, tables, figures and the report.
 
-    What cannot be made is named on the page and in report/failed.txt, and costs none of the rest.
+    A part that cannot be made is named on the page and in report/failed.txt; the rest is made.
 
     Example: python -m benchmark build embedded
     """
     _build(study, results)
 
 
-for _gone in ("stats", "papers", "tables", "plots", "report"):  # what one step each made
-    app.command(_gone, hidden=True, help="Now a part of 'build'.")(build)
+for _former in ("stats", "papers", "tables", "plots", "report"):  # verbs of former versions
+    app.command(_former, hidden=True, help="Now a part of 'build'.")(build)
 
 
 @app.command()
@@ -66,16 +66,20 @@ def _build(study: str, results: Path, *chosen: Any) -> None:
     built = build(loaded, results, PairChoice(*chosen))
     for kind in ("table", "figure"):
         echo(f"{kind}s:")
-        for each in built.artefacts:
-            if each.kind == kind:
-                made = f"nothing to show: {each.reason}" if each.reason else f"{each.rows} rows"
-                echo(f"  {each.name}: {made}")
-    echo(f"gallery: {'' if built.gallery.pairs else f'nothing to show: {built.gallery.reason}'}")
-    pair = "  {dataset} {setting} batch size {batch_size} seed {seed}: {second[display]} against "
+        for artefact in built.artefacts:
+            if artefact.kind == kind:
+                content = f"{artefact.rows} rows"
+                if artefact.reason:
+                    content = f"nothing to show: {artefact.reason}"
+                echo(f"  {artefact.name}: {content}")
+    reason = "" if built.gallery.pairs else f"nothing to show: {built.gallery.reason}"
+    echo(f"gallery: {reason}")
+    runs = "  {dataset} {setting} batch size {batch_size} seed {seed}: "
+    losses = "{second[display]} against {first[display]}"
     queries = "    of {recorded} queries {improved} improved, {worsened} worsened"
-    for shown in built.gallery.pairs:
-        echo(f"{pair}{{first[display]}}".format(**shown["pair"]))
-        echo(queries.format(**shown))
+    for pair in built.gallery.pairs:
+        echo((runs + losses).format(**pair["pair"]))
+        echo(queries.format(**pair))
     for name, reason in built.failed.items():
         echo(f"not made: {name} ({reason})", err=True)
     echo(loaded.folder(results) / PAGE)
@@ -110,12 +114,12 @@ def check(
     selection: str = Option(
         "paper", help="epoch: paper (its own rule), other, last, best, one_best, best_recall_at_1"
     ),
-    every: bool = Option(False, "--any", help="status 1 for drifts that do not stand, too"),
+    every: bool = Option(False, "--any", help="status 1 also for drifts that do not stand"),
 ) -> None:
     """Print the verdicts; exit status 1 if a drift stands.
 
-    Standing is about the number, whoever trains it: see docs/verdicts.md. Frozen runs of our own
-    have no other laboratory. Say also what has changed in the analysis since its registration.
+    A drift stands if it does not depend on the laboratory that trains: see docs/verdicts.md. Frozen
+    runs have no other laboratory. Changes of the analysis since its registration are printed, too.
 
     Example: python -m benchmark check embedded
     """
@@ -128,7 +132,8 @@ def check(
     table = verdicts_of(loaded, runs, loaded.folder(results), selection)
     echo(summary_text(table))
     echo(f"\n{registration_state(loaded, results)}")
-    if ((table["verdict"] == DRIFTED) if every else fails(table)).any():
+    drifts = table["verdict"] == DRIFTED if every else fails(table)
+    if drifts.any():
         raise Exit(1)
 
 
@@ -183,13 +188,13 @@ def freeze(
         count = freeze_field(trials, table, loaded.metrics[0], folder)
         echo(f"froze {count} trials and final runs below {folder}")
         return
-    own = loaded.references.frozen or results / "reference" / f"{loaded.name}.csv"
-    target = out or Path(own)
+    default = loaded.references.frozen or results / "reference" / f"{loaded.name}.csv"
+    target = out or Path(default)
     count = freeze_runs(table, target, metrics=list(loaded.metrics), partial=partial)
     echo(f"froze {count} runs in {target}")
 
 
-LISTED = 25  # verdicts that fit and are named
+LISTED = 25  # fitting verdicts that are printed
 
 
 @app.command()
@@ -225,23 +230,23 @@ def explain(
     claims = {claim.name: claim for claim in claims_of(loaded.name)}
     if cell in claims:
         judged = judge_study_claims(loaded, table, gap_decreases(loaded.folder(results)))
-        echo(explain_claim(*(each[each["claim"] == cell] for each in judged)))
+        echo(explain_claim(*(table[table["claim"] == cell] for table in judged)))
         return
     if near := difflib.get_close_matches(cell, claims, n=3):
-        words = f"no such claim; near: {', '.join(near)}; 'claims --list' prints them all"
-        raise ConfigError(f"cell {cell}", [words])
+        message = f"no such claim; near: {', '.join(near)}; 'claims --list' prints them all"
+        raise ConfigError(f"cell {cell}", [message])
     verdicts = verdicts_of(loaded, table, loaded.folder(results), selection)
-    found = find_verdicts(verdicts, cell)
-    if len(found) == 1:
+    fitting = find_verdicts(verdicts, cell)
+    if len(fitting) == 1:
         sides = sides_of_study(loaded, table, [selection])[selection]
-        echo(explain_verdict(verdicts, found.index[0], sides, table))
+        echo(explain_verdict(verdicts, fitting.index[0], sides, table))
         return
-    echo(f"{len(found)} verdicts fit '{cell}'; add words of the one you mean:")
-    shown: Iterable[Any] = found.head(LISTED).itertuples()
-    for each in shown:
-        echo(f"  {key_of(each)}: {each.verdict}")
-    if len(found) > LISTED:
-        echo(f"  and {len(found) - LISTED} more")
+    echo(f"{len(fitting)} verdicts fit '{cell}'; add words of the one you mean:")
+    shown: Iterable[Any] = fitting.head(LISTED).itertuples()
+    for row in shown:
+        echo(f"  {key_of(row)}: {row.verdict}")
+    if len(fitting) > LISTED:
+        echo(f"  and {len(fitting) - LISTED} more")
     raise Exit(2)
 
 
@@ -252,7 +257,10 @@ def compare(
     ),
     second: str = Argument(metavar="RUN", help="what it is compared with"),
     study: str | None = Option(
-        None, "--study", help="whose test of two cells; default: with most losses beside them"
+        None,
+        "--study",
+        help="study whose paired test is shown; default: the study with the most losses under "
+        "the same condition",
     ),
     results: Results = RESULTS,
 ) -> None:
@@ -265,7 +273,8 @@ def compare(
     """
     from benchmark.stats.compare import compare_text
 
-    echo(compare_text(first, second, results, load(study).name if study else "*"))
+    name = load(study).name if study else "*"
+    echo(compare_text(first, second, results, name))
 
 
 @app.command()
@@ -289,20 +298,19 @@ def fidelity(
     from benchmark.papers.fidelity import Row, as_text, study_ledger
     from benchmark.study import study_names
 
-    rows = {
-        (row.recipe, row.item): row
-        for name in ([study] if study else study_names())
-        for row in study_ledger(load(name))
-    }
+    names = [study] if study else study_names()
+    rows = {(row.recipe, row.item): row for name in names for row in study_ledger(load(name))}
     if not rows:
         echo(f"the recipes of '{study}' follow no paper, so there is nothing to compare")
         return
     if every is None:
         every = csv is not None
     shown = [row for row in rows.values() if row.deviates or every]
-    if csv:
-        write_text(csv, pd.DataFrame(shown, columns=Row._fields).to_csv(index=False))
-    echo(str(csv) if csv else as_text(rows.values(), shown))
+    if csv is None:
+        echo(as_text(rows.values(), shown))
+        return
+    write_text(csv, pd.DataFrame(shown, columns=Row._fields).to_csv(index=False))
+    echo(csv)
 
 
 ALL = "all"
@@ -349,14 +357,17 @@ def analyse(
 
     from benchmark.analyses.analysis import Context, make
 
-    chosen = load(study, results)
-    base = out or chosen.folder(results) / ("analyses-quick" if quick else "analyses")
-    for position, each in enumerate(names, start=1):
-        folder = base / (each if dataset is None else f"{each}-{dataset}")
+    loaded = load(study, results)
+    base = out
+    if base is None:
+        parent = "analyses-quick" if quick else "analyses"
+        base = loaded.folder(results) / parent
+    for number, analysis in enumerate(names, start=1):
+        folder = base / "-".join(filter(None, [analysis, dataset]))
         if out and name != ALL:
             folder = out
-        echo(f"{each} ({position} of {len(names)})")
-        context = Context(chosen, results, seed or (), quick, echo, dataset)
-        for sentence in make(each, context, folder).sentences:
+        echo(f"{analysis} ({number} of {len(names)})")
+        context = Context(loaded, results, seed or (), quick, echo, dataset)
+        for sentence in make(analysis, context, folder).sentences:
             echo(f"  {sentence}")
         echo(f"  written: {folder}")

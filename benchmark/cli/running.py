@@ -38,7 +38,10 @@ from benchmark.core.records import LOG, PROVENANCE, RESULTS, SPEC
 
 
 def _cores(text: str) -> str:
-    """Return the number as it is: with 0 cores Snakemake waits for ever, and cannot be stopped."""
+    """Return the text of a number of cores; raise BadParameter for 0 and other texts.
+
+    With 0 cores Snakemake waits forever and cannot be stopped.
+    """
     if text == "all" or (text.isdecimal() and 1 <= int(text) <= MAX_THREADS):
         return text
     raise BadParameter(f"'{text}' is not a number of cores; allowed: 1 to {MAX_THREADS}, all")
@@ -63,13 +66,16 @@ def run(
     echo(f"reading {study} ...", err=True)
     loaded = load(study, results)  # problems of the study are printed before Snakemake starts
     if not dry_run:
-        _foretell(loaded, cores, results)
-    # Ctrl-C needs no words until the Snakefile is read
+        _print_forecast(loaded, cores, results)
+    # until the Snakefile is read, Ctrl-C ends the process without a message
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     from snakemake.cli import main
 
+    arguments = snakemake_arguments(loaded.path, cores, results)
+    if dry_run:
+        arguments.append("--dry-run")
     try:
-        main([*snakemake_words(loaded.path, cores, results), *(["--dry-run"] if dry_run else [])])
+        main(arguments)
     except SystemExit as end:
         from benchmark.report.summary import failed
         from benchmark.study.trials import selected_path
@@ -80,8 +86,11 @@ def run(
         raise Exit(1) from None
 
 
-def _foretell(study: Any, cores: str, results: Path) -> None:
-    """Print how long a study takes here, before anything of it is finished: one epoch tells."""
+def _print_forecast(study: Any, cores: str, results: Path) -> None:
+    """Print how long a study takes here, from the time of one epoch.
+
+    A study with a result, a study on a GPU and a short study have no forecast.
+    """
     from benchmark.core.results import Provenance
     from benchmark.core.words import rough_duration
     from benchmark.runs.folders import states_of
@@ -91,7 +100,7 @@ def _foretell(study: Any, cores: str, results: Path) -> None:
     training = first.spec.recipe.training
     begun = any(state.result for _, state in states)
     if begun or first.resources.gpus or len(states) * training.epochs < 100:
-        return  # beside a hundred epochs one more is little
+        return  # the epoch of the forecast must be little beside those of the study
     echo(f"{len(states)} runs; one epoch tells how long they take ...", err=True)
     recipe = replace(first.spec.recipe, training=replace(training, epochs=1))
     with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
@@ -100,16 +109,17 @@ def _foretell(study: Any, cores: str, results: Path) -> None:
         if _train_apart(spec):
             return
         timing = Provenance.read(spec.with_name(PROVENANCE)).timing
-    at_once = (available_cores() if cores == "all" else int(cores)) / training.threads
+    used_cores = available_cores() if cores == "all" else int(cores)
+    runs_at_once = max(1, used_cores / training.threads)
     epoch = timing.train_seconds + timing.eval_seconds
-    seconds = len(states) * training.epochs * epoch / max(1, at_once)
+    seconds = len(states) * training.epochs * epoch / runs_at_once
     echo(f"about {rough_duration(seconds)} on this machine", err=True)
 
 
-def snakemake_words(study: Path, cores: str, results: Path) -> list[str]:
+def snakemake_arguments(study: Path, cores: str, results: Path) -> list[str]:
     """Return the arguments with which Snakemake runs a study.
 
-    Raise ConfigError for a path that is another one in YAML, as Snakemake reads it.
+    Snakemake reads paths as YAML. Raise ConfigError for a path that YAML changes.
     """
     import yaml
 
@@ -119,12 +129,12 @@ def snakemake_words(study: Path, cores: str, results: Path) -> list[str]:
     for key, path in (("study", study), ("results", results)):
         text = str(path) if path.is_absolute() else f"./{path}"  # the folder 1.10 would become 1.1
         try:
-            read = yaml.safe_load(text)
+            value = yaml.safe_load(text)
         except yaml.YAMLError:
-            read = None
-        if read != text:
-            words = f"the path {text!r} cannot be handed to Snakemake; rename it, without '#'"
-            raise ConfigError(key, [f"{words} and ':', blanks at its ends and line breaks"])
+            value = None
+        if value != text:
+            message = f"the path {text!r} cannot be handed to Snakemake; rename it, without '#'"
+            raise ConfigError(key, [f"{message} and ':', blanks at its ends and line breaks"])
         settings.append(f"{key}={text}")
     files = ["--snakefile", str(ROOT / "workflow/Snakefile")]
     files += ["--profile", str(ROOT / "workflow" / "profiles" / "local")]
@@ -182,15 +192,15 @@ def train(
     """
     started = time.monotonic() if started is None else started
     if spec.is_dir() and (spec / SPEC).is_file():
-        words = f"--spec {spec} is a run's folder; give the file in it: --spec {spec / SPEC}"
-        raise RunError(words)
+        message = f"--spec {spec} is a run's folder; give the file in it: --spec {spec / SPEC}"
+        raise RunError(message)
     if not spec.is_file():
         raise RunError(
             f"--spec {spec} is not a file; 'python -m benchmark specs STUDY' writes the "
             "specifications of a study, 'python -m benchmark plan STUDY' says which runs are left"
         )
-    # before numpy and torch are imported, which read them only once
-    with suppress(ValueError, KeyError, TypeError):  # reading it properly reports what is wrong
+    # before the import of numpy and torch, which read these variables only once
+    with suppress(ValueError, KeyError, TypeError):  # RunSpec.read reports what is wrong
         _use_threads(json.loads(spec.read_bytes())["recipe"]["training"]["threads"])
     choose_kernels()
     from benchmark.training.fork_server import train_forked
@@ -220,7 +230,7 @@ def fill(
 ) -> None:
     """Train missing runs without Snakemake, several at a time.
 
-    For runs of seconds, whose jobs cost more than their training; 'run' then does the rest.
+    For runs of seconds, whose jobs cost more than their training; then 'run' does the rest.
 
     Example: python -m benchmark fill reality_check --workers 2
     """
@@ -236,8 +246,8 @@ def fill(
         try:
             server.start()
             for number, error in enumerate(pool.map(_train_apart, specs), 1):
-                failed += bool(error)
                 if error:
+                    failed += 1
                     echo(f"failed: {specs[number - 1].parent}: {error}", err=True)
                 if number % 20 == 0 or number == len(specs):
                     lost = f", {failed} failed" if failed else ""
@@ -248,11 +258,14 @@ def fill(
             failed = 1
         finally:
             server.stop()
-    raise Exit(1 if failed else 0)
+    raise Exit(min(failed, 1))
 
 
 def _train_apart(spec: Path) -> str:
-    """Train one run by a command, with its words in its log; return why it failed, or ""."""
+    """Train one run in a process of its own, whose output goes to the log of the run.
+
+    Return the reason of a failure, "" for none.
+    """
     from benchmark.runs.folders import end_of_log, failure_in
 
     command = [sys.executable, "-P", "-m", "benchmark", "train", "--spec", str(spec)]
@@ -265,6 +278,9 @@ def _train_apart(spec: Path) -> str:
 
 
 def _use_threads(count: int) -> None:
-    """Set the threads of products, which move the last bits, and by default those of the rest."""
+    """Set the threads of matrix products, whose number changes the last bits, and of OpenMP.
+
+    OMP_NUM_THREADS is kept if it is set.
+    """
     os.environ.update(dict.fromkeys(("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(count)))
     os.environ.setdefault("OMP_NUM_THREADS", str(count))

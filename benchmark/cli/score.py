@@ -67,14 +67,15 @@ def score(
         given = joined(given, others)
     if ground_truth is not None:
         given["ground_truth"] = read_ground_truth(ground_truth)
-    depths = {k for each in asked if (k := k_of(each.metric))}
-    found = score_rows(**given, recall_at=sorted({*recall_at, *depths}))
-    records = [dict(zip(each._fields, each[:-2], strict=False)) for each in found.records]
+    depths = set(recall_at) | set(filter(None, [k_of(number.metric) for number in asked]))
+    scores = score_rows(**given, recall_at=sorted(depths))
+    # the last two fields of a record are arrays
+    records = [dict(zip(row._fields, row[:-2], strict=False)) for row in scores.records]
     content = {
-        "facts": found.facts,
+        "facts": scores.facts,
         "records": records,
-        "left_out": found.left_out,
-        "numbers": [nearest(found.records, each) for each in asked],
+        "left_out": scores.left_out,
+        "numbers": [nearest(scores.records, number) for number in asked],
     }
     if csv is not None:
         write_text(csv, pd.DataFrame(records).to_csv(index=False))
@@ -95,51 +96,52 @@ def read(
     names: dict[str, str],
     labelled: bool,
 ) -> dict[str, Any]:
-    """Return what ``score`` takes, out of one file or two."""
+    """Return the arguments of ``benchmark.metrics.score`` in one file or two.
+
+    ``names`` gives the name in the file for a role. ``labelled``: labels are needed.
+    """
     from benchmark.datasets.io.arrays import read_arrays
 
     arrays = read_arrays(path, "embeddings")
     if labels is not None:
         arrays |= read_arrays(labels, "labels")
-    listed = ", ".join(f"{name} {each.dtype} {each.shape}" for name, each in arrays.items())
+    listed = ", ".join(f"{name} {array.dtype} {array.shape}" for name, array in arrays.items())
     for role, name in names.items():
         if role not in KEYS or name not in arrays:
-            words = f"--key {role}={name}: {path} has {listed}"
-            raise DataError(f"{words}; allowed: one of {', '.join(KEYS)} = a name of the file")
+            message = f"--key {role}={name}: {path} has {listed}"
+            raise DataError(f"{message}; allowed: one of {', '.join(KEYS)} = a name of the file")
         arrays[role] = arrays[name]
     for role, dimensions, kinds in (("embeddings", 2, "f"), ("labels", 1, "iuU")):
+        if role in arrays:
+            continue
         fitting = [
-            name
-            for name, each in arrays.items()
-            if each.ndim == dimensions and each.dtype.kind in kinds and name not in KEYS
+            array
+            for name, array in arrays.items()
+            if array.ndim == dimensions and array.dtype.kind in kinds and name not in KEYS
         ]
-        if role not in arrays and len(fitting) == 1:
-            arrays[role] = arrays[fitting[0]]
-        if role not in arrays and (labelled or role == "embeddings"):
-            words = f"{path} has {listed}; which are the {role}?"
-            raise DataError(f"{words} Say --key {role}=NAME, or give --labels")
+        if len(fitting) == 1:
+            arrays[role] = fitting[0]
+        elif labelled or role == "embeddings":
+            message = f"{path} has {listed}; which are the {role}?"
+            raise DataError(f"{message} Say --key {role}=NAME, or give --labels")
     return {role: arrays.get(role) for role in KEYS}
 
 
 def joined(given: dict[str, Any], others: dict[str, Any]) -> dict[str, Any]:
-    """Return queries, then a gallery, as one set."""
+    """Return one set of queries and a gallery, the queries first."""
     import numpy as np
 
     from benchmark.metrics.rows import Joined
 
-    rows = Joined(given["embeddings"], others["embeddings"])
-    every = np.arange(rows.shape[0])
+    embeddings = Joined(given["embeddings"], others["embeddings"])
+    numbers = np.arange(embeddings.shape[0])
     count = len(given["embeddings"])
-    found = {
-        "embeddings": rows,
-        "query": every[:count],
-        "gallery": every[count:],
-    }
+    arrays = {"embeddings": embeddings, "query": numbers[:count], "gallery": numbers[count:]}
     for role in OF_ROWS:
-        found[role] = None
+        arrays[role] = None
         if given[role] is not None and others[role] is not None:
-            found[role] = np.concatenate([given[role], others[role]])
-    return found
+            arrays[role] = np.concatenate([given[role], others[role]])
+    return arrays
 
 
 class AskedScore(NamedTuple):
@@ -156,7 +158,7 @@ def asked_numbers(
     metric: str,
     dataset: str | None,
 ) -> list[AskedScore]:
-    """Return the number that is typed, and those that papers print for a dataset."""
+    """Return the number of --published, and the numbers that papers print for a dataset."""
     from benchmark.metrics.metric import check_metric
     from benchmark.papers.paper import cite, countable_numbers
     from benchmark.stats.judgement import NUMBER, half_of_last_digit
@@ -165,35 +167,21 @@ def asked_numbers(
     wrong = check_metric(metric)
     if published is not None:
         if wrong is None and not NUMBER.fullmatch(published):
-            wrong = f"--published '{published}' is no number such as 62.4"
+            wrong = f"--published '{published}' is not a number such as 62.4"
         if wrong is not None:
             raise ConfigError("score", [wrong])
         rounding = half_of_last_digit(published)
-        asked.append(
-            AskedScore(
-                published,
-                metric,
-                float(published),
-                rounding,
-            )
-        )
+        asked.append(AskedScore(published, metric, float(published), rounding))
     if dataset is not None:
-        numbers = [each for each in countable_numbers() if each.is_score]
-        known = {each.dataset for each in numbers}
+        numbers = [number for number in countable_numbers() if number.is_score]
+        known = {number.dataset for number in numbers}
         if dataset not in known:
             raise ConfigError("score", [unknown_name("dataset of the papers", dataset, known)])
-        for each in numbers:
-            if each.dataset == dataset:
-                place = f"{cite(each.source, each.table)}: {each.row_label} {each.protocol}"
-                what = f"{each.text}, {place}"
-                asked.append(
-                    AskedScore(
-                        what,
-                        each.metric,
-                        each.points,
-                        each.rounding,
-                    )
-                )
+        for number in numbers:
+            if number.dataset == dataset:
+                row = f"{number.row_label} {number.protocol}"
+                what = f"{number.text}, {cite(number.source, number.table)}: {row}"
+                asked.append(AskedScore(what, number.metric, number.points, number.rounding))
     return asked
 
 
@@ -203,30 +191,28 @@ def family_of(metric: str) -> str:
 
 
 def nearest(records: list[Record], asked: AskedScore) -> dict[str, Any]:
-    """Return a number with the records that may be printed so, nearest first, and which give it."""
+    """Return a printed number with the records that may be it, nearest first.
+
+    ``fits`` of a record: whether its interval, widened by the rounding, holds the number.
+    """
     from benchmark.metrics.protocols import meanings
     from benchmark.stats.queries import drawn_scores
 
-    found = []
+    candidates = []
     for record in records:
         printed_as = meanings("metrics")[family_of(record.metric)]["printed_as"]
         if re.sub("k$", record.metric.rpartition("_")[2], printed_as) == asked.metric:
             drawn = drawn_scores({"": record.scores}, record.classes)[""]
             low, high = (100 * end for end in drawn.interval())
-            points = 100 * record.value
             fits = low - asked.rounding <= asked.points <= high + asked.rounding
-            fit: dict[str, Any] = {
+            candidate: dict[str, Any] = {
                 "protocol": record.protocol,
                 "metric": record.metric,
-                "points": points,
+                "points": 100 * record.value,
+                "low": low,
+                "high": high,
+                "fits": bool(fits),
             }
-            found.append(
-                {
-                    **fit,
-                    "low": low,
-                    "high": high,
-                    "fits": bool(fits),
-                }
-            )
-    found.sort(key=lambda fit: abs(fit["points"] - asked.points))
-    return {**asked._asdict(), "fits": found}
+            candidates.append(candidate)
+    candidates.sort(key=lambda candidate: abs(candidate["points"] - asked.points))
+    return {**asked._asdict(), "fits": candidates}

@@ -45,7 +45,8 @@ def validate(
                 study_ledger(checked)
                 echo(f"{checked.path}: valid, {len(expand(checked))} runs")
         except BenchmarkError as error:
-            if (message := str(error)) not in printed:  # the ledger reads the papers, too
+            message = str(error)
+            if message not in printed:  # an error of a paper comes again with each study
                 echo(f"error: {message}", err=True)
             printed.add(message)
     if printed:
@@ -74,12 +75,12 @@ def plan(
 
     loaded = load(study, results)
     numbers = undecidable(loaded)
-    said = ""
+    foreseen = ""
     if numbers:
-        places = [f"{table} {data} {metric_label(metric)}" for _, table, data, metric in numbers]
-        listed = ", ".join(dict.fromkeys(places))
-        said = f"no number of seeds decides {sum(numbers.values())} printed numbers: {listed}"
-    echo(plan_text(loaded, results, said))
+        positions = [f"{table} {data} {metric_label(metric)}" for _, table, data, metric in numbers]
+        listed = ", ".join(dict.fromkeys(positions))
+        foreseen = f"no number of seeds decides {sum(numbers.values())} printed numbers: {listed}"
+    echo(plan_text(loaded, results, foreseen))
     if power and (expected := forecast_text(loaded)):
         echo(f"\n{expected}")
     if sources:
@@ -134,15 +135,14 @@ def specs(study: StudyName, results: Results = RESULTS) -> None:
 
     runs = expand(load(study, results)).values()
     written = write_specs(runs, results)
-    place = results / "runs"
-    echo(f"{written} of {len(runs)} specifications written below {place}")
+    echo(f"{written} of {len(runs)} specifications written below {results / 'runs'}")
 
 
 @app.command()
 def collect(study: StudyName, results: Results = RESULTS) -> None:
     """Write runs.csv and scores.csv from the runs so far.
 
-    And provenance.json.
+    Writes provenance.json, too.
 
     Example: python -m benchmark collect embedded
     """
@@ -151,8 +151,8 @@ def collect(study: StudyName, results: Results = RESULTS) -> None:
 
     loaded = load(study, results)
     counts = collect_study(loaded, results)
-    words = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
-    echo(f"{loaded.folder(results) / RUNS_TABLE}: {words}")
+    counted = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
+    echo(f"{loaded.folder(results) / RUNS_TABLE}: {counted}")
 
 
 @app.command()
@@ -195,8 +195,9 @@ def import_(
         counts, view = import_runs(loaded.name, note, specs, results, verdicts, loaded.metrics)
     except RunError as error:
         advice = f"no result is lost; later: python -m benchmark track import {study}"
-        failed = strict or isinstance(error, DeletedError)  # which no later call mends
-        echo(f"{'error' if failed else 'warning'}: {error}\n  {advice}", err=True)
+        failed = strict or isinstance(error, DeletedError)  # no later call mends a deletion
+        kind = "error" if failed else "warning"
+        echo(f"{kind}: {error}\n  {advice}", err=True)
         raise Exit(int(failed)) from error
     echo(f"MLflow: {', '.join(f'{number} {name}' for name, number in counts.items())}")
     echo(f"compare in MLflow: {view}")

@@ -210,9 +210,9 @@ class DatasetLoader(ABC):
         if not self.distributed or count_differences(found, known):
             return ""
         if known is self.distributed:
-            other = said(self.expected)
+            other = counts_text(self.expected)
             return f"its counts are those of the files as distributed; the papers print {other}"
-        other = said(self.distributed)
+        other = counts_text(self.distributed)
         return f"its counts are those that the papers print; the files as distributed have {other}"
 
 
@@ -276,7 +276,7 @@ class Findings:
             self.fail("unreadable", f"cannot read {file} ({error}); get it again", file)
 
 
-def said(counts: Counts) -> str:
+def counts_text(counts: Counts) -> str:
     """Return counts as words: "train 110,178 images, 13,134 classes; small 7,332 images"."""
     parts = []
     for split, kinds in counts.items():

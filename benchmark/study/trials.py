@@ -1,25 +1,28 @@
 """Equal chances: every loss gets the same number of trials, then runs again with its best setting.
 
-The trials are fixed before the first run, so that they are runs of an ordinary grid; what follows
-from them (``selection.json``) is a second, ordinary study file.
+The trials are fixed before the first run, so they are runs of an ordinary grid. The best settings
+(``selection.json``) become a second, ordinary study file.
 
-Trials draw values from ranges declared beside the options, each one word and its values: ``{"log":
-[0.001, 0.1]}`` and ``{"linear": [0.0, 0.5]}`` from low to high, ``{"times": [0.1, 10.0]}`` from low
-to high times the published value, on a log scale, and ``{"among": [2, 4, 8]}`` one of these.
+Trials draw values from ranges that are declared beside the options::
+
+    {"linear": [0.0, 0.5]}    from low to high
+    {"log": [0.001, 0.1]}     from low to high, on a log scale
+    {"times": [0.1, 10.0]}    low to high times the published value, on a log scale
+    {"among": [2, 4, 8]}      one of these
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
 from benchmark.core.errors import ConfigError
 from benchmark.core.files import begin_folder, copy_file, read_record, write_json, write_text
 from benchmark.core.options import defaults_of, hints_of, options_of
-from benchmark.core.recipe import OptimizerConfig, SamplerConfig
+from benchmark.core.recipe import OptimizerConfig
 from benchmark.core.records import SCHEMA, DatasetChoice, Setting
 from benchmark.core.seeding import derive
 from benchmark.input.samplers import SAMPLERS, check
@@ -40,22 +43,27 @@ EQUAL = "equal"
 
 
 def value_at(search: Mapping[str, Any], share: float, published: Any, whole: bool = False) -> Any:
-    """Return the value at ``share`` in [0, 1) of a range; a ``whole`` one is rounded."""
+    """Return the value at ``share`` in [0, 1) of a range; round it if ``whole``."""
     ((scale, values),) = search.items()
     if scale == "among":
         return values[int(share * len(values))]
     low, high = values
-    value = low + share * (high - low) if scale == "linear" else low * (high / low) ** share
-    if scale == "times":
-        value *= published
-    return round(value) if whole else float(f"{value:.{DIGITS}g}")
+    if scale == "linear":
+        value = low + share * (high - low)
+    elif scale == "log":
+        value = low * (high / low) ** share
+    else:
+        value = low * (high / low) ** share * published
+    if whole:
+        return round(value)
+    return float(f"{value:.{DIGITS}g}")
 
 
 def sobol(name: str, dimensions: int, points: int) -> list[list[float]]:
     """Return the first ``points`` of the scrambled Sobol sequence of ``name``, in [0, 1).
 
-    The scrambling (Owen's, by scipy) is seeded by the name: every loss has points of its own, and
-    those of a small budget are the first of a larger one.
+    The scrambling (Owen's, by scipy) is seeded by the name, so every loss has different points. The
+    points of a small budget are the first points of a larger budget.
     """
     from scipy.stats import qmc
 
@@ -65,49 +73,81 @@ def sobol(name: str, dimensions: int, points: int) -> list[list[float]]:
     return sequence.random_base2((points - 1).bit_length()).tolist()[:points]
 
 
-def trial_blocks(block: Block, loss: Variant, config: type, trials: int) -> Iterator[Block]:
-    """Yield the block of the published setting of one loss, and one for each trial.
+class VariedOption(NamedTuple):
+    """An option that trials draw from a range."""
 
-    Trials vary all options with a range of optimizer, sampler and loss (hyperparameters
-    ``config``), but for the hyperparameters that the study itself sets, and for the head's
-    multiplier where a frozen backbone leaves one rate.
+    section: str  # of the recipe
+    name: str
+    search: Mapping[str, Any]
+    published: Any
+    is_whole: bool
+
+
+def varied_options(block: Block, loss: Variant, config: type) -> list[VariedOption]:
+    """Return the options of optimizer, sampler and loss that have a range.
+
+    A hyperparameter of the loss (of ``config``) that the study itself sets is not varied. With a
+    frozen backbone the head's multiplier is not varied, because there is one learning rate.
     """
     recipe = block.recipe_of(loss.name)
-    sampler = recipe.sampler
-    of_sampler = SAMPLERS[recipe.sampler.name].target.Config
-    varied = [
-        (section, name, item.metadata["search"], values.get(name), hints_of(kind)[item.name] is int)
-        for section, kind, values in (
-            ("optimizer", OptimizerConfig, asdict(recipe.optimizer)),
-            ("sampler", of_sampler, {**defaults_of(of_sampler), **sampler.params}),
-            ("losses", config, loss.params),
-        )
-        for name, item in options_of(kind).items()
-        if "search" in item.metadata
-        and not (section == "losses" and name in loss.own)
-        and not (name == "head_lr_multiplier" and recipe.model.freeze_backbone)
-    ]
-    for number, point in enumerate([[], *sobol(loss.label, len(varied), trials)]):
-        drawn: dict[str, dict[str, Any]] = {}
-        for (section, name, search, published, whole), share in zip(varied, point, strict=False):
+    sampler = SAMPLERS[recipe.sampler.name].target.Config
+    sections = (
+        ("optimizer", OptimizerConfig, asdict(recipe.optimizer)),
+        ("sampler", sampler, {**defaults_of(sampler), **recipe.sampler.params}),
+        ("losses", config, loss.params),
+    )
+    varied = []
+    for section, kind, values in sections:
+        for name, item in options_of(kind).items():
+            search = item.metadata.get("search")
+            is_set = section == "losses" and name in loss.own
+            has_one_rate = name == "head_lr_multiplier" and recipe.model.freeze_backbone
+            if search is None or is_set or has_one_rate:
+                continue
+            published = values.get(name)
             if "times" in search and type(published) not in (int, float):
-                words = f"{name} is {published!r}; its range 'times' needs a number to multiply"
-                raise ConfigError(f"trials of loss '{loss.label}'", [words])
-            drawn.setdefault(section, {})[name] = value_at(search, share, published, whole)
-        own = drawn.get("losses", {})
-        params = drawn.get("sampler", {})
-        override: dict[str, Any] = dict(drawn)  # what a study file would lay over the recipe
-        override |= {"sampler": {"name": sampler.name, "params": params}} if params else {}
-        override |= {"losses": {loss.name: own}} if own else {}
+                message = f"{name} is {published!r}; its range 'times' needs a number to multiply"
+                raise ConfigError(f"trials of loss '{loss.label}'", [message])
+            is_whole = hints_of(kind)[item.name] is int
+            varied.append(VariedOption(section, name, search, published, is_whole))
+    return varied
+
+
+def trial_blocks(block: Block, loss: Variant, config: type, trials: int) -> Iterator[Block]:
+    """Yield the block of the published setting of one loss, and one block for each trial.
+
+    ``config`` has the hyperparameters of the loss.
+    """
+    sampler = block.recipe.sampler
+    varied = varied_options(block, loss, config)
+    published: list[float] = []
+    for number, point in enumerate([published, *sobol(loss.label, len(varied), trials)]):
+        drawn: dict[str, dict[str, Any]] = {"optimizer": {}, "sampler": {}, "losses": {}}
+        for option, share in zip(varied, point, strict=False):
+            value = value_at(option.search, share, option.published, option.is_whole)
+            drawn[option.section][option.name] = value
+        override: dict[str, Any] = {}  # what a study file would lay over the recipe
+        if drawn["optimizer"]:
+            override["optimizer"] = drawn["optimizer"]
+        if drawn["sampler"]:
+            override["sampler"] = {"name": sampler.name, "params": drawn["sampler"]}
+        if drawn["losses"]:
+            override["losses"] = {loss.name: drawn["losses"]}
+        variant = replace(
+            loss,
+            params={**loss.params, **drawn["losses"]},
+            recipe={**loss.recipe, **drawn["losses"]},
+        )
+        recipe = replace(
+            block.recipe,
+            optimizer=replace(block.recipe.optimizer, **drawn["optimizer"]),
+            sampler=replace(sampler, params={**sampler.params, **drawn["sampler"]}),
+        )
         yield replace(
             block,
             setting=trial_setting(block.setting, number),
-            losses=(replace(loss, params={**loss.params, **own}, recipe={**loss.recipe, **own}),),
-            recipe=replace(
-                block.recipe,
-                optimizer=replace(block.recipe.optimizer, **drawn.get("optimizer", {})),
-                sampler=SamplerConfig(name=sampler.name, params={**sampler.params, **params}),
-            ),
+            losses=(variant,),
+            recipe=recipe,
             overrides=override,
         )
 
@@ -122,55 +162,52 @@ def with_trials(
 ) -> tuple[list[Block], Trials]:
     """Return the blocks of all trials, and the rules with the blocks as they were written.
 
-    A trial sees the views of a dataset that each hold out one fold of its training classes.
+    A trial runs on views of its dataset. Each view holds out one fold of the training classes.
     """
-    found: list[Block] = []
+    trials: list[Block] = []
     for block in blocks:
-        datasets = tuple(
-            DatasetChoice(
-                f"{each.label}{FOLD}{fold}",
-                VIEW,
-                {"of": each.name, "folds": rules.folds, "fold": fold}
-                | ({"params": each.params} if each.params else {}),
-            )
-            for each in block.datasets
-            for fold in range(rules.folds)
-        )
+        views = []
+        for dataset in block.datasets:
+            for fold in range(rules.folds):
+                params = {"of": dataset.name, "folds": rules.folds, "fold": fold}
+                if dataset.params:
+                    params["params"] = dataset.params
+                views.append(DatasetChoice(f"{dataset.label}{FOLD}{fold}", VIEW, params))
+        on_views = replace(block, datasets=tuple(views))
         for loss in block.losses:
-            config = losses[loss.name].config
-            on_folds = replace(block, datasets=datasets)
-            found += trial_blocks(on_folds, loss, config, max(rules.trials))
+            trials += trial_blocks(on_views, loss, losses[loss.name].config, max(rules.trials))
     taken = {seed for block in blocks for seed in block.seeds}
     fresh = [seed for seed in range(len(taken) + rules.final_seeds) if seed not in taken]
     seeds = tuple(fresh[: rules.final_seeds])
     budgets = tuple(sorted(rules.trials))
-    return found, Trials(budgets, rules.folds, seeds, tuple(blocks))
+    return trials, Trials(budgets, rules.folds, seeds, tuple(blocks))
 
 
 def trial_problems(blocks: Sequence[Block], losses: Mapping[str, LossFacts]) -> list[str]:
     """Return one message for each option and each batch size whose draws no run could take."""
     ranges: dict[tuple[str, str], str] = {}
-    samplers: dict[str, None] = {}
+    samplers = []
     for block in blocks:
-        sampler, (loss,) = block.recipe.sampler, block.losses
+        sampler = block.recipe.sampler
+        (loss,) = block.losses
         for problem in losses[loss.name].problems(loss.params):
-            words = f"a trial of '{loss.label}' draws {problem.key}: {problem.message}"
-            ranges.setdefault((loss.label, problem.key), f"{words}; mend its range")
+            message = f"a trial of '{loss.label}' draws {problem.key}: {problem.message}"
+            ranges.setdefault((loss.label, problem.key), f"{message}; mend its range")
         for size in block.batch_sizes:
             for problem in check(sampler.name, sampler.params, size):
-                samplers[f"a trial draws {sampler.params} at batch size {size}: {problem}"] = None
-    return [*ranges.values(), *samplers]
+                samplers.append(f"a trial draws {sampler.params} at batch size {size}: {problem}")
+    return [*ranges.values(), *dict.fromkeys(samplers)]
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The setting of one loss on one dataset that is best after so many trials.
+    """The best setting of one loss on one dataset after a number of trials.
 
     block       name of the block in the study file
-    trials      number of trials it was chosen from; 0 is the published setting, chosen from none
-    trial       number of the chosen one
+    trials      number of trials; 0: the published setting
+    trial       number of the best trial
     score       mean over folds of the study's first metric, on held-out training classes; None
-                where the trial has no score
+                if the trial has no score
     override    the partial recipe of the setting
     """
 
@@ -185,25 +222,25 @@ class Choice:
 
     @property
     def option(self) -> str:
-        """The option of the final runs: the rule set, with its number of trials."""
+        """The option that names these final runs: "authors", or "equal" with the trials."""
         return f"{EQUAL}{self.trials}" if self.trials else AUTHORS
 
 
 def selected_path(study: Study, results: Path) -> Path:
-    """Return where the study file of the final runs lies; its name is the study's with a suffix."""
+    """Return the path of the study file of the final runs."""
     return study.folder(results) / f"{study.name}{SUFFIX}.yaml"
 
 
 def write_selected(study: Study, choices: list[Choice], results: Path) -> list[Path]:
     """Write the selection, and the study file of the final runs beside it; return their paths.
 
-    Its recipes that lie beside the study are copied, so that the file stands by itself.
+    Recipes that lie beside the study are copied, because the new file needs them.
     """
     path = selected_path(study, results)
     recipes = _recipes(study)
     target = path.parent / "recipes"
     if all(recipe.parent.resolve() != target.resolve() for recipe in recipes):
-        begin_folder(target)  # what else lies there would take the place of the repository's
+        begin_folder(target)  # an old recipe here would hide the repository's
     for recipe in recipes:
         copy_file(recipe, target / recipe.name)
     content = {"schema": SCHEMA, "study": study.name, "metric": study.metrics[0]}
@@ -213,7 +250,7 @@ def write_selected(study: Study, choices: list[Choice], results: Path) -> list[P
 
 
 def read_choices(path: Path) -> list[Choice]:
-    """Return the choices in a selection; raise RunError where it cannot be read."""
+    """Return the choices in a selection; raise RunError if it cannot be read."""
     return read_record(
         list[Choice],
         path,
@@ -223,19 +260,22 @@ def read_choices(path: Path) -> list[Choice]:
 
 
 def is_current(study: Study, results: Path) -> bool:
-    """Say whether the study of the final runs is the one that follows from study and selection."""
+    """Return whether the study file of the final runs belongs to this study and its selection."""
     path = selected_path(study, results)
     if not (study.trials and path.is_file() and (path.parent / FILE).is_file()):
         return False
     choices = read_choices(path.parent / FILE)
     chosen = [(of.block, of.dataset, of.batch_size, of.loss, of.trials) for of in choices]
-    copied = {each.name: each.read_bytes() for each in path.parent.glob("recipes/*.yaml")}
-    return (
-        chosen == [(block.name, *rest) for block, *rest in study.trials.choices]
-        and copied == {each.name: each.read_bytes() for each in _recipes(study)}
-        # the order of an override's keys is that of a file with sorted ones
-        and yaml.safe_load(path.read_bytes()) == yaml.safe_load(_written(study, choices))
-    )
+    if chosen != [(block.name, *rest) for block, *rest in study.trials.choices]:
+        return False
+    if _contents(path.parent.glob("recipes/*.yaml")) != _contents(_recipes(study)):
+        return False
+    # compared as values: the order of keys in an override may differ
+    return bool(yaml.safe_load(path.read_bytes()) == yaml.safe_load(_written(study, choices)))
+
+
+def _contents(paths: Iterable[Path]) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in paths}
 
 
 def _recipes(study: Study) -> list[Path]:
@@ -247,12 +287,12 @@ def _written(study: Study, choices: list[Choice]) -> str:
     """Return the study file of the final runs."""
     trials = study.trials
     assert trials is not None
-    variants = {
-        loss.label: {"loss": loss.name, **{key: loss.params[key] for key in loss.own}}
-        for block in trials.blocks
-        for loss in block.losses
-        if loss.label != loss.name
-    }
+    variants = {}
+    for block in trials.blocks:
+        for loss in block.losses:
+            if loss.label != loss.name:
+                params = {name: loss.params[name] for name in loss.own}
+                variants[loss.label] = {"loss": loss.name, **params}
     blocks = []
     for block in trials.blocks:
         datasets = {dataset.label: dataset for dataset in block.datasets}
@@ -269,9 +309,9 @@ def _written(study: Study, choices: list[Choice]) -> str:
                 "option": "~".join((*block.setting.options, choice.option)),
                 "override": {**choice.override, "optimizer": optimizer},
             }
-            blocks.append(
-                entry | ({"resources": asdict(block.resources)} if block.resources else {})
-            )
+            if block.resources:
+                entry["resources"] = asdict(block.resources)
+            blocks.append(entry)
     content = {
         "study": f"{study.name}{SUFFIX}",
         "title": study.title,

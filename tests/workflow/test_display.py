@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from workplace import LOCAL, QUICK, REPORT_STEPS, ROOT, DryRuns, Workplace, run_in, small_study
 
-from benchmark.cli.running import snakemake_words
+from benchmark.cli.running import snakemake_arguments
 
 RUN = r"glyphs_tiny/test_resnet_smoke/\w+/bs32/seed[01]"
 CTRL_C = b"\x03"
@@ -144,7 +144,7 @@ def test_ctrl_c_before_the_first_run_leaves_no_traceback(fresh: Workplace):
 @pytest.mark.parametrize("name", ["1.10", "2024_11_21"])
 def test_the_results_folder_of_run_keeps_its_name(name, fresh: Workplace, dry_runs: DryRuns):
     fresh.write(small_study("small", ["smooth_ap"]))
-    words = snakemake_words(Path("small.yaml"), "2", Path(name))
+    words = snakemake_arguments(Path("small.yaml"), "2", Path(name))
     done = dry_runs.ask(fresh.folder, *words)
     assert done.returncode == 0, done.stdout
     assert f" {name}/runs/glyphs_tiny/" in done.stdout

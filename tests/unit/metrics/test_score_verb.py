@@ -161,7 +161,7 @@ def test_landmarks_are_scored_with_their_ground_truth(tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--published", "high"], "'high' is no number such as 62.4"),
+        (["--published", "high"], "'high' is not a number such as 62.4"),
         (["--published", "62", "--metric", "recall@1"], "unknown metric 'recall@1'"),
         (["--key", "rows=embeddings"], "--key rows=embeddings: .* allowed: one of embeddings"),
         (["--key", "labels=ids"], "--key labels=ids: .* has embeddings float32"),

@@ -9,7 +9,7 @@ import yaml
 from study_flow import load_flow
 from workplace import small_study
 
-from benchmark.cli.running import snakemake_words
+from benchmark.cli.running import snakemake_arguments
 from benchmark.core.errors import ConfigError
 
 
@@ -63,14 +63,14 @@ def test_arguments_of_verbs_name_shipped_studies_and_the_paths_of_others(tmp_pat
 @pytest.mark.parametrize("name", ["a #b", "a ", " ", "a\nb", "x: y", "a:"])
 def test_a_folder_that_yaml_reads_as_another_is_refused(name):
     with pytest.raises(ConfigError, match="cannot be handed to Snakemake"):
-        snakemake_words(Path("small.yaml"), "2", Path(name))
+        snakemake_arguments(Path("small.yaml"), "2", Path(name))
 
 
 def test_a_study_that_yaml_reads_as_another_is_refused():
     with pytest.raises(ConfigError, match="cannot be handed to Snakemake"):
-        snakemake_words(Path("dir #2/small.yaml"), "2", Path("results"))
+        snakemake_arguments(Path("dir #2/small.yaml"), "2", Path("results"))
 
 
 @pytest.mark.parametrize("name", ["1.10", "[a", "*a", "with blank", "naïve"])
 def test_another_folder_is_handed_over_as_it_is(name):
-    assert snakemake_words(Path("small.yaml"), "2", Path(name))[-1] == f"results=./{name}"
+    assert snakemake_arguments(Path("small.yaml"), "2", Path(name))[-1] == f"results=./{name}"

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from workplace import small_study
 
-from benchmark.cli.running import _foretell
+from benchmark.cli.running import _print_forecast
 from benchmark.core.results import EpochRecord
 from benchmark.study import load_study
 from benchmark.training.progress import Progress
@@ -61,6 +61,6 @@ def test_one_epoch_tells_how_long_a_study_takes_that_is_long_enough(
     override = {"training": {"epochs": epochs}}
     study["blocks"][0] |= {"option": "long", "override": override}
     Path("own.yaml").write_text(yaml.safe_dump(study))
-    _foretell(load_study("own.yaml"), "2", Path("results"))
+    _print_forecast(load_study("own.yaml"), "2", Path("results"))
     assert re.match(told, capsys.readouterr().err)
     assert not Path("results").exists()

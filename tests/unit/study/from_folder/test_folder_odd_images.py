@@ -15,7 +15,7 @@ from benchmark.core.errors import DataError
 from benchmark.core.recipe import InputConfig
 from benchmark.datasets import load_dataset
 from benchmark.input.tensors import create_input
-from benchmark.study.own import look
+from benchmark.study.own import image_facts
 
 ODD_NAMES = [
     "Füße & Hände",
@@ -75,7 +75,7 @@ def test_a_rotated_photograph_is_seen_upright(tmp_path):
             save(tmp_path / f"{label}" / f"{number}.jpg", number, size=(60, 30), exif=turned)
     dataset = load_dataset("folder", {"root": str(tmp_path)})
     assert dataset.train.image(0).size == (30, 60)
-    assert look({"root": str(tmp_path)}).pixels == 30
+    assert image_facts({"root": str(tmp_path)}).pixels == 30
 
 
 def test_a_thousand_classes_are_listed_in_linear_time(tmp_path):
@@ -90,13 +90,13 @@ def test_a_thousand_classes_are_listed_in_linear_time(tmp_path):
             folder.mkdir(parents=True)
             for number in range(2):
                 (folder / f"{number}.png").write_bytes(content)
-        found = look({"root": str(root)})
+        found = image_facts({"root": str(root)})
         assert (found.counts["train"]["classes"], found.counts["train"]["images"]) == (
             classes // 2,
             classes,
         )
         profile = cProfile.Profile()
-        profile.runcall(look, {"root": str(root)})
+        profile.runcall(image_facts, {"root": str(root)})
         return sum(each.callcount for each in profile.getstats())
 
     few = calls(500)

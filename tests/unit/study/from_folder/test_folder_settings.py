@@ -9,23 +9,25 @@ import numpy as np
 import pytest
 
 from benchmark.input.samplers import create_sampler
-from benchmark.study.own import Look, Network, settings
+from benchmark.study.own import ImageFacts, Network, settings
 
 SCRATCH = Network()
 PRETRAINED = Network("resnet50.tv_in1k", "resnet50", "its weights")
 
 
-def seen(per_class: list[int], *, grey: bool = False, side: int = 200, tests: int = 500) -> Look:
+def seen(
+    per_class: list[int], *, grey: bool = False, side: int = 200, tests: int = 500
+) -> ImageFacts:
     counts = {
         "train": {"images": sum(per_class), "classes": len(per_class)},
         "test": {"images": tests, "classes": 9},
     }
-    return Look(counts, np.array(per_class), grey, side, 0.001)
+    return ImageFacts(counts, np.array(per_class), grey, side, 0.001)
 
 
-def chosen(look: Look, network: Network = SCRATCH, **wishes):
+def chosen(facts: ImageFacts, network: Network = SCRATCH, **wishes):
     return SimpleNamespace(
-        **settings(look, network, **{"gpus": 0, "seeds": None, "side": None, **wishes})
+        **settings(facts, network, **{"gpus": 0, "seeds": None, "side": None, **wishes})
     )
 
 
@@ -79,17 +81,17 @@ def test_recall_is_measured_well_below_the_number_of_test_images(tests, recall_a
 
 
 def test_the_size_of_the_input_follows_the_images_the_network_and_the_machine():
-    look = seen([40] * 50)
-    assert chosen(look).side == 64
+    facts = seen([40] * 50)
+    assert chosen(facts).side == 64
     assert chosen(seen([40] * 50, side=28)).side == 32
-    assert chosen(look, PRETRAINED).side == 128
-    assert chosen(look, PRETRAINED, gpus=1).side == 224
-    assert chosen(look, PRETRAINED, side=160).side == 160
+    assert chosen(facts, PRETRAINED).side == 128
+    assert chosen(facts, PRETRAINED, gpus=1).side == 224
+    assert chosen(facts, PRETRAINED, side=160).side == 160
     assert (
-        chosen(look, Network("swin", "swin", "its weights", fixed_side=384), side=160).side == 384
+        chosen(facts, Network("swin", "swin", "its weights", fixed_side=384), side=160).side == 384
     )
 
 
 def test_grey_images_get_one_channel_unless_the_weights_are_for_colour():
-    look = seen([40] * 50, grey=True)
-    assert (chosen(look).channels, chosen(look, PRETRAINED).channels) == (1, 3)
+    facts = seen([40] * 50, grey=True)
+    assert (chosen(facts).channels, chosen(facts, PRETRAINED).channels) == (1, 3)
