@@ -84,78 +84,98 @@ def question(
     family: str = "1",
     unexpected: Sequence[str] = (),
 ) -> JudgedCase:
-    """Return the question that the texts of the options ask; raise ConfigError with every problem.
+    """Return the case that the texts of the options describe; raise ConfigError with all problems.
 
-    ``default_margin`` returns the margin of a metric for a published score. ``unexpected`` are
-    words that belong to no option.
+    ``default_margin`` returns the margin of a metric for a published score. ``unexpected`` has the
+    arguments that belong to no option.
     """
     problems = [
-        f"'{word}' belongs to no option: write '--ours {word}' if it is a run"
-        for word in unexpected
+        f"'{text}' belongs to no option: write '--ours {text}' if it is a run"
+        for text in unexpected
     ]
     if not ours:
         problems.append("--ours is missing: the score that you got, such as --ours 62.4")
     if published is None:
         problems.append("--published is missing: the score in the paper, such as --published 65.9")
 
-    def number(option: str, text: str, score: bool = False) -> float:
-        """Return a score or a number of points; NaN for what is not a number."""
-        digits = text.strip()
-        if score:
-            digits = digits.removesuffix("%").rstrip()
-        if not NUMBER.fullmatch(digits):
-            advice = (words for sign, words in _ADVICE.items() if sign in text)
-            words = next(advice, f"write a number such as {62.4 if score else 0.3}")
-            problems.append(f"{option}: '{text}' is not a number; {words}")
-            return math.nan
-        value = float(digits)
-        if score and not 0 <= value <= 100:
-            problems.append(f"{option}: {text} is not a score; scores are 0 to 100 percent")
-        elif score and 0 < value <= 1 and "%" not in text:
-            words = f"looks like a fraction; scores are in percent: write {100 * value:g}"
-            problems.append(f"{option}: {text} {words}, or {text}% if it is that low")
-        elif not score and not 0 < value <= 100:
-            problems.append(f"{option}: {text} must be above 0 and at most 100 points")
-        return value
+    def read(option: str, text: str | None, parse: Callable[[str], float]) -> Any:
+        if text is None:
+            return None
+        try:
+            return parse(text)
+        except ValueError as error:
+            problems.append(f"{option}: {error}")
+            return None
 
-    def count(option: str, text: str) -> int:
-        if re.fullmatch(r"(?a)\d{1,6}", text.strip()) and int(text) >= 1:
-            return int(text)
-        problems.append(f"{option}: '{text}' must be a whole number: 1, 2, 3, ...")
-        return 0
-
-    scores = tuple(number("--ours", text, score=True) for text in ours)
-    reference = math.nan if published is None else number("--published", published, score=True)
-    runs = len(ours) if n is None else count("--n", n)
+    scores = [read("--ours", text, _score) for text in ours]
+    reference = read("--published", published, _score)
+    runs = read("--n", n, _count)
     if runs and len(ours) > 1 and runs != len(ours):
         problems.append(
             f"--n: {runs} runs, but {len(ours)} values of --ours; give each run its value, or "
             "their mean and --n"
         )
-    width = None if margin is None else number("--margin", margin)
+    width = read("--margin", margin, _points)
     if margin is None:
         # the name may be written as tables show it
         name = re.sub(r"(?i)^(?:r|recall)@(?=\d)", "recall_at_", metric.strip())
         name = {"map@r": "map_at_r", "map": "map"}.get(name.lower(), name)
         problem = check_metric(name)
-        width = None if problem else default_margin(name, reference)
+        if problem is None:
+            width = default_margin(name, math.nan if reference is None else reference)
         if width is None:
             problems.append(f"--metric: {problem or f'{name} has no margin; give --margin'}")
-    case = JudgedCase(
-        ours=scores,
-        n=runs,
-        published=reference,
-        margin=math.nan if width is None else width,
-        spread=None if spread is None else number("--spread", spread),
-        published_spread=(
-            None if published_spread is None else number("--published-spread", published_spread)
-        ),
-        published_n=None if published_n is None else count("--published-n", published_n),
-        family=count("--family", family),
-    )
+    known_spread = read("--spread", spread, _points)
+    stated_spread = read("--published-spread", published_spread, _points)
+    stated_runs = read("--published-n", published_n, _count)
+    tests = read("--family", family, _count)
     if problems:
         raise ConfigError("judge", problems)
-    return replace(case, rounding=half_of_last_digit(str(published)))
+    return JudgedCase(
+        ours=tuple(scores),
+        n=runs or len(ours),
+        published=reference,
+        margin=width,
+        spread=known_spread,
+        published_spread=stated_spread,
+        published_n=stated_runs,
+        rounding=half_of_last_digit(str(published)),
+        family=tests,
+    )
+
+
+def _score(text: str) -> float:
+    value = _number(text.strip().removesuffix("%").rstrip(), text, "62.4")
+    if not 0 <= value <= 100:
+        raise ValueError(f"{text} is not a score; scores are 0 to 100 percent")
+    if 0 < value <= 1 and "%" not in text:
+        message = f"{text} looks like a fraction; scores are in percent: write {100 * value:g}"
+        raise ValueError(f"{message}, or {text}% if it is that low")
+    return value
+
+
+def _points(text: str) -> float:
+    value = _number(text.strip(), text, "0.3")
+    if not 0 < value <= 100:
+        raise ValueError(f"{text} must be above 0 and at most 100 points")
+    return value
+
+
+def _number(digits: str, text: str, example: str) -> float:
+    if NUMBER.fullmatch(digits):
+        return float(digits)
+    advice = f"write a number such as {example}"
+    for sign in _ADVICE:
+        if sign in text:
+            advice = _ADVICE[sign]
+            break
+    raise ValueError(f"'{text}' is not a number; {advice}")
+
+
+def _count(text: str) -> int:
+    if re.fullmatch(r"(?a)\d{1,6}", text.strip()) and int(text) >= 1:
+        return int(text)
+    raise ValueError(f"'{text}' must be a whole number: 1, 2, 3, ...")
 
 
 def half_of_last_digit(text: str) -> float:
