@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import subprocess
 import sys
@@ -91,6 +92,39 @@ def test_a_papers_page_gives_each_printed_table_a_row_and_counts_claims_on_one_b
     assert said == tiles[1:3]
 
 
+@pytest.mark.parametrize("width", [1280, 400])
+def test_a_name_that_stays_in_view_keeps_the_line_below_its_row(of_paper, visit, width):
+    page = visit(width=width).page
+    page.goto(of_paper.as_uri())
+    box = page.locator("#table-fastap2019_table2 .scroll").first
+    box.evaluate("box => { box.scrollLeft = 150; }")
+    names = box.locator("tbody th")
+    rows = names.evaluate_all(
+        "names => names.map((name) => [name, name.nextElementSibling].map((cell) => "
+        "[cell.getBoundingClientRect().bottom, getComputedStyle(cell).borderBottomWidth]))"
+    )
+    assert len(rows) > 5
+    assert all(name == number and name[1] == "1px" for name, number in rows)
+    assert box.locator("table").evaluate("t => getComputedStyle(t).borderCollapse") == "separate"
+    left = names.first.bounding_box()["x"]
+    assert left == pytest.approx(box.bounding_box()["x"], abs=1)
+
+
+def test_tables_of_tests_fit_the_page_with_intervals_over_classes(visit, tmp_path):
+    made = made_up_inputs()
+    bounds = {"query_low": -0.1234, "query_high": -0.0123}
+    tests = {"paired": made.paired.assign(**bounds), "ablation": made.ablation.assign(**bounds)}
+    path = tmp_path / "index.html"
+    write_text(path, written_page(dataclasses.replace(made, **tests), tmp_path))
+    page = visit(width=1280).page
+    page.goto(path.as_uri())
+    page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
+    tables = page.locator("#table-paired, #table-all_pairs, #table-ablation")
+    assert all("over classes" in text for text in tables.all_inner_texts())
+    boxes = tables.locator(".scroll:visible")
+    assert boxes.count() == 3 and boxes.evaluate_all(WIDER) == []
+
+
 def embedded(change: float):
     """Return inputs of `embedded` with its frozen scores, whose mean gains are ``change`` times."""
     study = load_study("embedded")
@@ -140,6 +174,7 @@ def test_a_challenge_of_few_trials_says_first_what_they_do_not_allow(visit, tmp_
     else:
         assert first.startswith("SmoothAP has rank 2 of 3 [")
     # with one trial there is no curve over the number of trials, and no empty panel of one
+    assert page.locator("#table-budgets .scroll").evaluate_all(WIDER) == []
     curves = page.locator("#budgets .figure-item", has_text="Expected best")
     assert curves.count() == (trials > 1)
     assert page.locator("#table-budgets tr:has(.own)").count() == 1

@@ -56,10 +56,11 @@ OF_TESTS = (
     "Two-sided paired t-test over common seeds, test score at the last epoch, with the spread that "
     "all pairs share (p_plain in stats/paired.csv: the pair's own). Differences, intervals and "
     "detectable differences are in percentage points; bold differences are significant after "
-    "Holm's correction. d_z: effect size of the paired differences, unbiased. Detectable: the "
-    "smallest true difference that this many seeds would have shown with probability 0.8. The "
-    "interval over classes, where there is one, says how much the difference depends on the "
-    "classes that were tested. A loss that diverges where the other does not has lost, whatever "
+    "Holm's correction. The files have p without correction, and d_z, the unbiased effect size of "
+    "the pair's own differences. Detectable: the smallest true difference that this many seeds "
+    "would have shown with probability 0.8. The interval over classes, where there is one, says "
+    "how much the difference depends on the classes that were tested. A loss that diverges where "
+    "the other does not has lost, whatever "
     "its other runs score."
 )
 
@@ -542,9 +543,9 @@ def test_columns(
         numbers(f"{sure} interval", interval, low="ci_low", high="ci_high"),
         *over_classes,
         words("Outcome", outcome),
-        numbers("p", p_value, "p"),
+        replace(numbers("p", p_value, "p"), paged=False),
         numbers("p (Holm)", p_value, "p_holm"),
-        numbers("d_z", plain, "d_z"),
+        replace(numbers("d_z", plain, "d_z"), paged=False),
         numbers("Detectable", lambda value: points(value).lstrip("+"), "detectable"),
         Column(("n",), parts=("",), cell=pairs),
     ]
@@ -634,7 +635,9 @@ def budgets(inputs: Inputs) -> Table:
             text = f"{percent(each.mean)} {interval(each.ci_low, each.ci_high, percent)}"
             return TableCell(text, mark, numbers=(each.mean, each.ci_low, each.ci_high))
 
-        return Column((metric, rule_words(budget)), ("mean", "low", "high"), cell=cell)
+        # the page has the figure of all rule sets beside the table
+        ends = budget in (budgets[0], most)
+        return Column((metric, rule_words(budget)), ("mean", "low", "high"), cell=cell, paged=ends)
 
     def rank(budget: int) -> Column:
         def cell(row: Any) -> TableCell:
@@ -673,14 +676,14 @@ def budgets(inputs: Inputs) -> Table:
         rank(budgets[0]),
         tested("Points", ("difference", "low", "high"), difference),
         tested("p (Holm)", ("p",), lambda test: number_cell(p_value, test.p_holm)),
-        Column(("Time", f"of {rule_words(most)}"), ("seconds",), cell=seconds),
+        Column(("Time", f"of {rule_words(most)}"), ("seconds",), cell=seconds, paged=False),
     ]
     caption = (
         f"Test {metric} in percent with its {inputs.confidence} t interval over "
         f"{int(ranks['n'].max())} fresh seeds. “Authors”: as published. “k trials”: the "
         "best of the first k trials, chosen on training classes that were held out, never on the "
         f"test classes. Intervals of ranks: {RANK_INTERVAL}. Bold: best of the "
-        "column; underlined: second."
+        "column; underlined: second. The CSV file has all numbers of trials, and the time."
     )
     notes = [
         f"The difference is tested seed by seed (paired t-test, Holm over the losses), at "
