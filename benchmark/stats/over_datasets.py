@@ -2,7 +2,7 @@
 
 Demsar (JMLR 2006) recommends the tests; performance profiles follow Dolan and More (2002) in the
 form of Agarwal et al. (NeurIPS 2021): the share of runs that reach a score. A dataset counts once,
-by the mean over its splits, and a loss that diverges on it is its last.
+by the mean over its splits. A loss that diverges on a dataset is the last there.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ def analyse_datasets(
 ) -> dict[str, pd.DataFrame]:
     """Return the tables "ranks", "rank_tests" and "profiles" of a study.
 
-    Settings, batch sizes and metrics are compared apart. A loss takes part that was run on every
-    dataset of its setting and batch size; below three datasets there are no rows.
+    Settings, batch sizes and metrics are compared apart. A loss takes part if it was run on every
+    dataset of its setting and batch size. Below three datasets there are no rows.
     """
     columns = {"ranks": RANK_COLUMNS, "rank_tests": RANK_TEST_COLUMNS, "profiles": PROFILE_COLUMNS}
     parts: dict[str, list[pd.DataFrame]] = {name: [] for name in columns}
     for place, values, means in _places(table, metrics):
         if len(means.dropna()) < FEWEST_DATASETS:
             continue
-        at = dict(zip(PLACE, place, strict=True))
+        facts = dict(zip(PLACE, place, strict=True))
         ranks, tests = compare_ranks(means, alpha)
         profiles = performance_profiles(values, 1 - alpha)
-        parts["ranks"].append(ranks.assign(**at))
-        parts["rank_tests"].append(tests.assign(**at))
-        parts["profiles"].append(profiles.assign(**at))
+        parts["ranks"].append(ranks.assign(**facts))
+        parts["rank_tests"].append(tests.assign(**facts))
+        parts["profiles"].append(profiles.assign(**facts))
     tables = {}
     for name, names in columns.items():
         rows = pd.concat(parts[name] or [pd.DataFrame()], ignore_index=True)
@@ -57,9 +57,10 @@ def analyse_datasets(
 def _places(
     table: RunTable, metrics: Sequence[str]
 ) -> Iterator[tuple[tuple[Any, ...], pd.DataFrame, pd.DataFrame]]:
-    """Yield each place with its scores: by (dataset, seed), and by dataset, a column per loss.
+    """Yield each place with two tables of scores, by (dataset, seed) and by dataset.
 
-    A run that diverged has no score; a loss that diverges on a dataset has -inf there.
+    The tables have a column per loss. A run that diverged has no score. A loss that diverges on a
+    dataset has the mean -inf there.
     """
     runs = table.attempts()
     runs = runs[runs["status"].isin(["ok", "diverged"])]
@@ -69,16 +70,16 @@ def _places(
     for metric, values in splits.groupby("metric"):
         rows = runs.merge(values, on=key, how="left")
         rows = rows[rows["value"].notna() | (rows["status"] == "diverged")]
-        for (setting, size), here in rows.groupby(["setting", "batch_size"]):
-            cells = here.groupby(["dataset", "loss"])
+        for (setting, size), in_place in rows.groupby(["setting", "batch_size"]):
+            cells = in_place.groupby(["dataset", "loss"])
             runs_of = cells.size()
-            gone = cells["status"].agg(lambda statuses: (statuses == "diverged").sum())
-            lost = [diverges(*counts) for counts in zip(gone, runs_of, strict=True)]
+            diverged = cells["status"].agg(lambda statuses: (statuses == "diverged").sum())
+            lost = [diverges(*counts) for counts in zip(diverged, runs_of, strict=True)]
             finite = cells["value"].mean()
             means = finite.where(~np.array(lost), -np.inf).unstack()
             on_all_datasets = runs_of.unstack().notna().all()
             losses = means.columns[on_all_datasets]
-            marked = here.assign(there=1.0)
+            marked = in_place.assign(there=1.0)
             by_seed: Any = marked.pivot(index=["dataset", "seed"], columns="loss")
             whole = by_seed["there"][losses].dropna().index
             values_of_seeds = by_seed["value"][losses].loc[whole]
@@ -88,15 +89,16 @@ def _places(
 def compare_ranks(scores: pd.DataFrame, alpha: float = 0.05) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the average rank of each loss, best first, and the test of each pair of losses.
 
-    ``scores`` has a row per dataset and a column per loss, means over seeds; datasets on which some
-    loss has no score are left out. Ties share their mean rank. No pair is significant against
-    Friedman's test, which needs three losses and datasets.
+    ``scores`` are means over seeds, with a row per dataset and a column per loss. Datasets on which
+    a loss has no score are left out. Tied losses share their mean rank. No pair is significant if
+    Friedman's test, which needs three losses and three datasets, is not.
     """
     scores = scores.dropna()
     datasets, losses = scores.shape
     by_dataset = scores.rank(axis=1, ascending=False)
     means = by_dataset.mean().sort_values(kind="stable")
-    step = np.sqrt(losses * (losses + 1) / (6 * max(datasets, 1)))
+    variance = losses * (losses + 1) / (6 * max(datasets, 1))
+    step = np.sqrt(variance)
     enough = datasets >= FEWEST_DATASETS and losses >= FEWEST_LOSSES
     p_friedman = _friedman(by_dataset.to_numpy()) if enough else np.nan
     quantile = stats.studentized_range.ppf(1 - alpha, losses, np.inf)
@@ -126,7 +128,7 @@ def compare_ranks(scores: pd.DataFrame, alpha: float = 0.05) -> tuple[pd.DataFra
 def _friedman(ranks: Floats) -> float:
     """Return the p of equal ranks (N, L), by permutation within datasets.
 
-    The chi-square distribution that scipy's ``friedmanchisquare`` takes needs more datasets than a
+    scipy's ``friedmanchisquare`` takes a chi-square distribution, which needs more datasets than a
     study has.
     """
 
@@ -134,7 +136,7 @@ def _friedman(ranks: Floats) -> float:
         sums = np.stack([column.sum(axis=axis) for column in columns])
         return np.asarray((sums**2).sum(axis=0))
 
-    found = stats.permutation_test(
+    test = stats.permutation_test(
         tuple(ranks.T),
         statistic,
         permutation_type="samples",
@@ -143,16 +145,16 @@ def _friedman(ranks: Floats) -> float:
         n_resamples=PERMUTATIONS,
         rng=np.random.default_rng(0),
     )
-    return float(found.pvalue)
+    return float(test.pvalue)
 
 
 def performance_profiles(scores: pd.DataFrame, confidence: float = 0.95) -> pd.DataFrame:
     """Return, by loss and ``score``, the share of runs that reach it, with its interval.
 
-    ``scores`` has a row per (dataset, seed) and a column per loss, NaN where a run diverged and
-    reaches nothing. They are divided by the best mean of their dataset, so that easy and hard
-    datasets count alike. The interval is that of seeds drawn anew within each dataset, point by
-    point.
+    ``scores`` has a row per (dataset, seed) and a column per loss. The score of a diverged run is
+    NaN, and the run reaches no score. Scores are divided by the best mean of their dataset, so that
+    easy and hard datasets count alike. For the interval of each point, seeds are drawn again within
+    each dataset.
     """
     dataset = scores.index.get_level_values(0)
     best = scores.groupby(dataset).mean().max(axis=1)

@@ -12,8 +12,8 @@ from benchmark.stats.planning import detectable_shift
 from benchmark.stats.samples import moderate
 
 GROUP = ["dataset", "setting", "batch_size", "split", "metric"]
-PLACE = [name for name in GROUP if name != "batch_size"]  # pairs of one place share a spread
-# Columns of a test; NaN where nothing can be computed.
+PLACE = ["dataset", "setting", "split", "metric"]  # pairs of one place share a spread
+# Columns of a test. A number that cannot be computed is NaN.
 TEST = [
     "n",
     "mean",
@@ -38,34 +38,35 @@ def paired_tests(
 ) -> pd.DataFrame:
     """Return the paired t-tests (columns ``TEST``) of T pairs of losses, all at once.
 
-    ``first``, ``second`` (T, S): scores by seed, NaN where a seed has none. Only seeds that both
-    have are used. ``shared`` are the variances (T,) of one difference by seed, moderated with
-    sister pairs, and their degrees of freedom; without them each pair has its own, and the test is
-    the plain one, whose p is ``p_plain`` in any case. ``p_blocked`` is left to ``compare``, which
-    sees all losses. One pair of scores gives a difference and no test, nor do identical runs.
-    ``d_z`` is unbiased (Hedges 1981); NaN for one degree of freedom.
+    ``first``, ``second`` (T, S): scores by seed, NaN for a seed without a score. Only seeds that
+    both have are used. ``shared`` are the variances (T,) of one difference by seed, moderated with
+    sister pairs, and their degrees of freedom. Without ``shared`` each pair has its own variance,
+    and the test is the plain one. ``p_plain`` is always of the plain test. ``p_blocked`` is left to
+    ``compare``, which sees all losses. One pair of scores, and identical runs, give a difference
+    and no test. ``d_z`` is unbiased (Hedges 1981), and NaN for one degree of freedom.
     """
-    first = np.where(np.isfinite(first), first, np.nan)
-    second = np.where(np.isfinite(second), second, np.nan)
-    both = np.isfinite(first) & np.isfinite(second)
+    in_first = np.isfinite(first)
+    in_second = np.isfinite(second)
+    both = in_first & in_second
+    first = np.where(both, first, np.nan)
+    second = np.where(both, second, np.nan)
     n = both.sum(axis=1)
+    plain_df = n - 1.0
     difference, sd = mean_sd(first - second)
-    variance, df = shared or (sd**2, n - 1.0)
+    variance, df = shared or (sd**2, plain_df)
     with np.errstate(invalid="ignore", divide="ignore"):
-        testable = (n > 1) & (variance > 0) & ((sd > 0) | (difference != 0))
+        differs = (sd > 0) | (difference != 0)
+        testable = (n > 1) & (variance > 0) & differs
         se = np.where(testable, np.sqrt(variance / n), np.nan)
         df = np.where(testable, df, np.nan)
         t = difference / se
         plain = np.where(sd > 0, difference / (sd / np.sqrt(n)), np.nan)
-        plain_df = np.where(n - 1.0 > 1, n - 1.0, np.nan)
-        ratio = np.exp(special.gammaln(plain_df / 2) - special.gammaln((plain_df - 1) / 2))
-        unbiased = ratio / np.sqrt(plain_df / 2)
-        d_z = np.where(sd > 0, difference / sd * unbiased, np.nan)
+        d_z = np.where(sd > 0, difference / sd * _unbiased(plain_df), np.nan)
     half = stats.t.ppf(1 - alpha / 2, df) * se
-    seeds_first = np.isfinite(first).sum(axis=1)
-    seeds_second = np.isfinite(second).sum(axis=1)
-    mean_first, _ = mean_sd(np.where(both, first, np.nan))
-    mean_second, _ = mean_sd(np.where(both, second, np.nan))
+    mean_first, _ = mean_sd(first)
+    mean_second, _ = mean_sd(second)
+    seeds_first = in_first.sum(axis=1)
+    seeds_second = in_second.sum(axis=1)
     columns = {
         "n": n,
         "mean": mean_first,
@@ -78,12 +79,19 @@ def paired_tests(
         "ci_high": difference + half,
         "t": t,
         "p": 2 * stats.t.sf(np.abs(t), df),
-        "p_plain": 2 * stats.t.sf(np.abs(plain), np.maximum(n - 1.0, 1)),
+        "p_plain": 2 * stats.t.sf(np.abs(plain), np.maximum(plain_df, 1)),
         "p_blocked": np.full(len(n), np.nan),
         "d_z": d_z,
         "note": list(map(_note, n, seeds_first, seeds_second, difference, sd)),
     }
     return pd.DataFrame(columns, columns=TEST)
+
+
+def _unbiased(df: Floats) -> Floats:
+    """Return Hedges' factor (1981) of an effect size; NaN for one degree of freedom or none."""
+    df = np.where(df > 1, df, np.nan)
+    ratio = np.exp(special.gammaln(df / 2) - special.gammaln((df - 1) / 2))
+    return np.asarray(ratio / np.sqrt(df / 2))
 
 
 def _note(count: int, one: int, other: int, mean: float, spread: float) -> str:
@@ -103,16 +111,18 @@ def _note(count: int, one: int, other: int, mean: float, spread: float) -> str:
 
 def shared_variances(differences: Floats) -> tuple[Floats, Floats]:
     """Return variance (T,) and df of one difference by seed (T, S), moderated over the rows."""
-    sd = mean_sd(differences)[1]
+    _, sd = mean_sd(differences)
     n = np.isfinite(differences).sum(axis=1)
-    return moderate(sd**2, n - 1.0)[:2]
+    moderated = moderate(sd**2, n - 1.0)
+    return moderated.variance, moderated.df
 
 
 def corrected(table: pd.DataFrame, alpha: float) -> pd.DataFrame:
     """Return ``table`` of tests with p_holm, family_size, significant and detectable.
 
-    Tests of one ``family``, a column, are corrected together. ``detectable`` is the smallest true
-    difference that the test finds with probability 0.8 at the strictest level of that correction.
+    Tests with one value of the column ``family`` are corrected together. ``detectable`` is the
+    smallest true difference that the test finds with probability 0.8 at the strictest level of the
+    correction.
     """
     family = table.groupby("family", sort=False)["p"]
     size = family.transform("count")
@@ -130,7 +140,8 @@ def corrected(table: pd.DataFrame, alpha: float) -> pd.DataFrame:
 
 def by_seed(scores: pd.DataFrame) -> pd.DataFrame:
     """Return the scores with one row per group and loss and one column per seed."""
-    return scores.pivot(index=[*GROUP, "loss"], columns="seed", values="value").sort_index()
+    table = scores.pivot(index=[*GROUP, "loss"], columns="seed", values="value")
+    return table.sort_index()
 
 
 def compare(
@@ -138,10 +149,10 @@ def compare(
 ) -> pd.DataFrame:
     """Return group, kind, step, loss, against and the test of each pair that is compared.
 
-    ``scores`` is one row per run and metric (``RunTable.test_scores``). Kinds: "baseline", every
-    loss against it; "pairs", all of them; "ablation", each loss of ``ablation`` against its
-    predecessor (steps "1", "2", ...) and the last against the first ("total"). Variances are
-    moderated over all pairs of losses of a place, at all batch sizes.
+    ``scores`` has one row per run and metric (``RunTable.test_scores``). The kinds are "baseline"
+    (every loss against it), "pairs" (all pairs of losses) and "ablation" (each loss of ``ablation``
+    against its predecessor, with the steps "1", "2", ..., and the last against the first, "total").
+    Variances are moderated over all pairs of losses of a place, at all batch sizes.
     """
     table = by_seed(scores)
     losses = table.index.get_level_values("loss").tolist()
@@ -159,39 +170,54 @@ def compare(
         base = row_of.get(baseline)
         if base is not None:
             pairs += [("baseline", "", row, base) for row in rows if row != base]
-        pairs += [("pairs", "", one, two) for one, two in itertools.combinations(rows, 2)]
+        for one, two in itertools.combinations(rows, 2):
+            pairs.append(("pairs", "", one, two))
         for step, loss, against in links:
             if loss in row_of and against in row_of:
                 pairs.append(("ablation", step, row_of[loss], row_of[against]))
     if not pairs:
         return pd.DataFrame()
-    kinds, steps, first, second = (list(column) for column in zip(*pairs, strict=True))
+    compared = pd.DataFrame(pairs, columns=["kind", "step", "first", "second"])
+    first = compared["first"].to_numpy()
+    second = compared["second"].to_numpy()
     values = table.to_numpy(float)
     places = table.groupby(level=PLACE).ngroup().to_numpy()
     size = (len(values), len(values))
-    variance, df, blocked = (np.full(size, np.nan) for _ in range(3))
+    variance = np.full(size, np.nan)
+    df = np.full(size, np.nan)
+    blocked = np.full(size, np.nan)
+    all_pairs: list[tuple[int, int]] = []
     for rows in groups:
         blocked[np.ix_(rows, rows)] = blocked_p(values[rows])
-    every = np.array([pair for rows in groups for pair in itertools.combinations(rows, 2)])
-    places_of_pairs = places[every[:, 0]]
-    for place in np.unique(places_of_pairs):
-        one, two = every[places_of_pairs == place].T
+        all_pairs += itertools.combinations(rows, 2)
+    ones, twos = np.array(all_pairs).T
+    for place in np.unique(places):
+        in_place = places[ones] == place
+        one = ones[in_place]
+        two = twos[in_place]
         variance[one, two], df[one, two] = shared_variances(values[one] - values[two])
-    at = np.minimum(first, second), np.maximum(first, second)
-    shared = (variance[at], df[at])
+    lower = np.minimum(first, second)
+    upper = np.maximum(first, second)
+    shared = (variance[lower, upper], df[lower, upper])
     tests = paired_tests(values[first], values[second], alpha, shared)
-    rivals = table.index[second].get_level_values("loss")
-    where = table.index[first].to_frame(index=False)
-    where = where.assign(kind=kinds, step=steps, against=rivals)
-    return pd.concat([where, tests.assign(p_blocked=blocked[first, second])], axis=1)
+    cells = (
+        table.index[first]
+        .to_frame(index=False)
+        .assign(
+            kind=compared["kind"],
+            step=compared["step"],
+            against=table.index[second].get_level_values("loss"),
+        )
+    )
+    return pd.concat([cells, tests.assign(p_blocked=blocked[first, second])], axis=1)
 
 
 def blocked_p(scores: Floats) -> Floats:
     """Return the two-sided p (L, L) of each pair of losses of ``scores`` (L, S), the seed as block.
 
-    This additive analysis of variance (Fisher 1935) assumes that all losses are equally noisy, so
-    it is shown beside the paired test, which does not, and decides nothing. Only seeds count that
-    all losses with any run share; p is NaN without a run, or where fewer than two seeds are left.
+    This additive analysis of variance (Fisher 1935) assumes that all losses are equally noisy. The
+    paired test does not, so this p is shown beside it and decides nothing. Only seeds count that
+    all losses with a run share. p is NaN for a loss without a run, and with fewer than two seeds.
     """
     p = np.full((len(scores), len(scores)), np.nan)
     run = np.flatnonzero(np.isfinite(scores).any(axis=1))
@@ -202,7 +228,8 @@ def blocked_p(scores: Floats) -> Floats:
     if df < 1:
         return p
     means = shared.mean(axis=1)
-    residual = shared - means[:, None] - shared.mean(axis=0) + shared.mean()
+    of_seeds = shared.mean(axis=0)
+    residual = shared - means[:, None] - of_seeds + shared.mean()
     squares = (residual**2).sum()
     se = np.sqrt(2 * squares / df / seeds)
     if se > 0:
@@ -216,15 +243,15 @@ def against_default(
 ) -> pd.DataFrame:
     """Return the test of each of ``scores`` (by seed) against ``default``, with Holm's correction.
 
-    Columns ``TEST`` and those of ``corrected``; nothing but the note for scores that are the
-    default's own.
+    Columns are ``TEST`` and those of ``corrected``. Scores that equal the default have the note
+    alone.
     """
     seeds = sorted(set().union(default, *scores))
     rows = []
-    for variant in scores:
-        rows.append([variant.get(seed, np.nan) for seed in seeds])
-    first = np.array(rows, dtype=float)
-    default_row = np.array([default.get(seed, np.nan) for seed in seeds], dtype=float)
+    for by_seed in (*scores, default):
+        rows.append([by_seed.get(seed, np.nan) for seed in seeds])
+    *variants, default_row = np.array(rows, dtype=float)
+    first = np.stack(variants)
     second = np.broadcast_to(default_row, first.shape)
     is_default = np.array([variant == default for variant in scores], bool)
     shared = shared_variances(np.where(is_default[:, None], np.nan, first - second))

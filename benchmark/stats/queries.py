@@ -1,8 +1,8 @@
-"""Intervals over queries: had other classes been tested, how different would the score be?
+"""Intervals over queries: how different would the score be if other classes had been tested?
 
-Queries of one class share images and difficulty, so that classes, not queries, are the sample:
-whole classes are drawn with replacement (cluster bootstrap). All runs on a dataset are given the
-same draws, so that a difference of two losses has its interval, too.
+Queries of one class share images and difficulty. So classes, and not queries, are the sample:
+whole classes are drawn with replacement (cluster bootstrap). All runs on a dataset get the same
+draws, so that the difference of two losses has an interval, too.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ QUERY_COLUMNS = ["query_low", "query_high", "queries", "classes"]
 
 
 class DrawnScore(NamedTuple):
-    """One score under each draw of classes (REPETITIONS,), and what it is a mean of."""
+    """One score under each draw of classes (REPETITIONS,), with its classes and queries."""
 
     drawn: Floats
     labels: NDArray[Any]
@@ -46,8 +46,8 @@ def drawn_scores(
 ) -> dict[str, DrawnScore]:
     """Return the mean of each of ``scores`` (Q,) under draws of their ``classes`` (Q,).
 
-    Equal classes are given the same draws. Differences of two runs' scores by query give those of
-    their difference.
+    Runs with the same classes get the same draws. So the difference of two runs is the difference
+    of their drawn scores.
     """
     labels, index = np.unique(classes, return_inverse=True)
     columns = [np.ones(len(index)), *scores.values()]
@@ -63,21 +63,21 @@ def drawn_scores(
 
 @functools.lru_cache(maxsize=4)
 def _counts(classes: int) -> NDArray[np.uint8]:
-    """Return how often each class is drawn (REPETITIONS, C); a byte each, as there may be many."""
+    """Return how often each class is drawn (REPETITIONS, C), in bytes because of many classes."""
     stratum = np.zeros(classes)
     seeds = range(0, REPETITIONS, AT_ONCE)
     blocks = [drawn_weights(stratum, AT_ONCE, seed).astype(np.uint8) for seed in seeds]
     return np.concatenate(blocks)
 
 
-# Those of a study's runs: by cell, split and metric, then seed.
+# The drawn scores of a study's runs: by cell, split and metric, then seed.
 Draws = Mapping[tuple[Any, ...], Mapping[int, DrawnScore]]
 
 
 def drawn_queries(table: RunTable, results: Path, metrics: Sequence[str]) -> Draws:
     """Return the drawn scores of the runs that kept their queries' scores."""
     draws: dict[tuple[Any, ...], dict[int, DrawnScore]] = {}
-    digests = dict(zip(table.runs["run_id"], table.runs["spec_digest"], strict=True))
+    digests = table.runs.set_index("run_id")["spec_digest"]
     for run, rows in table.test_scores("last", metrics).groupby("run_id"):
         splits = read_query_scores(Path(results) / "runs" / str(run), digests[run]) or {}
         *cell, seed = rows.iloc[0][[*CELL, "seed"]]
@@ -100,18 +100,18 @@ def with_query_intervals(
 ) -> pd.DataFrame:
     """Return ``table`` of cells, or of tests between losses, with ``QUERY_COLUMNS``.
 
-    The mean is over seeds, that of a difference over those that both losses have. The columns are
-    empty where some run did not keep its queries' scores.
+    The score is a mean over seeds. A difference is a mean over the seeds that both losses have. The
+    columns are empty if a run did not keep the scores of its queries.
     """
 
     def interval(row: Mapping[Any, Any]) -> tuple[float, ...]:
-        losses = [row[name] for name in ("loss", "against") if name in row]
-        sides = []
         unknown = (np.nan,) * 4
-        for loss in losses:
-            place = (row["dataset"], row["setting"], row["batch_size"])
-            key = (*place, loss, row["split"], row["metric"])
-            sides.append((draws or {}).get(key, {}))
+        place = (row["dataset"], row["setting"], row["batch_size"])
+        sides = []
+        for name in ("loss", "against"):
+            if name in row:
+                key = (*place, row[name], row["split"], row["metric"])
+                sides.append((draws or {}).get(key, {}))
         common = list(sides[0])
         if len(sides) > 1:
             common = list(sides[0].keys() & sides[1].keys())
