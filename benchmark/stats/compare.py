@@ -23,13 +23,14 @@ Scores = dict[tuple[str, str], dict[int, float]]  # by split and metric, then se
 def compare_text(first: str, second: str, results: Path, study: str = "*") -> str:
     """Return the table of two runs (dataset/setting/loss/bs32/seed0) or cells (no seed).
 
-    It has what differs between their settings, origins and runs without a score; every score after
-    the last epoch, in percent; and, over the seeds that both have, a paired t-test and whether the
-    runs saw the same batches. The test is that of the tables of ``study``, a name or a pattern,
-    where they are of these runs. Raise ConfigError with near names for a run that is not there.
+    The table has differences of settings, origins and runs without a score; every score after the
+    last epoch, in percent; and, over the seeds that both sides have, a paired t-test and whether
+    the runs saw the same batches. The test is taken from the tables of ``study``, a name or a
+    pattern, if they have these runs. Raise ConfigError with near names for a run that is not there.
     """
     problems: list[str] = []
-    side_a, side_b = (runs_called(name, results, problems) for name in (first, second))
+    side_a = runs_called(first, results, problems)
+    side_b = runs_called(second, results, problems)
     if problems:
         raise ConfigError("compare", problems)
     facts_a = _facts(side_a)
@@ -49,8 +50,8 @@ def compare_text(first: str, second: str, results: Path, study: str = "*") -> st
         label = display_name(metric)
         if split != "test":
             label = f"{label} on {split}"
-        tests_here = [row for row in tests if (row.split, row.metric) == (split, metric)]
-        test = _test(by_seed_a, by_seed_b, tests_here)
+        tests_of_score = [row for row in tests if (row.split, row.metric) == (split, metric)]
+        test = _test(by_seed_a, by_seed_b, tests_of_score)
         rows.append((label, _mean(by_seed_a), _mean(by_seed_b), test))
     streams_a = _batch_streams(side_a)
     streams_b = _batch_streams(side_b)
@@ -78,7 +79,10 @@ def _batch_streams(side: Side) -> dict[int, BatchStream]:
 
 
 def runs_called(name: str, results: Path, problems: list[str]) -> Side:
-    """Return the runs called ``name``: one, or all seeds of a cell; add a problem for none."""
+    """Return the runs called ``name``: one run, or all seeds of a cell.
+
+    Add a problem if there is no such run.
+    """
     root = Path(results) / "runs"
     name = name.rstrip("/").removeprefix(f"{root.as_posix()}/")
     folder = root / name
@@ -99,33 +103,45 @@ def runs_called(name: str, results: Path, problems: list[str]) -> Side:
         else:
             near = "; nothing has been run there"
         problems.append(f"no run '{name}' below {root}{near}")
-    specs = [(path, RunSpec.read(path / SPEC)) for path in folders]
-    return {spec.seed: (spec, status_in(path, spec)) for path, spec in specs}
+    side = {}
+    for path in folders:
+        spec = RunSpec.read(path / SPEC)
+        side[spec.seed] = (spec, status_in(path, spec))
+    return side
 
 
 def _facts(side: Side) -> dict[str, str]:
-    """Return the settings without the seed, the origin of the runs, and which runs are not done."""
+    """Return the settings without the seed, the origin of the runs, and runs without a score."""
     spec, _ = next(iter(side.values()))
-    found = {"dataset": spec.dataset.label, "loss": spec.loss.name, "batch_size": spec.batch_size}
-    found |= settings_of(spec)
-    origin: dict[str, set[str]] = {}
-    for _, status in side.values():
-        if result := status.result:
-            facts = {"code version": result.code_version, "data": result.dataset.fingerprint}
-            if source := status.provenance:
-                facts["platform"] = source.platform
-                facts["kernels"] = source.numerics.kernels
-                for package, version in source.packages.items():
-                    facts[f"package {package}"] = version
-            for name, value in facts.items():
-                origin.setdefault(name, set()).add(value)
-    finished = [str(seed) for seed, (_, status) in sorted(side.items()) if status.result]
-    found |= {name: ", ".join(sorted(values)) for name, values in origin.items()}
-    found["seeds finished"] = ", ".join(finished) or "none"
+    facts = {
+        "dataset": spec.dataset.label,
+        "loss": spec.loss.name,
+        "batch_size": spec.batch_size,
+        **settings_of(spec),
+    }
+    origins: dict[str, set[str]] = {}
+    finished = []
+    for seed, (_, status) in sorted(side.items()):
+        result = status.result
+        if result is None:
+            continue
+        finished.append(str(seed))
+        origin = {"code version": result.code_version, "data": result.dataset.fingerprint}
+        source = status.provenance
+        if source:
+            origin["platform"] = source.platform
+            origin["kernels"] = source.numerics.kernels
+            for package, version in source.packages.items():
+                origin[f"package {package}"] = version
+        for name, value in origin.items():
+            origins.setdefault(name, set()).add(value)
+    for name, values in origins.items():
+        facts[name] = ", ".join(sorted(values))
+    facts["seeds finished"] = ", ".join(finished) or "none"
     for seed, (_, status) in sorted(side.items()):
         if status.status in ("stale", "failed", "diverged"):
-            found[f"seed {seed}"] = f"{status.status}: {status.reason}"
-    return {name: str(value) for name, value in found.items()}
+            facts[f"seed {seed}"] = f"{status.status}: {status.reason}"
+    return {name: str(value) for name, value in facts.items()}
 
 
 def _scores(side: Side) -> Scores:
@@ -152,9 +168,9 @@ def _mean(by_seed: Mapping[int, float]) -> str:
 def _tests_in(results: Path, study: str, *cells: Cell) -> list[Any]:
     """Return the rows of studies' tables that compare two cells.
 
-    First is the study with most losses at their dataset and setting.
+    The study with the most losses at their dataset and setting comes first.
     """
-    found: list[Any] = []
+    tests: list[Any] = []
     for path in sorted(results.glob(f"{study}/stats/paired.csv")):
         table = guess_csv(path)
         for cell in cells:
@@ -164,12 +180,12 @@ def _tests_in(results: Path, study: str, *cells: Cell) -> list[Any]:
         for cell in cells:
             pair = (table.loss == cell.loss) | (table.against == cell.loss)
             table = table[pair & (table.batch_size == cell.batch_size)]
-        found += table.assign(study=path.parts[-3], losses=losses).itertuples()
-    return sorted(found, key=lambda row: -row.losses)
+        tests += table.assign(study=path.parts[-3], losses=losses).itertuples()
+    return sorted(tests, key=lambda row: -row.losses)
 
 
 def _test(first: Mapping[int, float], second: Mapping[int, float], tests: list[Any]) -> str:
-    """Return the first of ``tests`` that is of these scores, or else a plain one."""
+    """Return the first of ``tests`` that is of these scores, or else a plain test."""
     seeds = sorted(first.keys() & second.keys())
     if not seeds:
         return "no common seed"

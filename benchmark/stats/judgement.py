@@ -30,7 +30,7 @@ from benchmark.stats.reproduction import (
     tipping_points,
 )
 
-# few digits: 0e999 is zero, and half of its last digit is more than any number
+# Few digits are allowed: 0e999 is zero, and half of its last digit is more than any number.
 NUMBER = re.compile(r"(?a)[+-]?(\d{1,20}\.?\d{0,20}|\.\d{1,20})([eE][+-]?\d{1,2})?")
 PLANNED = (3, 5, 10)  # runs whose power is shown
 WIDEST = 1000.0  # points: no spread is larger
@@ -52,11 +52,11 @@ class JudgedCase:
     """Scores and spreads in percentage points.
 
     ours              the score of each run, or the mean of ``n`` runs
-    spread            standard deviation of one run, taken as known; None: from the figures
+    spread            standard deviation of one run, taken as known; None: computed from the scores
     published_spread  standard deviation that is printed beside ``published``
-    published_n       runs behind ``published``; None: not stated, counts as one
+    published_n       runs behind ``published``; None: not stated, counts as one run
     rounding          half a unit of the last printed digit
-    family            numbers that are judged together, this one included
+    family            numbers that are judged together, this number included
     """
 
     ours: tuple[float, ...]
@@ -117,7 +117,7 @@ def question(
         )
     width = read("--margin", margin, _points)
     if margin is None:
-        # the name may be written as tables show it
+        # a metric may be named as tables show it
         name = re.sub(r"(?i)^(?:r|recall)@(?=\d)", "recall_at_", metric.strip())
         name = {"map@r": "map_at_r", "map": "map"}.get(name.lower(), name)
         problem = check_metric(name)
@@ -185,7 +185,7 @@ def half_of_last_digit(text: str) -> float:
 
 
 def _evidence(case: JudgedCase) -> tuple[Evidence, float, str]:
-    """Return the figures of a question, the spread of one run of ours and where it comes from."""
+    """Return the evidence of a case, the spread of one run of ours, and the spread's origin."""
     stated = case.published_spread
     behind = case.published_n or 1
     published_df = behind - 1.0 if behind > 1 else np.inf
@@ -222,18 +222,18 @@ def _evidence(case: JudgedCase) -> tuple[Evidence, float, str]:
 def judge(case: JudgedCase) -> dict[str, Any]:
     """Return the answer to ``case`` as plain values for JSON; None for what is not known.
 
-    stands                 whether the verdict is the same in the worlds of ``STANDING``; None for
-                           one that is neither reproduced nor drifted
-    tips                   largest spread between laboratories, and largest ratio of the published
-                           spread to what was assumed, under which the verdict stays
-    spread                 of one run of ours, and where it comes from; one that is given counts as
-                           known: infinitely many degrees of freedom
-    test                   None without any spread
-    sensitivity            the test in each world of ``MARKS``, and whether it makes sense here
+    stands                 whether the verdict is the same under the assumptions of ``STANDING``;
+                           None for a verdict that is neither reproduced nor drifted
+    tips                   tipping points: the largest spread between laboratories, and the largest
+                           ratio of the published spread to the assumed one, without a change
+    spread                 of one run of ours, and where the spread comes from; a given spread
+                           counts as known, with infinitely many degrees of freedom
+    test                   None without a spread
+    sensitivity            the test under each assumption of ``MARKS``, and whether it applies
     largest_spread         of one run, on both sides, at which the difference would be called
-                           reproduced and drifted; 0: at none, None: at any
-    would_decide           ``runs`` of ours, or ``reference_runs`` behind the reference, if it were
-                           the mean of as many, with ``runs_with`` of ours; None where it is decided
+                           reproduced and drifted; 0: at no spread, None: at any spread
+    would_decide           ``runs`` of ours; or, if the reference were the mean of
+                           ``reference_runs``, ``runs_with`` of ours; None for a decided number
     smallest_drift_called  by number of runs: the smallest drift that they call in 80 % of cases
     """
 
@@ -247,10 +247,10 @@ def judge(case: JudgedCase) -> dict[str, Any]:
     verdict = str(test.verdict)
     asks = applies(evidence.reference_n)
     tested = verdict != UNTESTED
-    decided = verdict in (REPRODUCED, DRIFTED)
     worlds = marks(evidence, planned=case.family) if tested else {}
-    sensitivity = {
-        name: {
+    sensitivity = {}
+    for name, mark in worlds.items():
+        sensitivity[name] = {
             "assumption": MARKS[name],
             "applies": bool(asks[name]),
             "verdict": str(mark.verdict),
@@ -258,13 +258,14 @@ def judge(case: JudgedCase) -> dict[str, Any]:
             "p_drift": known(mark.p_drift),
             "p_equivalence": known(mark.p_equivalence),
         }
-        for name, mark in worlds.items()
-    }
+    stands = None
+    if verdict in (REPRODUCED, DRIFTED):
+        stands = all(sensitivity[name]["stands"] for name in STANDING)
     design = Design(0, spread, case.family, reference_runs=behind, margin=case.margin)
     numbers = ("se", "df", "low", "high", "p_equivalence", "p_drift")
     return {
         "verdict": verdict,
-        "stands": all(sensitivity[name]["stands"] for name in STANDING) if decided else None,
+        "stands": stands,
         "tips": {
             name: known(tipping_points(evidence, name, planned=case.family)[0])
             for name in (LABORATORY, SPREAD)
@@ -318,7 +319,8 @@ def _largest_spread(evidence: Evidence, family: int, verdict: str) -> float:
         return float(result.p_drift) - ALPHA / family
 
     low = 1e-6
-    high = WIDEST
     if excess(low) > 0:
         return 0.0
-    return float(optimize.brentq(excess, low, high)) if excess(high) > 0 else np.inf
+    if not excess(WIDEST) > 0:
+        return np.inf
+    return float(optimize.brentq(excess, low, WIDEST))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy.stats import binomtest
 
 from benchmark.core.records import CELL_COLUMNS
@@ -54,7 +55,8 @@ def analyse(
     alpha = comparison.alpha
     ablation = comparison.ablation
     headline = table.test_scores("last", metrics)
-    headline = headline[~headline["run_id"].isin(square_runs(table)["run_id"])]  # no sample
+    # runs of a square share seeds, so they are not a sample
+    headline = headline[~headline["run_id"].isin(square_runs(table)["run_id"])]
     rates = divergence_rates(table, 1 - alpha)
     summary = summarise(table, metrics, alpha)
     last = summary["selection"] == "last"
@@ -84,13 +86,13 @@ def analyse(
 def _tests(
     table: RunTable, headline: pd.DataFrame, comparison: Comparison, rates: pd.DataFrame
 ) -> pd.DataFrame:
-    """Return the tests corrected within their families, with the loser where one side diverges."""
-    # A diverged run has an empty score for each split and metric: a loss that diverges under every
-    # seed is compared as well, and loses.
+    """Return the tests corrected within their families. ``lost`` is the side that diverges."""
+    # A diverged run gets an empty score for each split and metric. So a loss that diverges under
+    # every seed is compared as well, and loses.
     runs = table.attempts()
-    gone = runs[runs["status"] == "diverged"].drop(columns="status")
-    where = ["dataset", "setting", "split", "metric"]
-    empty = gone.merge(headline[where].drop_duplicates(), on=where[:2])
+    diverged = runs[runs["status"] == "diverged"].drop(columns="status")
+    measured = headline[["dataset", "setting", "split", "metric"]].drop_duplicates()
+    empty = diverged.merge(measured, on=["dataset", "setting"])
     attempted = pd.concat([headline, empty])
     tests = compare(attempted, comparison.baseline, comparison.alpha, comparison.ablation)
     if not tests.empty:
@@ -99,16 +101,20 @@ def _tests(
         tests = corrected(tests.assign(family=family), comparison.alpha)
     tests = tests.reindex(columns=ABLATION_COLUMNS)
     diverging = pd.MultiIndex.from_frame(rates.loc[rates["diverges"], LOSS_CELL])
-    place = LOSS_CELL[:-1]
-    one = pd.MultiIndex.from_frame(tests[[*place, "loss"]]).isin(diverging)
-    two = pd.MultiIndex.from_frame(tests[[*place, "against"]]).isin(diverging)
+
+    def diverges_on(side: str) -> NDArray[np.bool_]:
+        cells = tests[["dataset", "setting", "batch_size", side]]
+        return pd.MultiIndex.from_frame(cells).isin(diverging)
+
+    one = diverges_on("loss")
+    two = diverges_on("against")
     second_lost = tests["against"].where(two & ~one, "")
     lost = tests["loss"].where(one & ~two, second_lost)
     significant = tests["significant"].astype(bool) & (one == two)
     return tests.assign(lost=lost, significant=significant)
 
 
-def summarise(table: RunTable, metrics: Sequence[str], alpha: float = 0.05) -> pd.DataFrame:
+def summarise(table: RunTable, metrics: Sequence[str], alpha: float) -> pd.DataFrame:
     """Return mean, spread and interval of every cell under both selection rules."""
     runs = table.attempts()
     status = runs["status"]
@@ -139,13 +145,11 @@ def summarise(table: RunTable, metrics: Sequence[str], alpha: float = 0.05) -> p
     return pd.concat(tables, ignore_index=True).reindex(columns=SUMMARY_COLUMNS)
 
 
-def relative_gain(
-    scores: pd.DataFrame, loss: str, against: str, alpha: float = 0.05
-) -> pd.DataFrame:
+def relative_gain(scores: pd.DataFrame, loss: str, against: str, alpha: float) -> pd.DataFrame:
     """Return the gain of ``loss`` over ``against`` in percent of the latter, per group.
 
-    ``gain`` is the mean over seeds of 100 (a - b) / b with its t interval; ``gain_of_means`` is
-    100 (mean a - mean b) / mean b, the figure that papers print. Seeds where b is zero are dropped.
+    ``gain`` is the mean over seeds of 100 (a - b) / b with its t interval. ``gain_of_means`` is
+    100 (mean a - mean b) / mean b, which papers print. Seeds where b is zero are dropped.
     """
     table = by_seed(scores)
     losses = table.index.get_level_values("loss")
@@ -177,9 +181,9 @@ def relative_gain(
 def learning_curves(table: RunTable, metrics: Sequence[str]) -> pd.DataFrame:
     """Return the mean over seeds after each evaluated epoch, of the first metric with values."""
     curves = table.test_scores("curve")
-    measured = set(curves["metric"])
-    headline = next((metric for metric in metrics if metric in measured), None)
-    of_headline = curves[curves["metric"] == headline]
+    names = set(curves["metric"])
+    measured = [metric for metric in metrics if metric in names]
+    of_headline = curves[curves["metric"].isin(measured[:1])]
     groups = of_headline.groupby([*GROUP, "loss", "epoch"])["value"]
     means = groups.agg(n="count", mean="mean", sd="std").reset_index()
     return means.astype({"epoch": int})
@@ -188,7 +192,7 @@ def learning_curves(table: RunTable, metrics: Sequence[str]) -> pd.DataFrame:
 def best_epochs(table: RunTable, metrics: Sequence[str]) -> pd.DataFrame:
     """Return the scores of the last epoch and of the best test epoch, over the runs with both.
 
-    ``difference`` is the mean of best - last; ``epoch`` is the mean best epoch.
+    ``difference`` is the mean of best - last. ``epoch`` is the mean best epoch.
     """
     keys = [*GROUP, "loss", "seed"]
     last = table.test_scores("last", metrics)[[*keys, "value"]]
@@ -208,9 +212,9 @@ def best_epochs(table: RunTable, metrics: Sequence[str]) -> pd.DataFrame:
 
 
 def differences_by_seed(headline: pd.DataFrame, baseline: str | None) -> pd.DataFrame:
-    """Return the difference to the baseline of each run that has a run of it with the same seed.
+    """Return the difference of each run to the baseline's run with the same seed, if there is one.
 
-    ``headline`` is one row per run and metric (``RunTable.test_scores``).
+    ``headline`` has one row per run and metric (``RunTable.test_scores``).
     """
     keys = [*GROUP, "seed"]
     against = headline.loc[headline["loss"] == baseline, [*keys, "value"]]
@@ -222,10 +226,10 @@ def differences_by_seed(headline: pd.DataFrame, baseline: str | None) -> pd.Data
 
 
 def costs(table: RunTable) -> pd.DataFrame:
-    """Return what training cost, means over the finished runs of a cell that took a step.
+    """Return what training cost: means over the finished runs of a cell that took a step.
 
-    ``loss_share`` is the time of the loss over the time of a step (images of a batch / images per
-    second).
+    ``loss_share`` is the time of the loss over the time of a step. The time of a step is images of
+    a batch / images per second.
     """
     runs = table.costs()
     cells = runs[runs["images_per_second"] > 0].groupby(LOSS_CELL)
@@ -247,19 +251,19 @@ def costs(table: RunTable) -> pd.DataFrame:
 
 
 def divergence_rates(table: RunTable, confidence: float = 0.95) -> pd.DataFrame:
-    """Return the rate of each cell of which a run has ended (``DIVERGENCE_COLUMNS``).
+    """Return the rate of divergence of each cell with an ended run (``DIVERGENCE_COLUMNS``).
 
-    Its interval is the exact one of Clopper and Pearson (1934).
+    The interval is the exact one of Clopper and Pearson (1934).
     """
     runs = table.attempts()
     rows = []
     ended_runs = runs[runs["status"].isin(["ok", "diverged"])]
     for cell, statuses in ended_runs.groupby(LOSS_CELL)["status"]:
-        gone = int((statuses == "diverged").sum())
+        diverged = int((statuses == "diverged").sum())
         ended = len(statuses)
-        rate = gone / ended
-        low, high = binomtest(gone, ended).proportion_ci(confidence)
-        rows.append((*cell, gone, ended, rate, low, high, diverges(gone, ended)))
+        low, high = binomtest(diverged, ended).proportion_ci(confidence)
+        rate = diverged / ended
+        rows.append((*cell, diverged, ended, rate, low, high, diverges(diverged, ended)))
     return pd.DataFrame(rows, columns=DIVERGENCE_COLUMNS)
 
 
@@ -273,27 +277,27 @@ def noise_shares(table: RunTable, metrics: Sequence[str], alpha: float = 0.05) -
     """Return the shares of the sources for each whole square of a study (``NOISE_COLUMNS``)."""
     scores = table.test_scores("last", metrics).merge(square_runs(table), on="run_id")
     group = [*GROUP, "loss"]
-    parts = [pd.DataFrame()]
+    tables = [pd.DataFrame()]
     cell: Any
-    for cell, part in scores.groupby(group):
-        square = part.pivot(index=SEEDS[0], columns=SEEDS[1], values="value")
+    for cell, runs_of_cell in scores.groupby(group):
+        square = runs_of_cell.pivot(index=SEEDS[0], columns=SEEDS[1], values="value")
         size = len(square)
-        runs = square.to_numpy(float)
+        values = square.to_numpy(float)
         whole = all([*axis] == [*range(size)] for axis in square.axes)
-        if size >= SMALLEST and whole and np.isfinite(runs).all():
-            at = dict(zip(group, cell, strict=True))
-            rows = shares(runs, 1 - alpha)
-            rows = rows.assign(runs=len(part), mean=float(runs.mean()))
-            parts.append(rows.assign(**at))
-    return pd.concat(parts, ignore_index=True).reindex(columns=NOISE_COLUMNS)
+        if size >= SMALLEST and whole and np.isfinite(values).all():
+            facts = dict(zip(group, cell, strict=True))
+            rows = shares(values, 1 - alpha)
+            rows = rows.assign(runs=len(runs_of_cell), mean=float(values.mean()), **facts)
+            tables.append(rows)
+    return pd.concat(tables, ignore_index=True).reindex(columns=NOISE_COLUMNS)
 
 
 def shares(scores: Floats, confidence: float = 0.95) -> pd.DataFrame:
-    """Return source, sd, share, low and high: of ``SOURCES`` and ``INTERACTION`` in one run.
+    """Return source, sd, share, low and high of ``SOURCES`` and ``INTERACTION`` in one run.
 
-    ``scores`` (k, k) are those of a Latin square, k at least 3: run (i, j) has initial weights i,
-    batch order j and augmentation (i + j) mod k (``study.model.square_seeds``). The mean square of
-    a source is expected to be interaction + k * its variance (docs/background/noise.md).
+    ``scores`` (k, k) are of the runs of a Latin square, k at least 3. Run (i, j) has initial
+    weights i, batch order j and augmentation (i + j) mod k (``study.model.square_seeds``). The mean
+    square of a source is expected to be interaction + k * its variance (docs/background/noise.md).
     """
     size = len(scores)
     centred = scores - scores.mean()
@@ -309,7 +313,7 @@ def shares(scores: Floats, confidence: float = 0.95) -> pd.DataFrame:
     df = np.array([size - 1, size - 1, size - 1, df_left])
 
     def variances(mean_squares: Floats) -> Floats:
-        """Return the variances of the sources and of what is left from mean squares (..., 4)."""
+        """Return the variances of the sources and of the rest, from mean squares (..., 4)."""
         left = mean_squares[..., 3:]
         sources = np.maximum((mean_squares[..., :3] - left) / size, 0.0)
         return np.concatenate([sources, left], axis=-1)
