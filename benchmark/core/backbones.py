@@ -1,7 +1,7 @@
-"""Names of backbones, and what their weights were trained on, without timm.
+"""Names of backbones, and facts of their weights, without importing timm, which takes seconds.
 
-Importing timm takes seconds. ``make names`` writes ``backbones.json`` from the installed version;
-timm itself knows those of another one.
+``make names`` writes ``backbones.json`` from the installed version of timm. Names of other versions
+are looked up in timm.
 """
 
 import json
@@ -11,11 +11,11 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class WeightFacts:
-    """What has to be known of pretrained weights before a recipe for them can be written.
+    """Facts of pretrained weights that a recipe must match.
 
     mean, std     of the pixels that the weights were trained on, per channel
-    fixed_side    side that they were trained at where timm calls it fixed, pixels
-    patch         where the network follows another side, which must be a multiple of this, pixels
+    fixed_side    side of the input, if the network takes no other side, pixels
+    patch         the side must be a multiple of this, if the network takes several sides, pixels
     """
 
     mean: tuple[float, ...]

@@ -1,7 +1,7 @@
-"""YAML that people write, as plain values with their lines.
+"""Read YAML that people write, as plain values with their lines.
 
-Raises YamlError for anything else: dates, objects, numbers that programs read differently, and a
-few lines that expand to gigabytes (aliases of aliases).
+Dates, objects, numbers that programs read differently, and aliases of aliases that expand to
+gigabytes raise YamlError.
 """
 
 import re
@@ -16,7 +16,7 @@ from benchmark.core.errors import ConfigError, Problem, unknown_name
 
 MAX_VALUES = 1_000_000  # shared parts count wherever they appear
 MAX_DEPTH = 50
-PLACE = 100  # letters of a value's place that cost no more than the value
+KEY_LETTERS = 100  # letters of a value's key that count as one more value
 _TAG = "tag:yaml.org,2002:"
 _PLAIN = {f"{_TAG}{kind}" for kind in ("null", "bool", "int", "float", "str", "seq", "map")}
 _WHOLE = re.compile(r"[-+]?(0|[1-9][0-9]{,399})")  # no float has more digits
@@ -24,7 +24,7 @@ _REAL = re.compile(
     r"[-+]?((0|[1-9][0-9]{,399})(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?"
     r"|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)"
 )
-# What YAML 1.1, YAML 1.2, Python or a reader takes for a number, each for another one.
+# Texts that YAML 1.1, YAML 1.2, Python or a person take for different numbers.
 _ODD = re.compile(
     r"[-+]?("
     r"0[xX][0-9a-fA-F_]+|0[oO][0-7_]+|0[bB][01_]+"
@@ -50,7 +50,7 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
     """The safe loader without dates, and with decimal numbers, of which ``1e-3`` is one."""
 
 
-# of this class alone: what is changed in place would be changed for everybody
+# a new dictionary: changing the old one would change every loader of PyYAML
 _OURS = {f"{_TAG}{kind}" for kind in ("int", "float", "timestamp")}
 _Loader.yaml_implicit_resolvers = {}
 for _letter, _resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items():
@@ -70,11 +70,11 @@ class Yaml(NamedTuple):
 
 
 def parse_yaml(text: str) -> Yaml:
-    """Return what a text says; without a value and lines when it is empty.
+    """Return the document in a text; None as the value of an empty text.
 
-    Raise YamlError for everything that is not one document of plain values.
+    Raise YamlError if the text is not one document of plain values.
     """
-    found = Yaml(None, {}, [])
+    document = Yaml(None, {}, [])
     try:
         depth = 0
         for event in yaml.parse(text, Loader=_Loader):
@@ -85,27 +85,27 @@ def parse_yaml(text: str) -> Yaml:
         loader = _Loader(text)
         node = loader.get_single_node()
         if node is None:
-            return found
-        return found._replace(value=_Reader(loader, found).value(node))
+            return document
+        return document._replace(value=_Reader(loader, document).value(node))
     except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f" in line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        position = getattr(error, "problem_mark", None)
+        where = f" in line {position.line + 1}, column {position.column + 1}" if position else ""
         problem = getattr(error, "problem", None) or str(error).partition("\n")[0]
         raise YamlError(f"{problem}{where}") from error
 
 
 class _Reader:
-    """Makes values of nodes, and notes their lines."""
+    """Makes values of YAML nodes, and records their lines."""
 
-    def __init__(self, loader: Any, found: Yaml):
+    def __init__(self, loader: Any, document: Yaml):
         self.loader = loader
-        self.found = found
+        self.document = document
         self.count = 0
 
     def value(self, node: yaml.Node, key: str = "", depth: int = 0) -> Any:
         """Return the value of a node; raise YamlError unless it is plain."""
         line = f" in line {node.start_mark.line + 1}"
-        self.count += 1 + len(key) // PLACE  # which is kept of each value
+        self.count += 1 + len(key) // KEY_LETTERS  # the key of each value is kept
         if self.count > MAX_VALUES:
             raise YamlError(f"more than {MAX_VALUES:,} values, by aliases{line}")
         if depth > MAX_DEPTH:
@@ -113,13 +113,13 @@ class _Reader:
         if node.tag not in _PLAIN:
             tag = node.tag.replace(_TAG, "!!")
             raise YamlError(f"a value with the tag {tag}{line}; remove the tag")
-        self.found.lines.setdefault(key, node.start_mark.line + 1)
+        self.document.lines.setdefault(key, node.start_mark.line + 1)
         if isinstance(node, yaml.MappingNode):
             return self.mapping(node, key, depth)
         if isinstance(node, yaml.SequenceNode):
             return [
-                self.value(part, f"{key}.{number}".strip("."), depth + 1)
-                for number, part in enumerate(node.value)
+                self.value(item, f"{key}.{number}".strip("."), depth + 1)
+                for number, item in enumerate(node.value)
             ]
         if node.tag in (f"{_TAG}int", f"{_TAG}float"):
             form = _WHOLE if node.tag == f"{_TAG}int" else _REAL
@@ -133,17 +133,20 @@ class _Reader:
         return self.loader.construct_object(node)
 
     def mapping(self, node: yaml.MappingNode, key: str, depth: int) -> dict[str, Any]:
-        """Return a mapping; what ``<<`` merges stands below its own keys, the first on top."""
+        """Return a mapping.
+
+        Its own keys replace the keys that ``<<`` merges. The first of several merges counts.
+        """
         merged: dict[str, Any] = {}
         for name, value in node.value:
             if name.tag == f"{_TAG}merge":
-                parts = value.value[::-1] if isinstance(value, yaml.SequenceNode) else [value]
-                for part in parts:
-                    if not isinstance(part, yaml.MappingNode):
+                nodes = value.value[::-1] if isinstance(value, yaml.SequenceNode) else [value]
+                for merge in nodes:
+                    if not isinstance(merge, yaml.MappingNode):
                         line = value.start_mark.line + 1
                         raise YamlError(f"expected a mapping or list of mappings in line {line}")
-                    merged |= self.value(part, key, depth + 1)
-        own: dict[str, Any] = {}
+                    merged |= self.value(merge, key, depth + 1)
+        values: dict[str, Any] = {}
         first: dict[str, int] = {}
         for name, value in node.value:
             line = name.start_mark.line + 1
@@ -152,13 +155,13 @@ class _Reader:
                 raise YamlError(f"the key {shown} in line {line} is not text; put it into quotes")
             below = f"{key}.{name.value}".strip(".")
             if name.value in first:
-                words = f"key given twice, first in line {first[name.value]}; keep one"
-                self.found.twice.append(Problem(words, below, line, "given_twice"))
+                message = f"key given twice, first in line {first[name.value]}; keep one"
+                self.document.twice.append(Problem(message, below, line, "given_twice"))
             first[name.value] = line
             if name.tag != f"{_TAG}merge":
-                self.found.lines[below] = line
-                own[name.value] = self.value(value, below, depth + 1)
-        return merged | own
+                self.document.lines[below] = line
+                values[name.value] = self.value(value, below, depth + 1)
+        return merged | values
 
 
 @dataclass
@@ -174,17 +177,17 @@ class Document:
 
         A key without a line gets that of the nearest value around it.
         """
-        found = problem.below(above)
-        around = found.key
+        located = problem.below(above)
+        around = located.key
         while around and around not in self.lines:
             around = around.rpartition(".")[0]
-        return replace(found, line=self.lines.get(around))
+        return replace(located, line=self.lines.get(around))
 
 
 def read_document(path: Path) -> Document:
-    """Return the document at ``path``; raise ConfigError when it is absent or no mapping.
+    """Return the document at ``path``.
 
-    A key that is given twice is an error as well.
+    Raise ConfigError if the file is absent, is not a mapping, or gives a key twice.
     """
     try:
         text = Path(path).read_text(encoding="utf-8")
@@ -197,8 +200,8 @@ def read_document(path: Path) -> Document:
         problem = Problem(f"is not valid YAML: {error}", code="invalid_yaml")
         raise ConfigError(str(path), [problem]) from error
     if not isinstance(data, dict):
-        words = "must be a mapping of keys to values, see docs/studies.md"
-        raise ConfigError(str(path), [Problem(words, code="dict_type")])
+        message = "must be a mapping of keys to values, see docs/studies.md"
+        raise ConfigError(str(path), [Problem(message, code="dict_type")])
     if twice:
         raise ConfigError(str(path), twice)
     return Document(Path(path), data, lines)

@@ -1,4 +1,4 @@
-"""The environment variables of the suite, in one place, and what the machine has."""
+"""The environment variables of the suite, and the cores and GPUs of the machine."""
 
 import fcntl
 import os
@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-# What each is for stands in docs/studies.md.
+# docs/studies.md explains them.
 CACHE = "BENCHMARK_CACHE"
 DATA = "BENCHMARK_DATA"
 PLUGINS = "BENCHMARK_PLUGINS"
@@ -16,8 +16,8 @@ FORK_SERVER = "BENCHMARK_FORK_SERVER"
 TRACKING_URI = "MLFLOW_TRACKING_URI"
 NUMERICS = "BENCHMARK_NUMERICS"
 NATIVE = "native"
-# Kernels that every x86-64 processor with AVX2 has, and that give the same bits on all of them
-# (docs/robustness.md). The libraries of torch, numpy and faiss read these once, as they load.
+# Kernels that give the same bits on every x86-64 processor with AVX2 (docs/robustness.md). The
+# libraries of torch, numpy and faiss read these variables once, when they load.
 PORTABLE = {
     "MKL_CBWR": "COMPATIBLE",
     "ONEDNN_MAX_CPU_ISA": "AVX2",
@@ -34,14 +34,14 @@ def value_of(variable: str) -> str:
 
 
 def is_server(uri: str) -> bool:
-    """Say whether ``uri`` is a tracking server rather than a local store."""
+    """Return whether ``uri`` is a tracking server, not a local store."""
     return uri.startswith(("http://", "https://"))
 
 
 def choose_kernels() -> None:
-    """Ask for portable kernels, unless BENCHMARK_NUMERICS is native or there is a GPU.
+    """Choose portable kernels, unless BENCHMARK_NUMERICS is native or there is a GPU.
 
-    To be called before numpy, torch or faiss is imported.
+    Call this before numpy, torch or faiss is imported.
     """
     if value_of(NUMERICS) != NATIVE and not visible_gpus():
         os.environ.update(PORTABLE)
@@ -49,16 +49,18 @@ def choose_kernels() -> None:
 
 def available_cores() -> int:
     """Return the CPU cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def cache_folder() -> Path:
-    """Return the folder of things that are computed once per machine."""
+    """Return the folder of results that are computed once per machine."""
     return Path(value_of(CACHE) or "results/cache")
 
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
-# Kept open: a lock ends with the process, however that ends.
+# Open files: a lock lasts until the process ends.
 _locks: list[int] = []
 
 
@@ -74,10 +76,10 @@ def visible_gpus() -> list[str]:
 
 
 def take_gpus(count: int, folder: Path | None = None) -> list[str]:
-    """Take ``count`` GPUs that no other run of this user has, for as long as the process lives.
+    """Take ``count`` GPUs that no other run of this user has, until the process ends.
 
-    It sees no others from then on. Where fewer are free, or there is one alone, nothing is taken
-    and the runs share. Return what was taken. ``folder``: of the locks.
+    The process then sees only these GPUs. If fewer are free, or the machine has a single GPU, take
+    none, and runs share GPUs. Return the names of the GPUs. ``folder`` is for the locks.
     """
     names = visible_gpus()
     if len(names) < 2 or "SLURM_JOB_ID" in os.environ:

@@ -11,7 +11,7 @@ from types import FrameType
 from benchmark.core.environment import PLUGINS, value_of
 from benchmark.core.words import count
 
-# The packages that may end the program, and the names of a workflow's files, which may, too.
+# The packages, and the files of a workflow, that may end the program.
 ENDING = {"__main__", "benchmark", "click", "typer", "snakemake", "argparse"}
 WORKFLOW = (".smk", "Snakefile")
 
@@ -30,9 +30,9 @@ class Problem:
     """One thing that is wrong with a configuration.
 
     message  what is wrong, what is allowed, what to do
-    key      dotted place of the value, such as ``blocks.0.losses.2``
-    line     where it stands, from 1, when that is known
-    code     name of this kind of problem, such as ``unknown_name``; it stays when words change
+    key      dotted key of the value, such as ``blocks.0.losses.2``
+    line     line of the value, from 1, if it is known
+    code     name of this kind of problem, such as ``unknown_name``; messages may change, codes not
     """
 
     message: str
@@ -41,19 +41,19 @@ class Problem:
     code: str = ""
 
     def below(self, key: str) -> "Problem":
-        """Return the problem with its key below another one."""
+        """Return the problem with its key below ``key``."""
         return replace(self, key=".".join(filter(None, (key, self.key))))
 
     def __str__(self) -> str:
-        place = self.key
+        position = self.key
         if self.line is not None:
-            place = f"{place or 'file'} (line {self.line})"
-        return f"{place}  {self.message}".strip()
+            position = f"{position or 'file'} (line {self.line})"
+        return f"{position}  {self.message}".strip()
 
 
 def failing(*checks: tuple[object, str, str]) -> list[Problem]:
-    """Return the problems among checks, each a condition that is true of one, its key and words."""
-    return [Problem(words, key) for wrong, key, words in checks if wrong]
+    """Return the problems of checks: (whether it is a problem, key, message)."""
+    return [Problem(message, key) for wrong, key, message in checks if wrong]
 
 
 class ConfigError(BenchmarkError):
@@ -61,12 +61,15 @@ class ConfigError(BenchmarkError):
 
     def __init__(self, source: str, problems: Iterable[Problem | str]):
         self.source = source
-        self.problems = [
-            problem if isinstance(problem, Problem) else Problem(problem) for problem in problems
-        ]
-        found = count(len(self.problems), "problem")
-        head = f"{source}: {found}, nothing was started"
-        super().__init__("\n".join([head, *(f"  {problem}" for problem in self.problems)]))
+        self.problems = []
+        for problem in problems:
+            if isinstance(problem, str):
+                problem = Problem(problem)
+            self.problems.append(problem)
+        number = count(len(self.problems), "problem")
+        lines = [f"{source}: {number}, nothing was started"]
+        lines += [f"  {problem}" for problem in self.problems]
+        super().__init__("\n".join(lines))
 
 
 class DataError(BenchmarkError):
@@ -86,10 +89,9 @@ class RunError(BenchmarkError):
 
 
 def ended(end: SystemExit) -> RunError | None:
-    """Return the error of code that ended the program, None where the command line itself did."""
+    """Return an error if foreign code ended the program; None if the command line ended it."""
     steps = traceback.walk_tb(end.__traceback__)
-    places = [(frame, line) for frame, line in steps if _module(frame) != "_sitebuiltins"]
-    frame, line = places[-1]
+    frame, line = [step for step in steps if _module(step[0]) != "_sitebuiltins"][-1]
     if _module(frame).partition(".")[0] in ENDING:
         return None
     if frame.f_code.co_filename.endswith(WORKFLOW):
@@ -102,7 +104,7 @@ def ended(end: SystemExit) -> RunError | None:
 
 @contextlib.contextmanager
 def not_ended_by_others() -> Iterator[None]:
-    """Raise ``ended`` where code other than the suite's ends the program."""
+    """Raise the error of ``ended`` if foreign code in the block ends the program."""
     try:
         yield
     except SystemExit as end:
@@ -121,30 +123,35 @@ def print_error(error: BenchmarkError) -> int:
 
 
 def printable(text: str) -> str:
-    """Return ``text`` with escapes for letters that steer a terminal, as names may have."""
-    return "".join(
-        letter if letter.isprintable() or letter in "\n\t" else ascii(letter)[1:-1]
-        for letter in text
-    )
+    """Return ``text`` with escapes for characters that control a terminal."""
+    letters = []
+    for letter in text:
+        if not letter.isprintable() and letter not in "\n\t":
+            letter = ascii(letter)[1:-1]
+        letters.append(letter)
+    return "".join(letters)
 
 
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> str:
-    """Return the message for a name that is not registered, with the nearest known one."""
-    own = ("loss", "dataset", "sampler", "table", "figure")  # what your files may add
+    """Return the message for an unknown name, with the nearest known name."""
+    extensible = ("loss", "dataset", "sampler", "table", "figure")  # plugins may add them
     known = sorted(known)
-    lost = kind in own and not value_of(PLUGINS)
-    close = difflib.get_close_matches(str(name), known, n=1, cutoff=0.75 if lost else 0.5)
-    hint = f"; did you mean '{close[0]}'?" if close else ";"
-    unset = ""
-    if lost and not close:
-        unset = f"; {PLUGINS} is not set, so files of your own are not read"
-    return f"unknown {kind} '{name}'{hint} known: {', '.join(known) or 'none'}{unset}"
+    may_be_plugin = kind in extensible and not value_of(PLUGINS)
+    cutoff = 0.75 if may_be_plugin else 0.5
+    close = difflib.get_close_matches(str(name), known, n=1, cutoff=cutoff)
+    message = f"unknown {kind} '{name}'; "
+    if close:
+        message += f"did you mean '{close[0]}'? "
+    message += f"known: {', '.join(known) or 'none'}"
+    if may_be_plugin and not close:
+        message += f"; {PLUGINS} is not set, so files of your own are not read"
+    return message
 
 
 def unknown(
     key: str, kind: str, names: Iterable[object], known: Iterable[str]
 ) -> Iterator[Problem]:
-    """Yield the problem of each of ``names`` at ``key`` that is not ``known``."""
+    """Yield a problem at ``key`` for each of ``names`` that is not ``known``."""
     known = list(known)
     for name in names:
         if name not in known:

@@ -1,4 +1,4 @@
-"""Files: a reader never sees half of one, whatever kills the writer; records, tables, caches."""
+"""Write files atomically, so that a reader never sees half of a file; read records and tables."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a temporary path, which takes the place of ``path`` on success and else vanishes."""
+    """Yield a temporary path. On success it replaces ``path``, otherwise it is deleted."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
@@ -59,14 +59,14 @@ def copy_file(source: Path, target: Path) -> None:
 
 
 def begin_folder(folder: Path) -> None:
-    """Make a step's folder anew, empty."""
+    """Make an empty folder; delete what is in it."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
 
 
 @contextlib.contextmanager
 def alone(lock: Path, busy: str) -> Iterator[None]:
-    """Hold a lock file; raise RunError with the words ``busy`` where another process holds it."""
+    """Hold a lock file; raise RunError(``busy``) if another process holds it."""
     from filelock import FileLock, Timeout
 
     lock.parent.mkdir(parents=True, exist_ok=True)
@@ -87,10 +87,11 @@ def read_record(
     command: str = "",
     parse: Callable[[bytes], Any] = json.loads,
 ) -> Record:
-    """Return the file at ``path`` as a ``kind``, called ``what``; raise RunError.
+    """Return the content of a file as a ``kind``; raise RunError if the file cannot be read.
 
-    ``command`` is the verb, with its arguments, that writes the file; "": a run does.
-    ``parse`` makes values of the file's bytes.
+    what     the kind of file, for the message
+    command  verb and arguments that write the file; "": a run writes it
+    parse    makes values of the file's bytes
     """
     try:
         record: Record = adapter(cast(Any, kind)).validate_python(parse(Path(path).read_bytes()))
@@ -101,7 +102,7 @@ def read_record(
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         reason = str(error)
         advice = "delete it and run the study again"
-        if hasattr(error, "errors"):  # pydantic's: the first thing that is wrong
+        if hasattr(error, "errors"):  # of pydantic: say the first error
             first = error.errors()[0]
             reason = f"{'.'.join(map(str, first['loc']))} {first['msg']}".strip()
         if command:
@@ -111,12 +112,12 @@ def read_record(
 
 @functools.cache
 def adapter(kind: Any) -> TypeAdapter[Any]:
-    """Return what reads a ``kind``; to make one takes long."""
+    """Return the adapter that validates a ``kind``; it is slow to make."""
     return TypeAdapter(kind)
 
 
-# Columns that hold texts, whatever these look like: a dataset may be called 2011, a loss NA. Names
-# are never missing; the other texts may be.
+# Columns of texts: a dataset may be called 2011, and a loss NA. Names are never missing, other
+# texts may be.
 NAMES = (
     "dataset", "setting", "backbone", "loss", "base_loss", "against", "claim", "paper", "source",
     "table", "row_label",
@@ -128,9 +129,10 @@ TEXTS = (
 
 
 def guess_csv(path: Path) -> pd.DataFrame:
-    """Return the table in a file that the suite wrote, with pandas' guesses of types.
+    """Return the table in a file that the suite wrote; pandas guesses the types.
 
-    ``TEXTS`` are texts, and an empty field of ``NAMES`` is "". Elsewhere it alone is a missing one.
+    Columns of ``TEXTS`` are texts. An empty field is missing, but in ``NAMES`` it is "". No other
+    text means a missing value.
     """
     import pandas as pd
 
@@ -148,7 +150,7 @@ def guess_csv(path: Path) -> pd.DataFrame:
 
 
 def write_csv(path: Path, table: pd.DataFrame) -> pd.DataFrame:
-    """Write a table with ten digits; return it with these, so that all agree with the file."""
+    """Write a table with ten digits; return the table with the same digits as the file."""
     rounded = table.copy()
     for name in table.select_dtypes("float"):
         rounded[name] = table[name].map("{:.10g}".format).astype(float)

@@ -1,8 +1,8 @@
-"""Signals to stop: who answers them, and who leaves that to its parent.
+"""Signals to stop, which a scheduler and a terminal send to every process.
 
-A scheduler and a terminal send them to every process. A program that trains notes them
-(``StopRequest``), one that starts commands passes them on (``handling_stop_signals``), and a worker
-leaves them to its parent (``held_back``, ``obey_parent_alone``).
+A program that trains records the signal and stops between two steps (``StopRequest``). A program
+that starts commands passes the signal on (``handling_stop_signals``). A worker ignores the signal
+and obeys its parent (``held_back``, ``obey_parent_alone``).
 """
 
 from __future__ import annotations
@@ -17,24 +17,26 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 INTERRUPTS = (signal.SIGINT, signal.SIGHUP)
-# A scheduler's, a terminal's Ctrl-C, and that of a terminal which is closed.
+# sent by a scheduler, by Ctrl-C, and by a terminal that is closed
 STOP_SIGNALS = (signal.SIGTERM, *INTERRUPTS)
 SECONDS_LATER = 0.05
-LOOK_EVERY = 5.0  # seconds between two looks of a worker at its parent
+PARENT_CHECK = 5.0  # seconds between two checks of a worker whether its parent is alive
 
 
 @contextmanager
 def handling_stop_signals(handler: Callable[[int, Any], None]) -> Iterator[dict[int, Any]]:
-    """Call ``handler`` for signals to stop; give the handlers before, which come back in the end.
+    """Call ``handler`` for signals to stop, and restore the former handlers at the end.
 
-    Signals that this process was told to ignore (by nohup, say) stay ignored.
+    Yield the former handlers. Signals that this process ignores (after nohup, for example) stay
+    ignored.
     """
-    handlers = {number: signal.getsignal(number) for number in STOP_SIGNALS}
-    before: dict[int, Any] = {
-        number: old for number, old in handlers.items() if old != signal.SIG_IGN
-    }
-    for number in before:
-        signal.signal(number, handler)
+    before: dict[int, Any] = {}
+    number: int
+    for number in STOP_SIGNALS:
+        former = signal.getsignal(number)
+        if former != signal.SIG_IGN:
+            before[number] = former
+            signal.signal(number, handler)
     try:
         yield before
     finally:
@@ -52,7 +54,7 @@ def held_back() -> Iterator[None]:
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     try:
-        # inside: one that came just before is raised by this call, which has blocked them by then
+        # inside: this call raises the interrupt of a signal that came just before it
         signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
         yield
     finally:
@@ -77,25 +79,25 @@ def _end_with_parent() -> None:
     assert parent is not None
     sender = 0
     while sender != parent.pid and parent.is_alive():
-        received = signal.sigtimedwait([signal.SIGTERM], LOOK_EVERY)
+        received = signal.sigtimedwait([signal.SIGTERM], PARENT_CHECK)
         sender = received.si_pid if received else 0
     os._exit(0)
 
 
 def keep_interrupts() -> None:
-    """Send a Ctrl-C again that came in a callback, of a weak reference say.
+    """Repeat a Ctrl-C that arrived inside a callback, for example of a weak reference.
 
-    Python can raise nothing there: it prints the traceback and goes on, as if nobody had asked.
+    Python prints such a KeyboardInterrupt and ignores it.
     """
     others = sys.unraisablehook
 
-    def hook(found: sys.UnraisableHookArgs) -> None:
-        if found.exc_type is not KeyboardInterrupt:
-            others(found)
+    def hook(unraisable: sys.UnraisableHookArgs) -> None:
+        if unraisable.exc_type is not KeyboardInterrupt:
+            others(unraisable)
             return
         again = threading.Timer(SECONDS_LATER, os.kill, (os.getpid(), signal.SIGINT))
         again.daemon = True
-        with suppress(RuntimeError):  # the program is at its end
+        with suppress(RuntimeError):  # the program is ending
             again.start()
 
     sys.unraisablehook = hook
@@ -110,13 +112,13 @@ class Interrupted(Exception):  # noqa: N818 - an event, not an error
 
 
 class StopRequest(ExitStack):
-    """Notes a signal to stop while the context is open, so that a run stops between two steps.
+    """Records a signal to stop while the context is open, so that a run stops between two steps.
 
     A second Ctrl-C interrupts at once.
     """
 
     requested = False
-    _answer: Callable[[], object] = bool  # to the first signal, besides the note
+    _answer: Callable[[], object] = bool  # also called at the first signal
 
     def __enter__(self) -> StopRequest:
         self._before = self.enter_context(handling_stop_signals(self._note))
@@ -124,7 +126,7 @@ class StopRequest(ExitStack):
 
     @contextmanager
     def answered_by(self, save: Callable[[], object]) -> Iterator[None]:
-        """Call ``save`` as soon as a signal comes in the block, which may take too long to end."""
+        """Call ``save`` at a signal inside the block, which may take long to end."""
         self._answer = save
         try:
             yield

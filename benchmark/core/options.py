@@ -24,7 +24,7 @@ Made = TypeVar("Made")
 _LIMITS = {"above": "gt", "at_least": "ge", "below": "lt", "at_most": "le"}
 # Numbers are finite and of the type that is written: no 32.0 for 32, no "yes" for true.
 _STRICT = {"extra": "forbid", "strict": True, "allow_inf_nan": False}
-# slow, and asked for by each block of a study
+# cached, because it is slow and each block of a study needs it
 hints_of = functools.cache(functools.partial(typing.get_type_hints, include_extras=True))
 
 
@@ -74,19 +74,22 @@ def _validator(config: Any) -> SchemaValidator:
 
 
 def _as_written(schema: Any) -> Any:
-    """Return a schema of pydantic's whose numbers stay as they are: 0 is not 0.0 in a digest."""
+    """Return a schema of pydantic that checks numbers without converting them.
+
+    The digest of a specification depends on whether a number is written 0 or 0.0.
+    """
 
     def checked_alone(value: Any, check: Callable[[Any], Any]) -> Any:
         check(value)
         return value
 
     if isinstance(schema, list):
-        return [_as_written(part) for part in schema]
+        return [_as_written(inner) for inner in schema]
     if not isinstance(schema, dict):
         return schema
     if schema.get("type") == "float":
         return no_info_wrap_validator_function(checked_alone, typing.cast(Any, schema))
-    return {key: _as_written(part) for key, part in schema.items()}
+    return {key: _as_written(inner) for key, inner in schema.items()}
 
 
 def schema_of(config: type) -> dict[str, Any]:
@@ -95,11 +98,11 @@ def schema_of(config: type) -> dict[str, Any]:
 
 
 def problems(config: type, values: Any, where: str = "") -> list[Problem]:
-    """Return all ways in which ``values`` is no ``config``, with keys below ``where``."""
+    """Return the problems of ``values`` as a ``config``, with keys below ``where``."""
     try:
         build(config, values, where)
     except ConfigError as error:
-        return [each.below(where) for each in error.problems]
+        return [problem.below(where) for problem in error.problems]
     return []
 
 
@@ -114,51 +117,57 @@ def build(config: type[Made], values: Any, where: str) -> Made:
 
 
 def worded(kind: Any, values: Any, error: ValidationError) -> list[Problem]:
-    """Return what pydantic says, one problem a value, with the nearest name and the help."""
-    words: dict[tuple[int | str, ...], list[str]] = {}
+    """Return the errors of pydantic as problems: one for each value, with its help.
+
+    Messages of several alternatives for one value are joined. A value has no problem of its own if
+    a value inside of it has one.
+    """
+    told: dict[tuple[int | str, ...], list[str]] = {}
     codes: dict[tuple[int | str, ...], str] = {}
-    for each in error.errors():
-        code = each["type"]
+    for detail in error.errors():
+        code = detail["type"]
         key: tuple[int | str, ...] = ()
         value = values
-        message = f"{each['msg']}, not {each['input']!r:.200}"
-        for part in each["loc"]:  # the names of alternatives are there as well
-            if isinstance(value, Mapping) and (part in value or each["type"] == "missing"):
-                key = (*key, part)
-                value = value.get(part)
-            elif isinstance(value, (list, tuple)) and isinstance(part, int):
-                key = (*key, part)
-                value = value[part]
-        if each["type"] == "missing":
-            message = each["msg"]
-        elif each["type"] == "unexpected_keyword_argument":
-            known = [name for one in _at(kind, key[:-1])[0] for name in options_of(one)]
+        for name in detail["loc"]:  # which also has the names of alternatives
+            if isinstance(value, Mapping) and (name in value or code == "missing"):
+                key = (*key, name)
+                value = value.get(name)
+            elif isinstance(value, (list, tuple)) and isinstance(name, int):
+                key = (*key, name)
+                value = value[name]
+        message = f"{detail['msg']}, not {detail['input']!r:.200}"
+        if code == "missing":
+            message = detail["msg"]
+        elif code == "unexpected_keyword_argument":
+            known = [name for owner in _at(kind, key[:-1])[0] for name in options_of(owner)]
             message = unknown_name("key", key[-1], known)
             code = "unknown_name"
-        elif each["type"] == "literal_error":
-            known = re.findall("'([^']+)'", each["ctx"]["expected"])
-            message = unknown_name(str(key[-1]), each["input"], known)
+        elif code == "literal_error":
+            known = re.findall("'([^']+)'", detail["ctx"]["expected"])
+            message = unknown_name(str(key[-1]), detail["input"], known)
             code = "unknown_name"
-        elif each["type"] == "value_error":
-            message = f"{each['ctx']['error']}: {each['input']!r:.200}"
-        words.setdefault(key, []).append(message)
+        elif code == "value_error":
+            message = f"{detail['ctx']['error']}: {detail['input']!r:.200}"
+        told.setdefault(key, []).append(message)
         codes.setdefault(key, code)
-    found = []
-    for key, messages in words.items():
-        if not any(other != key and other[: len(key)] == key for other in words):
-            help_text = _at(kind, key)[1]
-            message = " or ".join(messages) + (f" ({help_text})" if help_text else "")
-            found.append(Problem(message, ".".join(map(str, key)), code=codes[key]))
-    return found
+    problems = []
+    for key, messages in told.items():
+        if any(other != key and other[: len(key)] == key for other in told):
+            continue
+        message = " or ".join(messages)
+        if help_text := _at(kind, key)[1]:
+            message += f" ({help_text})"
+        problems.append(Problem(message, ".".join(map(str, key)), code=codes[key]))
+    return problems
 
 
 def _at(kind: Any, key: Iterable[int | str]) -> tuple[list[type], str]:
-    """Return the dataclasses that the value at ``key`` may be of, and its help."""
+    """Return the dataclasses that the value at ``key`` may have, and its help."""
     kinds = list(_dataclasses(kind))
     help_text = ""
-    for part in key:
+    for name in key:
         for kind in kinds:
-            if item := options_of(kind).get(part):
+            if item := options_of(kind).get(name):
                 help_text = item.metadata.get("description", "")
                 kinds = list(_dataclasses(hints_of(kind)[item.name]))
     return kinds, help_text
@@ -168,22 +177,22 @@ def _dataclasses(hint: Any) -> Iterator[type]:
     """Yield the dataclasses in a type: of its alternatives, items and values."""
     if isinstance(hint, type) and dataclasses.is_dataclass(hint):
         yield hint
-    for part in typing.get_args(hint):
-        yield from _dataclasses(part)
+    for inner in typing.get_args(hint):
+        yield from _dataclasses(inner)
 
 
 def distinct(values: Sequence[Any]) -> Sequence[Any]:
-    """Return values that differ; raise ValueError where one comes twice."""
+    """Return the values; raise ValueError if a value comes twice."""
     if len({json.dumps(value) for value in values}) < len(values):
         raise ValueError("non-unique elements; give each once")
     return values
 
 
 def stated(config: Any) -> dict[str, Any]:
-    """Return the values of a Config, nested ones as well, for a specification and its digest.
+    """Return the values of a Config and of the Configs in it, for a specification and its digest.
 
-    Options that were ``added`` are left out at their defaults, so that a specification from before
-    them and its digest stay as they are.
+    Options that were ``added`` are left out at their defaults, so that old specifications keep
+    their digest.
     """
     values: dict[str, Any] = {}
     for item in fields(config):
@@ -195,7 +204,7 @@ def stated(config: Any) -> dict[str, Any]:
 
 
 def without_added(config: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return values by name in YAML, without options that were ``added``, at their defaults."""
+    """Return values by name in YAML, without ``added`` options that have their defaults."""
     known = options_of(config)
     kept = {}
     for name, value in values.items():
@@ -212,8 +221,10 @@ def options_of(config: type) -> dict[Any, dataclasses.Field[Any]]:
 
 def defaults_of(config: type) -> dict[str, Any]:
     """Return the default of every option of a Config that has one."""
-    return {
-        name: item.default if item.default_factory is MISSING else item.default_factory()
-        for name, item in options_of(config).items()
-        if item.default is not MISSING or item.default_factory is not MISSING
-    }
+    defaults = {}
+    for name, item in options_of(config).items():
+        if item.default_factory is not MISSING:
+            defaults[name] = item.default_factory()
+        elif item.default is not MISSING:
+            defaults[name] = item.default
+    return defaults

@@ -1,6 +1,6 @@
 """What computed a number: platform, hardware and packages, without names of people or machines.
 
-Importing this module does not import torch; a device is known only where torch is already loaded.
+Importing this module does not import torch. A GPU is recognised only if torch is already loaded.
 """
 
 import contextlib
@@ -37,7 +37,7 @@ PACKAGES = (
 
 
 def platform_label() -> str:
-    """Return a label: ``linux-x86_64-py3.11-torch2.13-cpu``; others may round differently."""
+    """Return the platform, ``linux-x86_64-py3.11-torch2.13-cpu``; others may round differently."""
     python = f"py{sys.version_info.major}.{sys.version_info.minor}"
     torch_version = _version("torch")
     short = ".".join(torch_version.split("+")[0].split(".")[:2]) if torch_version else "none"
@@ -69,10 +69,10 @@ def hardware() -> Hardware:
 
 
 def kernels() -> str:
-    """Return what chose the kernels, and torch's vector instructions: ``portable AVX2``.
+    """Return the kind of kernels and torch's vector instructions: ``portable AVX2``.
 
-    Native ones depend on the processor; portable ones do not, where torch reports AVX2. On a GPU it
-    is ``cuda``. Torch must be loaded.
+    Native kernels depend on the processor. Portable kernels do not, if torch reports AVX2. With a
+    GPU, return ``cuda``. Torch must be loaded.
     """
     if _cuda():
         return "cuda"
@@ -83,12 +83,12 @@ def kernels() -> str:
 def packages() -> dict[str, str]:
     """Return the versions of Python and of the packages that matter for numbers or figures."""
     versions = {name: _version(name) for name in PACKAGES}
-    found = {name: version for name, version in versions.items() if version}
-    return {"python": platform.python_version(), **found}
+    installed = {name: version for name, version in versions.items() if version}
+    return {"python": platform.python_version(), **installed}
 
 
 def packages_digest() -> str:
-    """Return 12 hex digits that are others when the version of one of ``packages`` is."""
+    """Return a digest (12 hex digits) of the versions of ``packages``."""
     return hashlib.sha256(repr(sorted(packages().items())).encode()).hexdigest()[:12]
 
 

@@ -1,9 +1,9 @@
-"""The recipe: all that trains one backbone on one dataset, but for the loss and the batch size.
+"""The recipe: all settings of a training but the dataset, the loss and the batch size.
 
 Each section is a dataclass that pydantic validates. This module must not import torch.
 """
 
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
@@ -12,11 +12,11 @@ from benchmark.core.errors import Problem, failing
 from benchmark.core.options import distinct, option, options
 
 Precision = Literal["float32", "tf32", "bfloat16", "float16"]
-# The loss of a network that is not trained: a row of its own beside the trained ones.
+# The loss of a network that is not trained; it has a row beside the trained networks.
 UNTRAINED = "untrained"
 MOST_RATIO = 100.0  # of sides, as images may have
-MOST_SCALE = 1000.0  # of pixels in [0, 1]; beyond it a network's numbers are none, not its loss's
-# The backbone that timm does not have, and torchvision's weights of it under tags as timm's.
+MOST_SCALE = 1000.0  # of pixels in [0, 1]; beyond it the network itself, not the loss, overflows
+# A backbone that timm does not have, and the tags here of torchvision's weights.
 GOOGLENET = "googlenet"
 GOOGLENET_WEIGHTS = {"tv_in1k": "IMAGENET1K_V1"}
 
@@ -364,10 +364,9 @@ class Recipe:
 
 
 def check_recipe(recipe: Recipe) -> list[Problem]:
-    """Return what is wrong between the sections of a recipe, and inside of ``input``.
+    """Return the problems between the sections of a recipe, and inside of ``input``.
 
-    The width of a network without a head is known to the network alone: training checks its
-    whitening.
+    The width of a network without a head is unknown here, so training checks its whitening.
     """
     model = recipe.model
     memory = recipe.memory
@@ -377,8 +376,8 @@ def check_recipe(recipe: Recipe) -> list[Problem]:
     milestones = recipe.schedule.milestones
     kept = measured.whitening
     width = model.embedding_dim
-    found = check_input(recipe.input, model.channels)
-    return [replace(each, key=f"input.{each.key}") for each in found] + failing(
+    problems = check_input(recipe.input, model.channels)
+    return [problem.below("input") for problem in problems] + failing(
         (
             frozen and recipe.input.augmentation != "none",
             "input.augmentation",
@@ -398,7 +397,7 @@ def check_recipe(recipe: Recipe) -> list[Problem]:
             "width of the head",
         ),
         (
-            milestones != sorted({each for each in milestones if each >= 0}),
+            milestones != sorted({epoch for epoch in milestones if epoch >= 0}),
             "schedule.milestones",
             f"{milestones} do not rise from 0; give each epoch once, in order",
         ),
@@ -439,12 +438,12 @@ def memory_problem(recipe: Recipe, loss: str, accepts_references: bool) -> str |
         return None
     return (
         f"'{loss}' takes no references, so a memory is of no use to it; set memory.size to null or "
-        "choose another"
+        "choose another loss"
     )
 
 
 def check_input(config: InputConfig, channels: int) -> list[Problem]:
-    """Return what is wrong with the input options of a network of ``channels``."""
+    """Return the problems of the input options of a network with ``channels`` input channels."""
     small = config.resize is not None and config.resize < config.image_size
     free = config.resize is None or config.train_resize == "none"
     few = "has {} values for {} channels; give one, or one per channel"

@@ -22,7 +22,7 @@ from benchmark.core.recipe import Recipe
 
 SCHEMA = 1
 RESULTS = Path("results")
-# What else lies in the folder of results: no study may be called so, it would be written over.
+# Other names in the folder of results. A study with such a name would overwrite them.
 RESERVED = ("runs", "cache", "reference", "bench", "test-artifacts", "mlartifacts", "mlruns")
 RESERVED_START = "mlflow.db"  # and the files that SQLite keeps beside it
 
@@ -32,16 +32,16 @@ METRICS = "metrics.jsonl"
 PROVENANCE = "provenance.json"
 NEIGHBOURS = "neighbours.npz"
 QUERIES = "queries.npz"
-SPEC_DIGEST = "spec_digest"  # the array of both that says whose they are
+SPEC_DIGEST = "spec_digest"  # array of both files: the specification that they belong to
 LOG = "train.log"
 STATE = "state"
-# What 'build' makes below a study's folder: the report, and the names of what it could not make.
+# Files that 'build' writes below a study's folder: the report, and a list of failed parts.
 PAGE = "report/index.html"
 FAILED = "report/failed.txt"
 IMPORTED = "imported.txt"  # into MLflow
 
 STATUSES = ("ok", "diverged", "missing", "failed", "stale")
-# Of a run, by which is decided what is trained: an outdated one has files that are to be put away.
+# Decides whether a run is trained. An outdated run has files of another specification.
 Standing = Literal["finished", "outdated", "to do"]
 
 _ADVICE = "write it again with 'python -m benchmark specs STUDY', and change the study instead"
@@ -78,7 +78,7 @@ class RunSpec:
 
     @property
     def cell(self) -> Cell:
-        """What this run shares with those that differ from it in the seed alone."""
+        """The cell: what all runs share that differ in the seed alone."""
         return Cell(
             self.dataset.label, self.setting, self.loss.label, self.loss.name, self.batch_size
         )
@@ -94,9 +94,9 @@ class RunSpec:
         return Path("runs") / self.run_id
 
     def seed_of(self, role: Literal["weights", "order", "augmentation"]) -> int:
-        """Return the seed of a source of noise: its own if the recipe gives one, or the run's."""
-        own: int | None = getattr(self.recipe.seeds, role)
-        return self.seed if own is None else own
+        """Return the seed of a source of noise: the recipe's for it, or else the run's."""
+        seed: int | None = getattr(self.recipe.seeds, role)
+        return self.seed if seed is None else seed
 
     @cached_property
     def digest(self) -> str:
@@ -147,23 +147,25 @@ class RunSpec:
         except ConfigError as error:
             raise ConfigError(str(path), [*error.problems, _ADVICE]) from error
         if spec.run_id != data["run_id"]:
-            words = f"'{data['run_id']}' is not the name of this run, which is '{spec.run_id}'"
-            raise ConfigError(str(path), [Problem(words, "run_id"), _ADVICE])
+            message = f"'{data['run_id']}' is not the name of this run, which is '{spec.run_id}'"
+            raise ConfigError(str(path), [Problem(message, "run_id"), _ADVICE])
         return spec
 
 
 def settings_of(spec: RunSpec) -> dict[str, Any]:
     """Return the settings of a run as flat names: dataset.root, loss.tau, recipe.optimizer.lr."""
 
-    def flat(name: str, value: Any) -> dict[str, Any]:
-        if not isinstance(value, dict):
-            return {name: value}
-        parts = [flat(f"{name}.{part}", value[part]) for part in value]
-        return {key: each for part in parts for key, each in part.items()}
-
-    settings = {"dataset.name": spec.dataset.name}
+    settings: dict[str, Any] = {"dataset.name": spec.dataset.name}
     settings |= {f"dataset.{name}": value for name, value in spec.dataset.params.items()}
-    settings |= flat("loss", spec.loss.params)
+
+    def add(name: str, value: Any) -> None:
+        if isinstance(value, dict):
+            for inner in value:
+                add(f"{name}.{inner}", value[inner])
+        else:
+            settings[name] = value
+
+    add("loss", spec.loss.params)
     for section, values in dataclasses.asdict(spec.recipe).items():
         if section == "sampler":
             values = {"name": values["name"], **values["params"]}
@@ -172,7 +174,7 @@ def settings_of(spec: RunSpec) -> dict[str, Any]:
 
 
 def digest_of(path: Path) -> str | None:
-    """Return the digest of the specification at ``path``, unchecked; None where there is none."""
+    """Return the digest of the specification at ``path``, unchecked; None if it cannot be read."""
     try:
         return _digest(read_record(dict[str, Any], path, "a run specification"))
     except RunError:

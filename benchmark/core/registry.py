@@ -1,4 +1,4 @@
-"""Registries: a decorated class in a file of its own is all that a new component needs.
+"""Registries: a new component needs only a decorated class in a file of its own.
 
 A registry finds its entries by importing every module of its package, then every ``*.py`` file of
 the folders named in the environment variable ``BENCHMARK_PLUGINS`` (separated like ``PATH``), and
@@ -38,13 +38,13 @@ class RegistryEntry:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
-_REGISTRIES: dict[str, "Registry"] = {}  # by kind, of the packages that are imported
+_REGISTRIES: dict[str, "Registry"] = {}  # by kind, of imported packages
 
 
 class Registry:
     """Named components of one kind, found in ``package`` and in plugin folders.
 
-    ``facts``: what an entry may say of itself, with the defaults.
+    ``facts`` has the names of the facts of an entry, with defaults.
     """
 
     def __init__(self, kind: str, package: str, facts: Mapping[str, Any] | None = None):
@@ -56,7 +56,7 @@ class Registry:
         _REGISTRIES[kind] = self
 
     def register(self, name: str, *, display: str | None = None, **facts: Any) -> Callable[[T], T]:
-        """Return a decorator that files its target under ``name``."""
+        """Return a decorator that registers its target under ``name``."""
 
         def decorate(target: T) -> T:
             known = {**self.facts, **facts}
@@ -82,7 +82,7 @@ class Registry:
         return [entry.name for entry in self]
 
     def of_plugins(self) -> list[RegistryEntry]:
-        """Return the entries from outside of the package, which need not be imported itself."""
+        """Return the entries of plugins; the package itself is not imported."""
         import_plugins()
         inside = f"{self.package}."
         return [
@@ -103,12 +103,12 @@ class Registry:
 
 def plugin_folders() -> list[Path]:
     """Return the folders named in ``BENCHMARK_PLUGINS``; raise ConfigError for a missing one."""
-    folders = [Path(part) for part in value_of(PLUGINS).split(os.pathsep) if part]
-    missing = [str(folder) for folder in folders if not folder.is_dir()]
+    folders = [Path(path) for path in value_of(PLUGINS).split(os.pathsep) if path]
+    missing = [folder for folder in folders if not folder.is_dir()]
     if missing:
         raise ConfigError(
             f"environment variable {PLUGINS}",
-            [f"no such folder: {path}; name existing folders or unset it" for path in missing],
+            [f"no such folder: {folder}; name existing folders or unset it" for folder in missing],
         )
     return folders
 
@@ -157,30 +157,30 @@ def import_plugin(path: Path) -> None:
         except Exception as error:
             del sys.modules[name]
             traceback.print_exc()
-            words = "it cannot be imported; the lines above say why"
-            raise ConfigError(f"plugin {path}", [words]) from error
+            message = "it cannot be imported; the lines above say why"
+            raise ConfigError(f"plugin {path}", [message]) from error
 
 
 def data_folders(package: Path, marker: str) -> dict[str, Path]:
     """Return by name the folders with a file ``marker``, in ``package`` and plugin folders."""
-    found: dict[str, Path] = {}
+    folders: dict[str, Path] = {}
     for parent in (package, *plugin_folders()):
         for path in sorted(parent.glob(f"*/{marker}")):
-            if path.parent.name in found:
-                first = found[path.parent.name]
-                words = f"'{path.parent.name}' is there twice: {first} and {path.parent}"
-                raise ConfigError(f"folders with {marker}", [f"{words}; rename one"])
-            found[path.parent.name] = path.parent
-    return found
+            if path.parent.name in folders:
+                first = folders[path.parent.name]
+                message = f"'{path.parent.name}' is there twice: {first} and {path.parent}"
+                raise ConfigError(f"folders with {marker}", [f"{message}; rename one"])
+            folders[path.parent.name] = path.parent
+    return folders
 
 
 def names_of_parts(kind: str) -> list[str]:
-    """Return the names of the report's parts of a kind, "table" or "figure", and of plugins'.
+    """Return the names of all tables or figures (``kind``) of the report and of plugins.
 
-    The report, whose import takes seconds, is not imported: ``make names`` writes what it has.
+    The import of the report takes seconds. So its names are in a file that ``make names`` writes.
     """
-    own = json.loads(Path(__file__).with_name("parts.json").read_text("utf-8"))[kind]
+    names = json.loads(Path(__file__).with_name("parts.json").read_text("utf-8"))[kind]
     import_plugins()
     registry = _REGISTRIES.get(kind)
     plugins = registry.of_plugins() if registry else []
-    return sorted({*own, *(entry.name for entry in plugins)})
+    return sorted({*names, *(entry.name for entry in plugins)})

@@ -1,7 +1,7 @@
-"""The records that a run leaves: result, lines of metrics, and what computed them at what cost.
+"""The records that a run writes: result, metrics of its epochs, and provenance.
 
-``result.json`` is the same bits for the same specification and code; ``provenance.json`` holds what
-may differ between equal results. A file that cannot be read is a RunError with its path.
+``result.json`` has the same bits for the same specification and code. ``provenance.json`` has what
+may differ between equal results. A file that cannot be read raises RunError with its path.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class Metrics:
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """Mean training loss of an epoch, and the scores after it where it was evaluated.
+    """Mean training loss of an epoch, and the scores after it (empty without an evaluation).
 
-    ``loss`` is a finite number, unless the run diverged, or None in epoch 0: before any training.
+    ``loss`` is None in epoch 0, before any training. It is not finite only if the run diverged.
     """
 
     epoch: int
@@ -60,7 +60,7 @@ class BatchStream:
 
 @dataclass(frozen=True)
 class DatasetContent:
-    """What was trained and evaluated on; ``counts`` is {split: {"images": ..., "classes": ...}}."""
+    """The dataset of a run; ``counts`` is {split: {"images": ..., "classes": ...}}."""
 
     name: str
     fingerprint: str
@@ -69,7 +69,7 @@ class DatasetContent:
 
 @dataclass(frozen=True)
 class Result:
-    """``result.json``: what a run of ``spec_digest`` came to. ``reason`` says why it diverged."""
+    """``result.json``: the result of a run. ``reason`` says why it diverged, "" if it did not."""
 
     run_id: str
     spec_digest: str
@@ -101,7 +101,7 @@ class Result:
 
 def _with_scores(data: bytes) -> Any:
     content = json.loads(data)
-    for point in content["curve"]:  # the file has the splits beside the epoch and the loss
+    for point in content["curve"]:  # in the file, splits are keys beside epoch and loss
         splits = [name for name in point if name not in ("epoch", "loss")]
         point["scores"] = {name: point.pop(name) for name in splits}
     return content
@@ -142,10 +142,12 @@ class EpochRecord:
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds and speed: ``startup_seconds`` before the first step, ``loss_ms`` in the loss a step.
+    """Seconds and speed of a run.
 
-    The training alone is counted: updates, and images that went forward and backward through the
-    network, None in records of earlier versions.
+    startup_seconds  before the first step
+    loss_ms          in the loss, per step
+    updates          in training, like ``images_forward`` and ``images_backward``: images that went
+                     through the network in each direction; None in records of earlier versions
     """
 
     startup_seconds: float
@@ -162,7 +164,7 @@ class Timing:
 
 @dataclass(frozen=True)
 class MemoryUse:
-    """The largest memory of the process and of tensors on the GPU (0 without one), MB."""
+    """The largest memory of the process, and of tensors on the GPU (0 without a GPU), MB."""
 
     peak_rss_mb: float
     peak_gpu_mb: float
@@ -188,13 +190,13 @@ class Hardware:
 
     @property
     def processor(self) -> str:
-        """What computes: the GPUs, or the CPU."""
+        """The GPUs, or without a GPU the CPU."""
         return ", ".join(self.gpus) or self.cpu
 
 
 @dataclass(frozen=True)
 class Numerics:
-    """What the last bits of a number may depend on."""
+    """Facts that the last bits of a number may depend on."""
 
     device: str
     precision: str
@@ -215,10 +217,10 @@ class Weights:
 
 @dataclass(frozen=True)
 class Provenance:
-    """``provenance.json``: who computed a result, and at what cost.
+    """``provenance.json``: what computed a result, and at what cost.
 
-    machines         models of the machines that took part, first one first
-    package_digests  digests of the versions of the packages in use, first ones first
+    machines         models of the machines that took part, in order
+    package_digests  digests of the versions of the packages in use, in order
     """
 
     run_id: str
@@ -259,12 +261,12 @@ _WHOLE = ("query", "label", "nearest")
 class QueryScores:
     """The scores of the queries of one split; all arrays are (Q,).
 
-    query      int32: its number among the protocol's; more than once where a protocol has repeats
-    label      int32: its class
+    query      int32: number of the query in its protocol; repeated if the protocol repeats queries
+    label      int32: class of the query
     nearest    int32: rank of the first match, 1 = nearest
-    averages   float32 in [0, 1]: average precision "map" and, but for judged lists, "map_at_r"
+    averages   float32 in [0, 1]: average precision "map", and "map_at_r" except for judged lists
 
-    Queries without a match to find are left out.
+    Queries without a match are left out.
     """
 
     query: Array
@@ -273,20 +275,20 @@ class QueryScores:
     averages: Mapping[str, Array]
 
     def of(self, metric: str) -> NDArray[np.float64] | None:
-        """Return each query's score (Q,), whose mean is the metric; None for one not kept."""
+        """Return each query's score (Q,), whose mean is the metric; None if it was not kept."""
         if metric.startswith(RECALL):
             return (self.nearest <= int(metric.removeprefix(RECALL))).astype(float)
         kept = self.averages.get(metric)
         return None if kept is None else kept.astype(float)
 
 
-def joined(parts: Sequence[QueryScores], numbers: Sequence[Array]) -> QueryScores:
-    """Return the scores of several evaluations as one; ``numbers`` are those of the queries."""
-    label = np.concatenate([part.label for part in parts])
-    nearest = np.concatenate([part.nearest for part in parts])
+def joined(evaluations: Sequence[QueryScores], numbers: Sequence[Array]) -> QueryScores:
+    """Return the scores of several evaluations as one; ``numbers`` are the queries' numbers."""
+    label = np.concatenate([evaluation.label for evaluation in evaluations])
+    nearest = np.concatenate([evaluation.nearest for evaluation in evaluations])
     averages = {}
-    for name in parts[0].averages:
-        averages[name] = np.concatenate([part.averages[name] for part in parts])
+    for name in evaluations[0].averages:
+        averages[name] = np.concatenate([evaluation.averages[name] for evaluation in evaluations])
     return QueryScores(np.concatenate(numbers), label, nearest, averages)
 
 
@@ -304,7 +306,7 @@ def write_query_scores(folder: Path, digest: str, splits: Mapping[str, QueryScor
 def read_query_scores(folder: Path, digest: str) -> dict[str, QueryScores] | None:
     """Return the scores by split of the run with this digest of its specification.
 
-    None where there is no file, an empty one, or that of another specification.
+    Return None if the file is absent, empty or of another specification.
     """
     path = folder / QUERIES
     if not path.exists() or not path.stat().st_size:
@@ -314,11 +316,11 @@ def read_query_scores(folder: Path, digest: str) -> dict[str, QueryScores] | Non
             return None
         by_split: dict[str, dict[str, Array]] = {}
         for name in arrays.files:
-            split, _, part = name.rpartition("/")
+            split, _, array = name.rpartition("/")
             if split:
-                by_split.setdefault(split, {})[part] = arrays[name]
+                by_split.setdefault(split, {})[array] = arrays[name]
     scores = {}
-    for split, parts in by_split.items():
-        whole = {name: parts.pop(name) for name in _WHOLE}
-        scores[split] = QueryScores(**whole, averages=parts)
+    for split, kept in by_split.items():
+        numbers = {name: kept.pop(name) for name in _WHOLE}
+        scores[split] = QueryScores(**numbers, averages=kept)
     return scores

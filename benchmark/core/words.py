@@ -1,4 +1,4 @@
-"""Numbers, counts, durations and lists as people read them; scores, in [0, 1], in percent."""
+"""Write numbers, counts, durations and lists for people; scores in [0, 1] become percent."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -8,7 +8,7 @@ DASH = "–"
 
 
 def finite(value: Any) -> float | None:
-    """Return a finite float, or None for anything absent, non-finite or a text."""
+    """Return a finite float; None for None, a text or a number that is not finite."""
     if value is None or isinstance(value, str):
         return None
     number = float(value)
@@ -33,8 +33,10 @@ def percent(value: Any, digits: int = 2) -> str:
 
 
 def mean_sd(mean: Any, sd: Any) -> str:
-    """Return "85.23 ± 0.31" in percent; the spread is left out where there is none."""
-    return percent(mean) + ("" if finite(sd) is None else f" ± {percent(sd)}")
+    """Return "85.23 ± 0.31" in percent; "85.23" without a spread."""
+    if finite(sd) is None:
+        return percent(mean)
+    return f"{percent(mean)} ± {percent(sd)}"
 
 
 def signed(value: Any, digits: int = 2) -> str:
@@ -101,10 +103,10 @@ def count(number: int, noun: str) -> str:
 
 def listed(values: Iterable[Any], form: str = "") -> str:
     """Return "a", "a and b" or "a, b and c"; ``form`` formats each value: ".2f"."""
-    *parts, last = [format(value, form) for value in values]
-    if not parts:
+    *others, last = [format(value, form) for value in values]
+    if not others:
         return last
-    return f"{', '.join(parts)} and {last}"
+    return f"{', '.join(others)} and {last}"
 
 
 def one_a_line(values: Sequence[object], most: int = 20) -> str:

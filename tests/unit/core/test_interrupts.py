@@ -58,7 +58,7 @@ from multiprocessing import get_context
 from benchmark.core import interrupts
 
 def work():
-    interrupts.LOOK_EVERY = 0.1
+    interrupts.PARENT_CHECK = 0.1
     interrupts.obey_parent_alone()
     os.write(1, b"here")
     signal.pause()
