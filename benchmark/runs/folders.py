@@ -1,4 +1,4 @@
-"""A run's folder: its specification is written, old results are kept, and what became of it."""
+"""The folder of a run: write its specification, keep old results, and find its status."""
 
 import json
 from collections import Counter
@@ -28,28 +28,29 @@ from benchmark.study.grid import Run, expand
 PREVIOUS = "previous"
 OUTDATED = {SPEC: "spec.outdated.json", RESULT: "result.outdated.json"}
 KEPT = (METRICS, PROVENANCE, NEIGHBOURS, QUERIES, LOG)
-LOG_END = 1_000_000  # bytes of a log that are looked at
-# Log lines that follow the reason of a failure without being it.
+LOG_END = 1_000_000  # bytes of a log that are read
+# Log lines that can follow the reason of a failure.
 _TRAILING = ("Traceback", "  ", "During handling", "The above exception")
 
 
 def write_spec(run: Run, results: Path, log: Path | None = None) -> None:
     """Write the specification of ``run``, and a line into ``log``.
 
-    A finished result that belongs to another specification is copied to ``previous/<digest>/``
-    first, because the training that follows takes its place.
+    A finished result of another specification is copied to ``previous/<digest>/`` first, because
+    the next training replaces it.
     """
     folder = Path(results) / run.spec.folder
-    _put_back(folder, run.digest)
-    aside = not (folder / RESULT).exists()
-    names = {name: OUTDATED[name] if aside else name for name in (RESULT, SPEC)}
-    old = _digest(folder / names[RESULT])
+    _restore(folder, run.digest)
+    sources = {name: name for name in (RESULT, SPEC, *KEPT)}
+    if not (folder / RESULT).exists():
+        sources |= OUTDATED
+    old = _digest(folder / sources[RESULT])
     if old and old != run.digest:
-        if _digest(folder / names[SPEC]) != old:
-            del names[SPEC]
-        for name, here in (names | {name: name for name in KEPT}).items():
-            if (folder / here).exists():
-                copy_file(folder / here, folder / PREVIOUS / old / name)
+        if _digest(folder / sources[SPEC]) != old:
+            del sources[SPEC]
+        for name, source in sources.items():
+            if (folder / source).exists():
+                copy_file(folder / source, folder / PREVIOUS / old / name)
     run.spec.write(folder / SPEC)
     for name in OUTDATED.values():
         (folder / name).unlink(missing_ok=True)
@@ -59,11 +60,12 @@ def write_spec(run: Run, results: Path, log: Path | None = None) -> None:
 
 def write_specs(runs: Iterable[Run], results: Path) -> int:
     """Write every specification whose file is missing or different; return their number."""
-    places = [(run, Path(results) / run.spec.folder / SPEC) for run in runs]
-    changed = [run for run, path in places if digest_of(path) != run.digest]
-    for run in changed:
-        write_spec(run, results)
-    return len(changed)
+    written = 0
+    for run in runs:
+        if digest_of(Path(results) / run.spec.folder / SPEC) != run.digest:
+            write_spec(run, results)
+            written += 1
+    return written
 
 
 def settle(run: Run, results: Path, *, dry_run: bool = False) -> Standing:
@@ -76,31 +78,30 @@ def settle(run: Run, results: Path, *, dry_run: bool = False) -> Standing:
     again, the renamed files are restored. A dry run changes nothing.
     """
     folder = Path(results) / run.spec.folder
-    now = {folder / name: folder / aside for name, aside in OUTDATED.items()}
     if run.digest in (_digest(folder / RESULT), _digest(folder / OUTDATED[RESULT])):
         if not dry_run:
-            _put_back(folder, run.digest)
+            _restore(folder, run.digest)
             write_specs([run], results)
         return "finished"
-    there = [path for path in now if path.exists()]
-    if all(_digest(path) == run.digest for path in there):
+    names = [name for name in OUTDATED if (folder / name).exists()]
+    if all(_digest(folder / name) == run.digest for name in names):
         return "to do"
     if dry_run:
         return "outdated"
-    for path in there:
-        path.replace(now[path])
+    for name in names:
+        (folder / name).replace(folder / OUTDATED[name])
     return "to do"
 
 
-def _put_back(folder: Path, digest: str) -> None:
-    """Give files of this specification that were put away their own names."""
-    for name, aside in OUTDATED.items():
-        if _digest(folder / aside) == digest != _digest(folder / name):
-            (folder / aside).replace(folder / name)
+def _restore(folder: Path, digest: str) -> None:
+    """Rename outdated files back if they belong to this specification."""
+    for name, outdated in OUTDATED.items():
+        if _digest(folder / outdated) == digest != _digest(folder / name):
+            (folder / outdated).replace(folder / name)
 
 
 def _digest(path: Path) -> str | None:
-    """Return the digest of a specification, or of a result's; None where it cannot be read."""
+    """Return the digest in a specification or a result; None if the file cannot be read."""
     if path.name in (SPEC, OUTDATED[SPEC]):
         return digest_of(path)
     try:
@@ -114,8 +115,8 @@ def _digest(path: Path) -> str | None:
 class RunStatus:
     """Status (one of ``benchmark.core.records.STATUSES``) and reason of a run.
 
-    ``result`` is there when the status is ok or diverged, ``provenance`` when the run has one, too.
-    ``code_version`` is that of the result, of a stale one as well.
+    A run that is ok or diverged has a ``result``, and often a ``provenance``. ``code_version`` is
+    the version of the result, also of a stale result.
     """
 
     status: str
@@ -137,30 +138,36 @@ def count_by_status(states: Iterable[tuple[Run, RunStatus]]) -> dict[str, int]:
 
 
 def status_in(folder: Path, spec: RunSpec) -> RunStatus:
-    """Return the status of the run in ``folder``; a damaged file is a failure, no error."""
+    """Return the status of the run in ``folder``; with a damaged file the run has failed."""
     try:
-        found = [folder / name for name in (RESULT, OUTDATED[RESULT])]
-        there = next((path for path in found if path.exists()), None)
-        if there is None:
-            reason = failure_in(end_of_log(folder / LOG))
-            if reason is None:
-                words = "started, but neither finished nor failed: still running, or stopped"
-                return RunStatus("missing", words if (folder / LOG).exists() else "not run yet")
-            return RunStatus("failed", f"{reason} (see {folder / LOG})")
-        result = Result.read(there)
+        paths = [folder / name for name in (RESULT, OUTDATED[RESULT])]
+        path = next((path for path in paths if path.exists()), None)
+        if path is None:
+            return _without_result(folder / LOG)
+        result = Result.read(path)
         if (old := result.spec_digest) != spec.digest:
-            words = f"the result is of specification {old}, the study has {spec.digest}"
+            reason = f"the result is of specification {old}, the study has {spec.digest}"
             code = result.code_version
-            return RunStatus("stale", f"{words}; run the study again", code_version=code)
-        path = folder / PROVENANCE
-        provenance = Provenance.read(path) if path.exists() else None
+            return RunStatus("stale", f"{reason}; run the study again", code_version=code)
+        provenance = None
+        if (folder / PROVENANCE).exists():
+            provenance = Provenance.read(folder / PROVENANCE)
     except RunError as error:
         return RunStatus("failed", str(error))
     return RunStatus(result.status, result.reason, result, provenance, result.code_version)
 
 
+def _without_result(log: Path) -> RunStatus:
+    if reason := failure_in(end_of_log(log)):
+        return RunStatus("failed", f"{reason} (see {log})")
+    if log.exists():
+        reason = "started, but neither finished nor failed: still running, or stopped"
+        return RunStatus("missing", reason)
+    return RunStatus("missing", "not run yet")
+
+
 def end_of_log(path: Path) -> list[str]:
-    """Return the last lines of a log, whatever is in it; none where there is no log."""
+    """Return the last lines of a log; an empty list without a log."""
     try:
         with path.open("rb") as stream:
             stream.seek(max(0, path.stat().st_size - LOG_END))
@@ -170,11 +177,11 @@ def end_of_log(path: Path) -> list[str]:
 
 
 def failure_in(lines: list[str]) -> str | None:
-    """Return the reason in the last lines of a log; None when it does not end with an error."""
+    """Return the reason of a failure in the lines of a log; None if it does not end with one."""
     full = [line.rstrip() for line in lines if line.strip()]
-    start = next((n for n in range(len(full) - 1, -1, -1) if full[n].startswith("error: ")), None)
-    if start is not None:
-        return " ".join(line.strip() for line in full[start:]).removeprefix("error: ")
+    starts = [number for number, line in enumerate(full) if line.startswith("error: ")]
+    if starts:
+        return " ".join(line.strip() for line in full[starts[-1] :]).removeprefix("error: ")
     if any(line.startswith("Traceback") for line in full):
         return next((line for line in reversed(full) if not line.startswith(_TRAILING)), full[-1])
     if full and any(word in full[-1].lower() for word in ("error", "killed", "aborted", "fault")):

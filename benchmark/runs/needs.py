@@ -14,26 +14,36 @@ HUB_FILES = ("model.safetensors", "pytorch_model.bin")
 
 
 def needs_of(spec: RunSpec) -> dict[str, bool]:
-    """Return what a run needs from elsewhere, in words with its place, and whether it is there."""
-    found = weights_of(spec.recipe.model)
-    own = loader_of(spec.dataset.name, spec.dataset.params)
-    others: dict[str, Any] = own.others() if isinstance(own, IndexedLoader) else {}
-    for name, loader in {spec.dataset.name: own, **others}.items() if own.archives else ():
+    """Return the files that a run needs, as text with their folder, and whether they exist."""
+    files = weights_of(spec.recipe.model)
+    dataset = loader_of(spec.dataset.name, spec.dataset.params)
+    if not dataset.archives:
+        return files
+    loaders: dict[str, Any] = {spec.dataset.name: dataset}
+    if isinstance(dataset, IndexedLoader):
+        loaders |= dataset.others()
+    for name, loader in loaders.items():
         root = Path(loader.config.root)
         packed = getattr(loader.config, "packed", None)
-        missing = [path for each in loader.layout(root) for path in each.missing(root)]
-        there = all(packed and path.endswith("/") for path in missing)
-        found[f"dataset {name} ({root})"] = there
-    return found
+        missing = [path for archive in loader.layout(root) for path in archive.missing(root)]
+        # a packed copy replaces the folders of images
+        files[f"dataset {name} ({root})"] = all(packed and path.endswith("/") for path in missing)
+    return files
 
 
 def weights_of(model: ModelConfig) -> dict[str, bool]:
-    """Return the weights that a network starts from, likewise; none for fresh ones."""
+    """Return the pretrained weights of a network in the same way."""
     if (path := model.checkpoint) is not None:
         package = path.removeprefix("package:")
-        there = importlib.util.find_spec(package) if package != path else os.path.isfile(path)
-        words = f"weights {path}" if package == path else f"weights of the package {package}"
-        return {words if there else f"{words} (to be brought)": bool(there)}
+        if package == path:
+            name = f"weights {path}"
+            exists = os.path.isfile(path)
+        else:
+            name = f"weights of the package {package}"
+            exists = importlib.util.find_spec(package) is not None
+        if not exists:
+            name += " (to be brought)"
+        return {name: exists}
     if not model.pretrained:
         return {}
     from huggingface_hub import constants, try_to_load_from_cache
@@ -41,9 +51,10 @@ def weights_of(model: ModelConfig) -> dict[str, bool]:
     if model.backbone.partition(".")[0] == GOOGLENET:
         caches = os.environ.get("XDG_CACHE_HOME", "~/.cache")
         home = Path(os.environ.get("TORCH_HOME", f"{caches}/torch")).expanduser()
-        there = any((home / "hub" / "checkpoints").glob(f"{GOOGLENET}-*.pth"))
-        return {f"weights {model.backbone} (TORCH_HOME={home})": there}
-    # what all but some tags of other people are called there
-    found = (try_to_load_from_cache(f"timm/{model.backbone}", file) for file in HUB_FILES)
+        exists = any((home / "hub" / "checkpoints").glob(f"{GOOGLENET}-*.pth"))
+        return {f"weights {model.backbone} (TORCH_HOME={home})": exists}
+    # the name there of all weights but a few tags of other people
+    name = f"timm/{model.backbone}"
+    exists = any(isinstance(try_to_load_from_cache(name, file), str) for file in HUB_FILES)
     home = Path(constants.HF_HUB_CACHE).parent
-    return {f"weights {model.backbone} (HF_HOME={home})": any(isinstance(x, str) for x in found)}
+    return {f"weights {model.backbone} (HF_HOME={home})": exists}

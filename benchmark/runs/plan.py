@@ -23,8 +23,8 @@ States = list[tuple[Run, RunStatus]]
 def plan_text(study: Study, results: Path, foreseen: str = "", shown: int = 10) -> str:
     """Return the plan of ``study`` for a terminal, with at most ``shown`` runs of each trouble.
 
-    It has a row for each block, and for each dataset, setting and batch size, below the lines
-    ``foreseen``.
+    Below the lines ``foreseen`` are a table of the blocks, and a table with a row for each dataset,
+    setting and batch size.
     """
     states = states_of(study, results)
     rows: dict[tuple[str, str, int], States] = defaultdict(list)
@@ -37,14 +37,17 @@ def plan_text(study: Study, results: Path, foreseen: str = "", shown: int = 10) 
     for (shape, row), seconds in zip(rows.items(), left, strict=True):
         lines.append((*shape, len(row), *count_by_status(row).values(), rough_duration(seconds)))
     known = [seconds for seconds in left if seconds is not None]
-    whole = rough_duration(sum(known) if len(known) == len(left) else None)
-    lines.append(("all", "", "", len(states), *count_by_status(states).values(), whole))
-    later = study.trials.final_runs if study.trials else 0
-    then = f", then {later} final runs that they choose" if later else ""
-    ceiling = _gpu_hours(study, states)
-    ceiling += " by the resources they ask for" if ceiling else ""
-    to_do = f"{len(states)} runs, {len(runs_to_do(states))} to do{then}{ceiling}"
-    text = [f"study {study.name}: {to_do}", *_files(states), *filter(None, [foreseen])]
+    total = sum(known) if len(known) == len(left) else None
+    counts = count_by_status(states).values()
+    lines.append(("all", "", "", len(states), *counts, rough_duration(total)))
+    summary = f"study {study.name}: {len(states)} runs, {len(runs_to_do(states))} to do"
+    if study.trials and study.trials.final_runs:
+        summary += f", then {study.trials.final_runs} final runs that they choose"
+    if ceiling := _gpu_hours(study, states):
+        summary += f"{ceiling} by the resources they ask for"
+    text = [summary, *_files(states)]
+    if foreseen:
+        text.append(foreseen)
     text += [*_blocks(study, states), *_measured_hours(states), "", *_aligned(lines, 2)]
     text += [
         "",
@@ -63,7 +66,7 @@ def plan_text(study: Study, results: Path, foreseen: str = "", shown: int = 10) 
 
 
 def _aligned(lines: Sequence[Sequence[object]], names: int) -> list[str]:
-    """Return the lines of a table whose first columns are ``names`` and the others numbers."""
+    """Return the lines of a table: the first ``names`` columns are text, the others numbers."""
     shapes = []
     for number, column in enumerate(zip(*lines, strict=True)):
         width = max(len(str(value)) for value in column)
@@ -74,65 +77,72 @@ def _aligned(lines: Sequence[Sequence[object]], names: int) -> list[str]:
 
 
 def _files(states: States) -> list[str]:
-    """Return which datasets and weights are there, and how many runs the others hold back."""
-    held: Counter[str] = Counter()
+    """Return which datasets and weights exist, and how many runs wait for the others."""
+    runs: Counter[str] = Counter()
+    exists: dict[str, bool] = {}
     needs: dict[str, dict[str, bool]] = {}
     ready = 0
     for run in runs_to_do(states):
         key = repr((run.spec.dataset, run.spec.recipe.model))
-        needs[key] = needs.get(key) or needs_of(run.spec)
-        held.update(list(needs[key]))
-        ready += all(needs[key].values())
-    there = {name: is_there for each in needs.values() for name, is_there in each.items()}
-    lines = [f"  {n} runs wait for {name}" for name, n in held.items() if not there[name]]
-    lines += [f"  there: {name}" for name in held if there[name]]
-    return [f"files: {sum(there.values())} of {len(there)} there, {ready} runs can start", *lines]
+        if not needs.get(key):
+            needs[key] = needs_of(run.spec)
+            exists |= needs[key]
+        runs.update(needs[key].keys())
+        if all(needs[key].values()):
+            ready += 1
+    lines = [f"files: {sum(exists.values())} of {len(exists)} there, {ready} runs can start"]
+    lines += [f"  {n} runs wait for {name}" for name, n in runs.items() if not exists[name]]
+    return lines + [f"  there: {name}" for name in runs if exists[name]]
 
 
 def _blocks(study: Study, states: States) -> list[str]:
     """Return a table of the GPU-hours and GPU memory of each block; nothing without GPUs.
 
-    Hours are those that runs ask for, and those at measured rates, where there are any.
+    The table has the hours that runs ask for and, if there are measured rates, the hours at these.
     """
-    rows: list[tuple[object, ...]] = []
+    rows: list[list[object]] = []
     measured = any(rate_of(run.spec) for run, _ in states)
-    asked = {each.name: (each.resources or study.resources).gpu_mem_mb for each in study.blocks}
+    asked = {block.name: (block.resources or study.resources).gpu_mem_mb for block in study.blocks}
     for name, memory in asked.items():
-        own = [(run, state) for run, state in states if name in run.blocks]
-        hours = sum(run.resources.gpus * run.resources.minutes / 60 for run, _ in own)
-        peaks = [state.provenance.memory.peak_gpu_mb for _, state in own if state.provenance]
-        sizes = [f"{size / 1024:.1f}" if size else "?" for size in (memory, next(iter(peaks), 0))]
-        at_rates = hours_of(run.spec for run, _ in own)
-        faster = [f"{at_rates.training + at_rates.evaluation:,.1f}"] if measured else []
-        rows.append((name, len(own), len(runs_to_do(own)), f"{hours:,.0f}", *faster, *sizes))
+        of_block = [(run, state) for run, state in states if name in run.blocks]
+        hours = sum(run.resources.gpus * run.resources.minutes / 60 for run, _ in of_block)
+        peaks = [state.provenance.memory.peak_gpu_mb for _, state in of_block if state.provenance]
+        row = [name, len(of_block), len(runs_to_do(of_block)), f"{hours:,.0f}"]
+        if measured:
+            at_rates = hours_of(run.spec for run, _ in of_block)
+            row.append(f"{at_rates.training + at_rates.evaluation:,.1f}")
+        for size in (memory, peaks[0] if peaks else 0):
+            row.append(f"{size / 1024:.1f}" if size else "?")
+        rows.append(row)
     if not any(run.resources.gpus for run, _ in states):
         return []
-    rate = ["at rates"] if measured else []
-    head = ("block", "runs", "to do", "GPU-hours", *rate, "GPU memory, GiB", "measured, GiB")
+    head = ["block", "runs", "to do", "GPU-hours", "GPU memory, GiB", "measured, GiB"]
+    if measured:
+        head.insert(4, "at rates")
     explained = (
         "GPU-hours and memory: what the runs ask for; at rates: at measured speeds; measured: the "
         "peak memory of a finished run, ? before one has finished"
     )
-    return ["", *_aligned([head, *rows], 1), explained]
+    return ["", *_aligned([[*head], *rows], 1), explained]
 
 
 def _measured_hours(states: States) -> list[str]:
     """Return the GPU-hours of the runs to do at measured rates; nothing without GPUs or rates."""
     hours = hours_of(run.spec for run in runs_to_do(states) if run.resources.gpus)
-    whole = hours.training + hours.evaluation
-    if not whole:
+    total = hours.training + hours.evaluation
+    if not total:
         return []
     gpus = ", ".join(dict.fromkeys(row.gpu for row in rates()))
-    words = [
+    lines = [
         "",
-        f"at the measured rates of one {gpus}: about {whole:,.1f} GPU-hours to do, "
+        f"at the measured rates of one {gpus}: about {total:,.1f} GPU-hours to do, "
         f"{hours.evaluation:,.1f} of them evaluations; reading files, whitening and searches are "
         "not counted",
     ]
     if hours.by_tf32:
-        words.append(f"  training.precision: tf32 for float32 would save {hours.by_tf32:,.1f}")
-    words += [f"  guessed from another row, {n} runs: {row}" for row, n in hours.guessed.items()]
-    return words + [f"  not counted, {n} runs: {why}" for why, n in hours.left_out.items()]
+        lines.append(f"  training.precision: tf32 for float32 would save {hours.by_tf32:,.1f}")
+    lines += [f"  guessed from another row, {n} runs: {row}" for row, n in hours.guessed.items()]
+    return lines + [f"  not counted, {n} runs: {why}" for why, n in hours.left_out.items()]
 
 
 def runs_to_do(states: Iterable[tuple[Run, RunStatus]]) -> list[Run]:
@@ -141,15 +151,20 @@ def runs_to_do(states: Iterable[tuple[Run, RunStatus]]) -> list[Run]:
 
 
 def seconds_left(states: States) -> float | None:
-    """Return the expected seconds of like runs to do, on a core each; None: none is finished."""
+    """Return the expected seconds of similar runs to do, on one core each.
+
+    None if runs are to do and no run has finished.
+    """
     known = [state.provenance for _, state in states if state.status == "ok"]
     seconds = [source.timing.total_seconds for source in known if source]
     to_do = len(runs_to_do(states))
-    return to_do * fmean(seconds) if to_do and seconds else None if to_do else 0.0
+    if not to_do:
+        return 0.0
+    return to_do * fmean(seconds) if seconds else None
 
 
 def _gpu_hours(study: Study, states: States) -> str:
-    """Return, as words, the GPU-hours that runs to do, and final runs then, may take at most."""
+    """Return, as text, the largest GPU-hours of the runs to do and of the final runs after them."""
     runs = runs_to_do(states)
     hours = sum(run.resources.gpus * run.resources.minutes / 60 for run in runs)
     if study.trials and runs:
@@ -158,20 +173,20 @@ def _gpu_hours(study: Study, states: States) -> str:
 
 
 def sources_text(study: Study) -> str:
-    """Return where each value of the study's recipes comes from, recipe by recipe."""
+    """Return the source of each value in the recipes of a study, recipe by recipe."""
     sources = {block.recipe_name: block.sources for block in study.blocks}
-    parts = []
+    recipes = []
     for name, given in sources.items():
         lines = [f"  {key}: {source}" for key, source in given.items()] or ["  no sources given"]
-        parts.append("\n".join([f"recipe {name}", *lines]))
-    return "\n\n".join(parts)
+        recipes.append("\n".join([f"recipe {name}", *lines]))
+    return "\n\n".join(recipes)
 
 
 def begin_next_look(study: Study, results: Path, *, partial: bool = False) -> str:
-    """Write that ``study`` is at its next look, and return in words what is to be run.
+    """Write that ``study`` is at its next look, and return a text about the runs of this look.
 
-    Raise RunError where no further look is planned, or where runs of the present one have no
-    result, unless ``partial``: such a look would be another than the one planned.
+    Raise RunError if no further look is planned. Raise RunError also if runs of the present look
+    have no result, unless ``partial``: the look would not be the planned one.
     """
     listed = "after " + ", ".join(map(str, study.looks)) + " seeds"
     if not study.looks:

@@ -1,9 +1,9 @@
-"""GPU-hours at measured rates: ``gpu_rates.csv`` has the images per second of networks on a GPU.
+"""GPU-hours from measured rates: ``gpu_rates.csv`` has the images per second of networks on a GPU.
 
 images_s             of training steps, with images in memory
 evaluation_images_s  of the forward pass of an evaluation, which is in float32
 at_once, parts       images of a pass; whether a batch takes several, "parts" or "staged"
-peak_mb, counted_mb  memory at the peak, and what is counted of it beforehand, MiB
+peak_mb, counted_mb  memory at the peak, and the part of it that is foreseen, MiB
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ NOT_EMBEDDED = ("train", "all")  # counts of a dataset that no evaluation embeds
 
 @dataclass
 class Hours:
-    """GPU-hours of runs, with the runs that rest on another row of the table, or are left out.
+    """GPU-hours of runs.
 
-    ``by_tf32``: hours that ``training.precision: tf32`` would save of float32, where its rate is
-    known.
+    by_tf32   hours that ``training.precision: tf32`` saves of float32, as far as its rate is known
+    guessed   runs by the step whose rate is guessed from another row of the table
+    left_out  runs that are not counted, by reason
     """
 
     training: float = 0.0
@@ -71,17 +72,17 @@ def hours_of(specs: Iterable[RunSpec]) -> Hours:
             hours.evaluation += images[1] / row.evaluation_images_s / of_an_hour
             asked = step_of(spec)
             if asked != _measured(row):
-                words = (
+                step = (
                     f"{row.network} {asked.precision} {asked.side} pixels, {asked.at_once} at once"
                 )
-                hours.guessed[f"{words} {asked.parts}".strip()] += 1
+                hours.guessed[f"{step} {asked.parts}".strip()] += 1
             if asked.precision == "float32":
                 hours.by_tf32 += training * (1 - 1 / tf32_gain(row.network))
     return hours
 
 
 class Step(NamedTuple):
-    """What decides the rate of a network: precision, side of its images, and images of a pass."""
+    """A step of training: precision, side of images, images of a pass, and kind of parts."""
 
     precision: str
     side: int
@@ -104,27 +105,27 @@ def _measured(row: Any) -> Step:
 
 
 def rate_of(spec: RunSpec) -> Any:
-    """Return the row of a run's network that is nearest to its precision, side and batch, if any.
+    """Return the row of the run's network that is nearest to its step; None without such a row.
 
-    Rates of another side are taken to fall with the number of pixels.
+    The rate is assumed to be inversely proportional to the number of pixels.
     """
     network = spec.recipe.model.backbone.partition(".")[0]
     asked = step_of(spec)
 
     def distance(row: Any) -> tuple[float, ...]:
-        found = _measured(row)
+        measured = _measured(row)
         return (
-            found.precision != asked.precision,
-            found.parts != asked.parts,
-            abs(math.log(found.side / asked.side)),
-            abs(math.log(found.at_once / asked.at_once)),
+            measured.precision != asked.precision,
+            measured.parts != asked.parts,
+            abs(math.log(measured.side / asked.side)),
+            abs(math.log(measured.at_once / asked.at_once)),
         )
 
     return min((row for row in rates() if row.network == network), key=distance, default=None)
 
 
 def tf32_gain(network: str) -> float:
-    """Return how many times as fast as in float32 a network trains in TF32; 1: not measured."""
+    """Return the speed of a network in TF32 divided by its speed in float32; 1: not measured."""
     speeds = {_measured(row): row.images_s for row in rates() if row.network == network}
     for step, speed in speeds.items():
         if step.precision == "tf32":
@@ -133,7 +134,7 @@ def tf32_gain(network: str) -> float:
 
 
 def images_of(spec: RunSpec) -> tuple[float, float] | None:
-    """Return how many images a run trains on, and how many it embeds in evaluations, if known."""
+    """Return the images that a run trains on, and those that its evaluations embed, if known."""
     counts = loader_of(spec.dataset.name, spec.dataset.params).expected_counts()
     images = counts.get("train", {}).get("images")
     if not images:
@@ -141,10 +142,10 @@ def images_of(spec: RunSpec) -> tuple[float, float] | None:
     recipe = spec.recipe
     sampler = SAMPLERS[recipe.sampler.name].target
     config = build(sampler.Config, dict(recipe.sampler.params), "sampler")
-    categories = max(each.get("categories", 0) for each in counts.values())
+    categories = max(kinds.get("categories", 0) for kinds in counts.values())
     of_epoch = sampler.images_of_epoch(config, spec.batch_size, images, categories)
     epochs = recipe.training.epochs
     evaluations = max(math.ceil(epochs / recipe.evaluation.every), 1)
-    tests = [each.get("images", 0) for name, each in counts.items() if name not in NOT_EMBEDDED]
+    tests = [kinds.get("images", 0) for name, kinds in counts.items() if name not in NOT_EMBEDDED]
     area = sum(scale**2 for scale in recipe.evaluation.scales or [1.0])
     return epochs * of_epoch, evaluations * area * sum(tests)

@@ -1,11 +1,11 @@
 """The two tables of a study, ``runs.csv`` and ``scores.csv``, and its provenance, from its runs.
 
-``runs.csv``    one row a run: identity, settings as data, status, costs (empty where a run has
-                none), provenance. ``loss.<hyperparameter>``, ``dataset.<parameter>``,
-                ``recipe.<section>.<option>`` are empty where a run has no such setting, or null.
-``scores.csv``  one row a number: ``selection`` is "last" (after the last epoch, the headline),
-                "best" (best epoch on the test set, kept apart) or "curve" (per epoch). Scores are
-                in [0, 1]. The training loss is the metric "loss" of the split "train".
+``runs.csv``    one row for each run: identity, settings as data, status, costs (empty if a run has
+                none), provenance. ``loss.<hyperparameter>``, ``dataset.<parameter>`` and
+                ``recipe.<section>.<option>`` are empty if a run has no such setting, or null.
+``scores.csv``  one row for each number: ``selection`` is "last" (after the last epoch, the
+                headline), "best" (best epoch on the test set, kept apart) or "curve" (per epoch).
+                Scores are in [0, 1]. The training loss is the metric "loss" of the split "train".
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ RUN_COLUMNS = (
 SCORE_COLUMNS = ("run_id", "split", "selection", "epoch", "metric", "value")
 SETTING_PREFIXES = ("dataset.", "loss.", "recipe.")
 _RUN_NUMBERS = dict.fromkeys(("batch_size", "seed"), "int64") | dict.fromkeys(COSTS, "float64")
-# Rules of one epoch for all metrics, and the metrics that choose it: the first that is measured.
+# Rules that choose one epoch for all metrics, by the first of these metrics that is measured.
 LEADING = {"one_best": ("map_at_r", "map"), "best_recall_at_1": ("recall_at_1",)}
 _NUMBERS = {"epoch": "int64", "value": "float64"}
 
@@ -70,9 +70,9 @@ _NUMBERS = {"epoch": "int64", "value": "float64"}
 class RunTable:
     """Both tables in memory.
 
-    ``runs`` has typed columns: ``options`` holds tuples, settings hold what the specification says
-    (lists as tuples, None for null and for what a run does not have), costs are NaN where there are
-    none.
+    ``runs`` has typed columns: ``options`` holds tuples. Settings hold the values of the
+    specification, with lists as tuples, and None for null and for an absent setting. Absent costs
+    are NaN.
     """
 
     runs: pd.DataFrame
@@ -82,25 +82,25 @@ class RunTable:
     def from_rows(
         cls, runs: Iterable[Mapping[str, Any]], scores: Iterable[Sequence[Any]]
     ) -> RunTable:
-        """Return the tables with these rows; those of ``scores`` are as SCORE_COLUMNS."""
+        """Return the tables with these rows; a row of ``scores`` has the SCORE_COLUMNS."""
         rows = list(runs)
         settings = {name for row in rows for name in row if name.startswith(SETTING_PREFIXES)}
         columns = [*RUN_COLUMNS, *sorted(settings)]
-        values = [[row.get(name) for name in columns] for row in rows]
+        values = {name: [row.get(name) for row in rows] for name in columns}
         numbers = pd.DataFrame(list(scores), columns=list(SCORE_COLUMNS)).astype(_NUMBERS)
         typed = pd.DataFrame(values, columns=columns, dtype=object).astype(_RUN_NUMBERS)
         return cls(typed, numbers)
 
     @classmethod
     def read(cls, folder: Path) -> RunTable:
-        """Return the tables in a study's folder; raise RunError naming the one that is missing."""
+        """Return the tables in a study's folder; raise RunError if one is missing."""
         runs = _read(Path(folder) / RUNS_TABLE, _RUN_NUMBERS)
         for name in _settings(runs):
             runs[name] = _mapped(runs[name], _decode)
         runs["options"] = _mapped(
             runs["options"], lambda text: tuple(filter(None, text.split(SEPARATOR)))
         )
-        runs = runs.copy()  # columns that were changed one by one lie apart, and pandas warns
+        runs = runs.copy()  # pandas warns about columns that were changed one by one
         return cls(runs, _read(Path(folder) / SCORES_TABLE, _NUMBERS))
 
     def write(self, folder: Path) -> None:
@@ -119,7 +119,7 @@ class RunTable:
         return _grouped((Cell.of(cell), status) for *cell, status in rows)
 
     def attempts(self) -> pd.DataFrame:
-        """Return one row a run, those without numbers as well: CELL_COLUMNS, seed, status."""
+        """Return one row for each run, also without numbers: CELL_COLUMNS, seed, status."""
         return self.runs[[*CELL_COLUMNS, "seed", "status"]]
 
     def test_scores(
@@ -138,8 +138,8 @@ class RunTable:
             rows &= scores["metric"].isin(list(metrics))
         runs = self.runs.loc[self.runs["status"] == "ok", ["run_id", *CELL_COLUMNS, "seed"]]
         columns = [*runs.columns, "split", "epoch", "metric", "value"]
-        found: pd.DataFrame = scores.loc[rows].merge(runs, on="run_id")[columns]
-        return found
+        merged: pd.DataFrame = scores.loc[rows].merge(runs, on="run_id")[columns]
+        return merged
 
     def _at_one_epoch(self, rule: str, lead: str) -> pd.DataFrame:
         """Return one epoch's scores for each run and split; of the last one without a curve."""
@@ -147,14 +147,14 @@ class RunTable:
         curve = scores[(scores["selection"] == "curve") & (scores["split"] != "train")]
         led = curve["run_id"].isin(curve.loc[curve["split"] == lead, "run_id"])
         curve = curve.assign(leader=curve["split"].mask(led, lead))
-        place = ["run_id", "leader"]
+        keys = ["run_id", "leader"]
         metrics = LEADING[rule]
         leads = curve[(curve["split"] == curve["leader"]) & curve["metric"].isin(metrics)]
         leads = leads.assign(order=leads["metric"].map(metrics.index)).sort_values(
             ["order", "value", "epoch"], ascending=[True, False, True], kind="stable"
         )
-        epochs = leads.drop_duplicates(place)[[*place, "epoch"]]
-        chosen = curve.merge(epochs, on=[*place, "epoch"])
+        epochs = leads.drop_duplicates(keys)[[*keys, "epoch"]]
+        chosen = curve.merge(epochs, on=[*keys, "epoch"])
         last = scores[scores["selection"] == "last"]
         without = last[~last["run_id"].isin(set(chosen["run_id"]))]
         return pd.concat([chosen, without]).assign(selection=rule)
@@ -172,7 +172,7 @@ def _settings(runs: pd.DataFrame) -> list[str]:
 def _read(path: Path, numbers: Mapping[str, str]) -> pd.DataFrame:
     """Return the table in a file: columns that are not in ``numbers`` hold texts.
 
-    An empty field is "" in a column of texts, NaN in one of float64.
+    An empty field is "" in a column of texts, and NaN in a column of float64.
     """
     if not path.is_file():
         study = path.parent.name
@@ -190,14 +190,14 @@ def _read(path: Path, numbers: Mapping[str, str]) -> pd.DataFrame:
 
 
 def _mapped(values: pd.Series[Any], change: Callable[[Any], Any]) -> pd.Series[Any]:
-    """Return ``values`` changed one by one; equal ones, of which there are many, only once."""
+    """Return ``values`` with ``change`` applied, once for all equal values, which are many."""
     keys = [repr(value) for value in values]
     changed = {key: change(value) for key, value in dict(zip(keys, values, strict=True)).items()}
     return pd.Series([changed[key] for key in keys], index=values.index, dtype=object)
 
 
 def _encode(value: Any) -> str:
-    """Return the cell of a setting: text where it reads as text, everything else as JSON."""
+    """Return a setting as text: a string as it is if it is no JSON, everything else as JSON."""
     if value is None:
         return ""
     if isinstance(value, str) and value and _decode(value) == value:
@@ -223,7 +223,9 @@ def collect(study: Study, results: Path) -> dict[str, int]:
         [_run_row(run.spec, state) for run, state in states],
         [row for _, state in states if state.result for row in _score_rows(state.result)],
     )
-    (with_field(table, study) if study.references.field else table).write(folder)
+    if study.references.field:
+        table = with_field(table, study)
+    table.write(folder)
     counts = count_by_status(states)
     origin = {"study": study.name, "runs": counts, **provenance_of(states)}
     write_json(folder / PROVENANCE, origin)
@@ -231,8 +233,7 @@ def collect(study: Study, results: Path) -> dict[str, int]:
 
 
 def _run_row(spec: RunSpec, status: RunStatus) -> dict[str, Any]:
-    provenance = status.provenance
-    return {
+    row = {
         "run_id": spec.run_id,
         "dataset": spec.dataset.label,
         "setting": spec.setting.label,
@@ -244,25 +245,31 @@ def _run_row(spec: RunSpec, status: RunStatus) -> dict[str, Any]:
         "seed": spec.seed,
         "status": status.status,
         "reason": public(status.reason),
-        **(dataclasses.asdict(provenance.costs) if provenance else {}),
         "spec_digest": spec.digest,
         "code_version": status.code_version,
-        "platform": provenance.platform if provenance else "",
-        "kernels": provenance.numerics.kernels if provenance else "",
-        "processor": provenance.hardware.processor if provenance else "",
+        "platform": "",
+        "kernels": "",
+        "processor": "",
         **public(settings_of(spec)),
     }
+    if provenance := status.provenance:
+        row |= dataclasses.asdict(provenance.costs)
+        row["platform"] = provenance.platform
+        row["kernels"] = provenance.numerics.kernels
+        row["processor"] = provenance.hardware.processor
+    return row
 
 
 def _score_rows(result: Result) -> Iterator[tuple[str, str, str, int, str, float]]:
-    places: list[tuple[str, int, Scores]] = [("last", result.epochs, result.metrics.last)]
+    points: list[tuple[str, int, Scores]] = [("last", result.epochs, result.metrics.last)]
     for split, metrics in result.metrics.best.items():
-        places += [("best", at.epoch, {split: {name: at.value}}) for name, at in metrics.items()]
+        for name, best in metrics.items():
+            points.append(("best", best.epoch, {split: {name: best.value}}))
     for point in result.curve:
         if point.loss is not None:
-            places.append(("curve", point.epoch, {"train": {"loss": point.loss}}))
-        places.append(("curve", point.epoch, point.scores))
-    for selection, epoch, scores in places:
+            points.append(("curve", point.epoch, {"train": {"loss": point.loss}}))
+        points.append(("curve", point.epoch, point.scores))
+    for selection, epoch, scores in points:
         for split, values in scores.items():
             for metric, value in values.items():
                 yield result.run_id, split, selection, epoch, metric, value
@@ -274,12 +281,13 @@ VARIED = ("loss.", "recipe.optimizer.", "recipe.sampler.")
 def with_field(table: RunTable, study: Study) -> RunTable:
     """Return the table of a study with the frozen runs of the losses that it does not run.
 
-    Only cells that differ from the study's in the loss alone join: a study of four trials meets the
-    first four trials of the field.
+    Only cells that differ from a cell of the study in the loss alone are added: a study of four
+    trials gets the first four trials of the field.
     """
-    field = RunTable.read(field_folder(study.references.field, TRIALS if study.trials else FINAL))
-    here = ["dataset", "setting", "batch_size", "seed"]
-    others = field.runs.merge(table.runs[here].drop_duplicates(), on=here)
+    kind = TRIALS if study.trials else FINAL
+    field = RunTable.read(field_folder(study.references.field, kind))
+    shared = ["dataset", "setting", "batch_size", "seed"]
+    others = field.runs.merge(table.runs[shared].drop_duplicates(), on=shared)
     others = others[~others["loss"].isin(table.runs["loss"])]
     runs = pd.concat([table.runs, others], ignore_index=True).astype(object)
     runs = runs.where(runs.notna(), None).astype(dict(table.runs.dtypes))
@@ -290,7 +298,7 @@ def with_field(table: RunTable, study: Study) -> RunTable:
 def freeze_field(trials: RunTable, final: RunTable, metric: str, folder: Path) -> int:
     """Write both tables below ``folder``; return the number of runs.
 
-    Raise ReferenceDataError where a run has no result: nobody would see the hole later.
+    Raise ReferenceDataError if a run has no result, because nobody would notice it later.
     """
     for name, table in ((TRIALS, trials), (FINAL, final)):
         holes = table.runs[~table.runs["status"].isin(["ok", "diverged"])]
@@ -299,23 +307,23 @@ def freeze_field(trials: RunTable, final: RunTable, metric: str, folder: Path) -
                 f"{len(holes)} runs have no result (first: {holes['run_id'].iloc[0]}), nothing was "
                 "frozen; run the study to its end first"
             )
-        kept = [str(each) for each in table.runs if str(each).startswith(VARIED)]
+        settings = [column for column in table.runs.columns if column.startswith(VARIED)]
         last = (table.scores["selection"] == "last") & (table.scores["metric"] == metric)
-        RunTable(table.runs[[*RUN_COLUMNS, *kept]], table.scores[last]).write(folder / name)
+        RunTable(table.runs[[*RUN_COLUMNS, *settings]], table.scores[last]).write(folder / name)
     return len(trials.runs) + len(final.runs)
 
 
 def _grouped(pairs: Iterable[tuple[Any, str]]) -> dict[Any, Counter[str]]:
-    found: dict[Any, Counter[str]] = defaultdict(Counter)
+    groups: dict[Any, Counter[str]] = defaultdict(Counter)
     for key, value in pairs:
-        found[key][value] += 1
-    return dict(found)
+        groups[key][value] += 1
+    return dict(groups)
 
 
 def provenance_of(states: Iterable[tuple[Run, RunStatus]]) -> dict[str, Any]:
-    """Return where the numbers of a study come from, and what deserves a warning.
+    """Return what computed the numbers of a study, with errors and warnings.
 
-    Runs without numbers of the present specification say nothing.
+    Runs without numbers of the present specification are not considered.
     """
     done = [(run.spec, state.result, state.provenance) for run, state in states if state.result]
     known = [(spec, source) for spec, _, source in done if source]
@@ -331,8 +339,9 @@ def provenance_of(states: Iterable[tuple[Run, RunStatus]]) -> dict[str, Any]:
         (json.dumps(dataclasses.asdict(source.weights), sort_keys=True), spec.setting.label)
         for spec, source in known
     )
-    data = [(spec.dataset.label, result.dataset) for spec, result, _ in done]
-    contents = _grouped((label, of.fingerprint) for label, of in data)
+    contents = _grouped(
+        (spec.dataset.label, result.dataset.fingerprint) for spec, result, _ in done
+    )
     contents_of = {
         spec.dataset.label: _content(spec, result.dataset.counts)
         for spec, result, _ in reversed(done)
@@ -364,33 +373,33 @@ def provenance_of(states: Iterable[tuple[Run, RunStatus]]) -> dict[str, Any]:
             for text, settings in sorted(weights.items(), key=lambda item: -item[1].total())
         ],
         "datasets": {
-            label: {"fingerprints": dict(found), **contents_of[label]}
-            for label, found in contents.items()
+            label: {"fingerprints": dict(fingerprints), **contents_of[label]}
+            for label, fingerprints in contents.items()
         },
         "total_seconds": round(sum(source.timing.total_seconds for _, source in known), 1),
-        # what makes numbers incomparable
+        # numbers that cannot be compared
         "errors": [
-            f"dataset '{label}' had different contents in different runs: {_shares(found)}; "
+            f"dataset '{label}' had different contents in different runs: {_shares(fingerprints)}; "
             "their numbers cannot be compared: settle on one and run the others again"
-            for label, found in contents.items()
-            if len(found) > 1
+            for label, fingerprints in contents.items()
+            if len(fingerprints) > 1
         ],
         "warnings": warnings,
     }
 
 
 def _content(spec: RunSpec, counts: Counts) -> dict[str, Any]:
-    """Return the counts of a run's dataset, and which of two known sets they are, if there are."""
+    """Return the counts of a run's dataset and, if two sets are known, which of them it is."""
     content: dict[str, Any] = {"counts": counts}
     loader = loader_of(spec.dataset.name, spec.dataset.params)
-    words = loader.which_counts(counts)
-    if words:
-        content["which_counts"] = words
+    known_counts = loader.which_counts(counts)
+    if known_counts:
+        content["which_counts"] = known_counts
     return content
 
 
 def _unmatched(done: list[tuple[RunSpec, Result, Provenance | None]]) -> Iterator[str]:
-    """Yield warnings where compared losses saw other batches or began with other weights."""
+    """Yield a warning if compared losses saw other batches or began with other weights."""
     streams = []
     starts = []
     for spec, result, source in done:
@@ -398,14 +407,14 @@ def _unmatched(done: list[tuple[RunSpec, Result, Provenance | None]]) -> Iterato
         # a diverged run may have seen fewer batches than the others
         streams.append(((*pair, result.batch_stream.batches), result.batch_stream.sha256))
         if source:  # settings are labels: networks of several kinds are not compared
-            of = source.weights
-            kind = (of.backbone, of.weights, of.parameters)
-            starts.append(((*pair, kind), of.initial_digest))
+            weights = source.weights
+            kind = (weights.backbone, weights.weights, weights.parameters)
+            starts.append(((*pair, kind), weights.initial_digest))
     for what, groups in (
         ("saw different batches or augmentations", _grouped(streams)),
         ("started from different weights", _grouped(starts)),
     ):
-        apart = [pair for pair, found in groups.items() if len(found) > 1]
+        apart = [pair for pair, digests in groups.items() if len(digests) > 1]
         if apart:
             label, setting, batch_size, seed, _ = apart[0]
             advice = "train them with one version of the code on one kind of machine"
@@ -418,5 +427,6 @@ def _unmatched(done: list[tuple[RunSpec, Result, Provenance | None]]) -> Iterato
             )
 
 
-def _shares(found: Counter[str]) -> str:
-    return ", ".join(f"{name} ({count(runs, 'run')})" for name, runs in found.most_common())
+def _shares(runs_by_name: Counter[str]) -> str:
+    shares = runs_by_name.most_common()
+    return ", ".join(f"{name} ({count(runs, 'run')})" for name, runs in shares)

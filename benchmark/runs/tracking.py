@@ -1,9 +1,9 @@
-"""MLflow as a sink: the run folders are the truth, MLflow shows them. A study finishes without it.
+"""Copy runs to MLflow. The folders of the runs decide, and a study finishes without MLflow.
 
-``import_runs`` brings in every finished run, once however often it is called. While a run trains,
-``python -m benchmark.runs.tracking STUDY SPEC FOLDER`` sends its epochs to a server. A run is whole
-once it has the tag ``result_digest``, set last; the import replaces others. MLflow is imported
-inside functions: it takes more than a second.
+``import_runs`` imports every finished run once, however often it is called. While a run trains,
+``python -m benchmark.runs.tracking STUDY SPEC FOLDER`` sends its epochs to a server. The tag
+``result_digest`` is set last, so a run with this tag is complete. The import replaces other runs.
+MLflow is imported inside functions, because its import takes more than a second.
 """
 
 import csv
@@ -40,30 +40,34 @@ COMPLETE = "result_digest"
 NOTE = "mlflow.note.content"
 SOURCE = {"mlflow.user": "benchmark", "mlflow.source.name": "python -m benchmark train"}
 COSTS_PER_EPOCH = ("images_per_second", "loss_ms")
-PATIENCE = 12  # seconds that the import grants a server for a run: it may also drip for ever
-# A view of the list of runs, which an address can ask for: the tag that holds it, and its name.
+PATIENCE = 12  # seconds for all answers of a server about one run: it may also answer byte by byte
+# A shared view of the list of runs: the start of its tag, and its name, which an address can have.
 VIEW = "mlflow.sharedViewState."
 COLUMNS = "columns"
 LOCAL = "http://127.0.0.1:5000"  # of 'make ui'
-# seconds between two looks at a run, and after its end
+# seconds between two reads of a run's files, and after its end
 POLL = 5.0
 AFTERWARDS = 5.0
 
 
 class DeletedError(RunError):
-    """An experiment that MLflow keeps as deleted, so that nothing can be brought into it."""
+    """MLflow has the experiment as deleted, so that no run can be imported into it."""
 
 
 class NoAnswer(BaseException):
-    """A server was waited for in vain; no library takes this for an error and tries again."""
+    """A server did not answer. Libraries do not catch this exception, so they do not try again."""
 
 
 def params(spec: RunSpec) -> dict[str, str]:
-    """Return all settings as flat text: what runs are compared by, then ``section.option``."""
+    """Return all settings as flat text: first the settings that runs are compared by."""
     flat: dict[str, Any] = {
-        **{"loss": spec.loss.label, "batch_size": spec.batch_size, "seed": spec.seed},
-        **{"dataset": spec.dataset.label, "backbone": spec.recipe.model.backbone},
-        **{"setting": spec.setting.label, "loss.name": spec.loss.name},
+        "loss": spec.loss.label,
+        "batch_size": spec.batch_size,
+        "seed": spec.seed,
+        "dataset": spec.dataset.label,
+        "backbone": spec.recipe.model.backbone,
+        "setting": spec.setting.label,
+        "loss.name": spec.loss.name,
     }
     flat |= {name.removeprefix("recipe."): value for name, value in settings_of(spec).items()}
     return {key: public(str(value)) for key, value in flat.items()}
@@ -71,38 +75,40 @@ def params(spec: RunSpec) -> dict[str, str]:
 
 def curves(folder: Path, start: float) -> list[Any]:
     """Return the metrics by epoch of a run that began ``start`` milliseconds after 1970."""
-    found = []
-    for each in EpochRecord.read_all(folder / METRICS) if (folder / METRICS).exists() else ():
-        start += 1000 * each.seconds
-        values = {"curve/loss": each.loss, "curve/learning_rate": each.learning_rate}
-        values |= {f"cost/{name}": getattr(each, name) for name in COSTS_PER_EPOCH}
-        found += _metrics({**values, **_flat("curve/", each.evaluation)}, each.epoch, start)
-    return found
+    metrics: list[Any] = []
+    if not (folder / METRICS).exists():
+        return metrics
+    for record in EpochRecord.read_all(folder / METRICS):
+        start += 1000 * record.seconds
+        values = {"curve/loss": record.loss, "curve/learning_rate": record.learning_rate}
+        values |= {f"cost/{name}": getattr(record, name) for name in COSTS_PER_EPOCH}
+        metrics += _metrics({**values, **_flat("curve/", record.evaluation)}, record.epoch, start)
+    return metrics
 
 
 def verdict_tags(path: Path) -> dict[str, dict[str, str]]:
-    """Return ``{cell: {"verdict.recall_at_1": verdicts}}`` of ``verdicts.csv``, if it is there."""
-    found: dict[str, dict[str, str]] = defaultdict(dict)
+    """Return ``{cell: {"verdict.recall_at_1": verdicts}}`` of ``verdicts.csv``, if it exists."""
+    by_cell: dict[str, dict[str, str]] = defaultdict(dict)
     with suppress(FileNotFoundError), path.open(encoding="utf-8") as stream:
         for row in csv.DictReader(stream):
-            tags = found["{dataset}/{setting}/{loss}/bs{batch_size}".format(**row)]
+            tags = by_cell["{dataset}/{setting}/{loss}/bs{batch_size}".format(**row)]
             (name,) = _flat("verdict.", {row["split"]: {row["metric"]: None}})
             tags[name] = ", ".join(sorted({row["verdict"], *tags.get(name, "").split(", ")} - {""}))
-    return found
+    return by_cell
 
 
 @contextmanager
 def connected(results: Path) -> Iterator[Any]:
-    """Yield MLflow's client of the store, which is made if it is to lie in ``results``.
+    """Yield MLflow's client of the store; make the store if it belongs in ``results``.
 
-    Whatever MLflow, its database or its server do wrong is a RunError.
+    Raise RunError for every error of MLflow, its database or its server.
     """
     database = results.resolve() / "mlflow.db"
     server = value_of(TRACKING_URI)
     uri = server or f"sqlite:///{database}"
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
-    for name in ("alembic", "mlflow", "urllib3"):  # what is wrong is said once, by the error
+    for name in ("alembic", "mlflow", "urllib3"):  # the error alone says what is wrong
         logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
         if not server:
@@ -110,7 +116,7 @@ def connected(results: Path) -> Iterator[Any]:
         from mlflow import MlflowClient
 
         if not server and not database.exists():
-            with replacing(database) as new:  # one that is half made would stay broken
+            with replacing(database) as new:  # a half-made database would stay broken
                 MlflowClient(f"sqlite:///{new}").search_experiments()
         yield MlflowClient(uri, uri)
     except DeletedError:
@@ -122,25 +128,25 @@ def connected(results: Path) -> Iterator[Any]:
 
 
 def experiment_of(client: Any, study: str) -> str:
-    """Return the id of the study's experiment; make it where needed.
+    """Return the id of the study's experiment; make it if needed.
 
-    Raise DeletedError where somebody has deleted it: its name stays taken until it is restored.
+    Raise DeletedError if it was deleted: no other experiment can have its name.
     """
     from mlflow.exceptions import MlflowException
 
-    found = client.get_experiment_by_name(study)
-    if found is None:
+    experiment = client.get_experiment_by_name(study)
+    if experiment is None:
         kind = {"mlflow.experimentKind": "custom_model_development"}  # else: of language models
         with suppress(MlflowException):  # another process was faster
             client.create_experiment(study, tags=kind)
-        found = client.get_experiment_by_name(study)
-    if found.lifecycle_stage == "deleted":
-        command = f"mlflow experiments restore --experiment-id {found.experiment_id}"
+        experiment = client.get_experiment_by_name(study)
+    if experiment.lifecycle_stage == "deleted":
+        command = f"mlflow experiments restore --experiment-id {experiment.experiment_id}"
         raise DeletedError(
             f"experiment '{study}' is deleted in MLflow; bring it back with '{command}', "
             f"MLFLOW_TRACKING_URI set to {_without_password(client.tracking_uri)}"
         )
-    return str(found.experiment_id)
+    return str(experiment.experiment_id)
 
 
 def begin(client: Any, study: str, spec: RunSpec, code: str, start: float) -> Any:
@@ -150,26 +156,26 @@ def begin(client: Any, study: str, spec: RunSpec, code: str, start: float) -> An
     tags = SOURCE | {"study": study, "run_id": spec.run_id, "spec_digest": spec.digest}
     tags["code_version"] = code
     command = ["git", "-C", str(PACKAGE), "log", "-1", "--format=%H", "--", "."]
-    with suppress(OSError):  # the commit that last changed this package; none outside of a checkout
+    with suppress(OSError):  # the commit that last changed this package, in a checkout only
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.stdout and code.startswith(code_version()):
             tags["mlflow.source.git.commit"] = done.stdout.strip()
     cell = spec.cell
     name = f"{cell.loss} bs{cell.batch_size} seed{spec.seed} ({cell.dataset}/{cell.setting})"
     run = client.create_run(experiment_of(client, study), round(1000 * start), tags, name).info
-    client.log_batch(run.run_id, params=[Param(*each) for each in params(spec).items()])
+    client.log_batch(run.run_id, params=[Param(*item) for item in params(spec).items()])
     return run
 
 
 def complete(client: Any, run: Any, spec: RunSpec, folder: Path, results: Path) -> None:
-    """Bring in all that the folder of a finished run says, and last the mark that it is whole."""
+    """Import everything in the folder of a finished run, and at last the tag of a complete run."""
     from mlflow.entities import Dataset, DatasetInput, InputTag, RunTag
 
     result = Result.read(folder / RESULT)
     provenance = Provenance.read(folder / PROVENANCE)
     end = 1000 * (folder / RESULT).stat().st_mtime
     costs = vars(provenance.costs)
-    # first the metrics of the last epoch, with which the comparison page of the UI starts
+    # the metrics of the last epoch come first, because the comparison page of the UI shows these
     values = {f"cost/{name}": costs[name] for name in costs if name not in COSTS_PER_EPOCH}
     metrics = _metrics({**_flat("", result.metrics.last), **values}, result.epochs, end)
     for name, best in _flat("best/", result.metrics.best).items():
@@ -177,40 +183,40 @@ def complete(client: Any, run: Any, spec: RunSpec, folder: Path, results: Path) 
     data = result.dataset
     tags = {"status": result.status, "dataset_fingerprint": data.fingerprint}
     tags |= {"code_version": result.code_version, "platform": provenance.platform}
-    marks = [RunTag(*each) for each in tags.items()]
-    client.log_batch(run.run_id, metrics + curves(folder, run.start_time), tags=marks)
+    run_tags = [RunTag(*tag) for tag in tags.items()]
+    client.log_batch(run.run_id, metrics + curves(folder, run.start_time), tags=run_tags)
     dataset = Dataset(spec.dataset.label, data.fingerprint, "local", json.dumps({"uri": data.name}))
     context = InputTag("mlflow.data.context", "training")
     client.log_inputs(run.run_id, datasets=[DatasetInput(dataset, [context])])
-    place = results / "mlartifacts" / run.artifact_uri.removeprefix(ARTIFACT_ROOT)
+    target = results / "mlartifacts" / run.artifact_uri.removeprefix(ARTIFACT_ROOT)
     for name in (SPEC, RESULT, METRICS, PROVENANCE):
         text = public((folder / name).read_text("utf-8"))
         if value_of(TRACKING_URI):
             client.log_text(run.run_id, text, name)
-        else:  # where the UI of this store serves it from
-            write_text(place / name, text)
+        else:  # the UI of this store serves the file from there
+            write_text(target / name, text)
     status = "FINISHED" if result.status == "ok" else "FAILED"
     client.set_terminated(run.run_id, status, round(end))
     client.set_tag(run.run_id, COMPLETE, _digest(folder))
 
 
 def publish(study: str, page: Path, results: Path) -> str:
-    """Put a study's page where the UI serves it; return its address there, empty for none."""
+    """Copy a study's page to where the UI serves it; return its address there, or ""."""
     from mlflow.exceptions import MlflowException
     from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
 
     server = value_of(TRACKING_URI)
-    place = f"reports/{study}"
+    target = f"reports/{study}"
     if not page.is_file() or (server and not is_server(server)):
         return ""
     if server:
         try:
-            get_artifact_repository(ARTIFACT_ROOT + place, server).log_artifact(str(page))
-        except MlflowException:  # a server that serves no artifacts
+            get_artifact_repository(ARTIFACT_ROOT + target, server).log_artifact(str(page))
+        except MlflowException:  # the server serves no artifacts
             return ""
     else:
-        copy_file(page, results / "mlartifacts" / place / page.name)
-    return f"/api/2.0/mlflow-artifacts/artifacts/{place}/{page.name}"
+        copy_file(page, results / "mlartifacts" / target / page.name)
+    return f"/api/2.0/mlflow-artifacts/artifacts/{target}/{page.name}"
 
 
 def import_runs(
@@ -221,16 +227,16 @@ def import_runs(
     judged: Path,
     metrics: Iterable[str] = (),
 ) -> tuple[dict[str, int], str]:
-    """Bring in every finished run of ``specs``, exactly once; return counts, and where to look.
+    """Import every finished run of ``specs`` exactly once; return counts, and where to look.
 
-    ``note`` describes the study's experiment, ``judged`` is its ``verdicts.csv``, which may be
-    absent, ``metrics`` are what its runs are compared by. After a RunError what is in by then
-    stays, and a later call goes on.
+    note     describes the study's experiment
+    judged   ``verdicts.csv``, which may be absent
+    metrics  columns of the view
+
+    After a RunError, imported runs stay, and a later call goes on.
     """
-    from mlflow.entities import RunTag
-
     counts = {"imported": 0, "present": 0, "unfinished": 0}
-    tags = verdict_tags(judged)
+    by_cell = verdict_tags(judged)
     patience = PATIENCE if is_server(value_of(TRACKING_URI)) else 0
     signal.signal(signal.SIGALRM, _give_up)
     try:
@@ -241,37 +247,17 @@ def import_runs(
             view = f"#/experiments/{experiment}/runs?viewStateShareKey={COLUMNS}"
             links = f"[Report]({report}), " if report else ""
             links += f"[runs by loss, batch size and score]({view})"
-            columns = [f"params.`{each}`" for each in ("loss", "batch_size", "seed")]
-            columns += [f"metrics.`{each}`" for each in metrics]
+            columns = [f"params.`{name}`" for name in ("loss", "batch_size", "seed")]
+            columns += [f"metrics.`{name}`" for name in metrics]
             shown = json.dumps({"selectedColumns": columns})
             client.set_experiment_tag(experiment, VIEW + COLUMNS, shown)
             if client.get_experiment(experiment).tags.get(NOTE, note).endswith(note):  # ours
                 client.set_experiment_tag(experiment, NOTE, f"{links}\n\n{note}")
             for spec in tqdm(specs, desc="MLflow", unit="run", disable=None, leave=False):
                 signal.alarm(patience)
-                folder = results / spec.folder
-                result = None
-                with suppress(RunError):
-                    result = Result.read(folder / RESULT)
-                if not result or result.spec_digest != spec.digest:
-                    counts["unfinished"] += 1
-                    continue
-                found = client.search_runs([experiment], f"tags.run_id = '{spec.run_id}'")
-                mark = _digest(folder)
-                whole = [run.info for run in found if run.data.tags.get(COMPLETE) == mark]
-                counts["present" if whole else "imported"] += 1
-                if not whole:
-                    seconds = Provenance.read(folder / PROVENANCE).timing.total_seconds
-                    start = (folder / RESULT).stat().st_mtime - seconds
-                    whole = [begin(client, study, spec, result.code_version, start)]
-                    complete(client, whole[0], spec, folder, results)
-                for run in found:
-                    if run.info.run_id != whole[0].run_id:  # of other code, or of an attempt before
-                        client.delete_run(run.info.run_id)
-                words = [public(result.reason)] if result.reason else []
-                words += [f"[Report of the study]({report})"] if report else []
-                marks = tags[spec.cell.label] | ({NOTE: "\n\n".join(words)} if words else {})
-                client.log_batch(whole[0].run_id, tags=[RunTag(*each) for each in marks.items()])
+                tags = by_cell.get(spec.cell.label, {})
+                state = _import_run(client, study, experiment, spec, results, tags, report)
+                counts[state] += 1
     finally:
         signal.alarm(0)
     server = value_of(TRACKING_URI)
@@ -280,17 +266,66 @@ def import_runs(
     return counts, f"{LOCAL}/{view} (after 'make ui')"
 
 
-def follow(study: str, spec: Path, folder: Path) -> None:
-    """Be the process that logs one run: it is over when the standard input ends.
+def _import_run(
+    client: Any,
+    study: str,
+    experiment: str,
+    spec: RunSpec,
+    results: Path,
+    tags: Mapping[str, str],
+    report: str,
+) -> str:
+    """Import a run that MLflow does not have, and renew its tags; return "imported" or the like.
 
-    What a server that fails does not get, the import brings in.
+    The state is "unfinished" for a run without a result, and "present" for a run that MLflow has.
+    """
+    from mlflow.entities import RunTag
+
+    folder = results / spec.folder
+    try:
+        result = Result.read(folder / RESULT)
+    except RunError:
+        return "unfinished"
+    if result.spec_digest != spec.digest:
+        return "unfinished"
+    present = client.search_runs([experiment], f"tags.run_id = '{spec.run_id}'")
+    digest = _digest(folder)
+    imported = [run.info for run in present if run.data.tags.get(COMPLETE) == digest]
+    if imported:
+        state = "present"
+        info = imported[0]
+    else:
+        state = "imported"
+        seconds = Provenance.read(folder / PROVENANCE).timing.total_seconds
+        start = (folder / RESULT).stat().st_mtime - seconds
+        info = begin(client, study, spec, result.code_version, start)
+        complete(client, info, spec, folder, results)
+    for run in present:
+        if run.info.run_id != info.run_id:  # of other code, or of an earlier attempt
+            client.delete_run(run.info.run_id)
+    notes = []
+    if result.reason:
+        notes.append(public(result.reason))
+    if report:
+        notes.append(f"[Report of the study]({report})")
+    run_tags = [RunTag(*tag) for tag in tags.items()]
+    if notes:
+        run_tags.append(RunTag(NOTE, "\n\n".join(notes)))
+    client.log_batch(info.run_id, tags=run_tags)
+    return state
+
+
+def follow(study: str, spec: Path, folder: Path) -> None:
+    """Send the epochs of one run to MLflow until the standard input ends; a process of its own.
+
+    The import brings in what a failing server did not get.
     """
 
     def watch() -> None:
         os.read(0, 1)
         over.set()
         time.sleep(AFTERWARDS)
-        os._exit(1)  # whatever MLflow still waits for
+        os._exit(1)  # even if MLflow still waits
 
     over = Event()
     sent = 0
@@ -309,11 +344,13 @@ def follow(study: str, spec: Path, folder: Path) -> None:
 
 
 def _flat(start: str, scores: Mapping[str, Mapping[str, Any]] | None) -> dict[str, Any]:
-    return {
-        f"{start}{'' if split == 'test' else f'{split}/'}{metric}": value
-        for split, metrics in (scores or {}).items()
-        for metric, value in metrics.items()
-    }
+    """Return scores by name: "recall_at_1" for the split "test", "val/recall_at_1" for others."""
+    flat = {}
+    for split, metrics in (scores or {}).items():
+        prefix = start if split == "test" else f"{start}{split}/"
+        for metric, value in metrics.items():
+            flat[f"{prefix}{metric}"] = value
+    return flat
 
 
 def _metrics(values: Mapping[str, float | None], epoch: int, time: float) -> list[Any]:
