@@ -30,7 +30,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export PYTHONNOUSERSITE := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 
-.PHONY: help benchmark smoke test error-rates evidence evidence-trained filled names test-browser test-cluster test-outage test-portable test-rates test-scale test-stress lint types format ui bench venv lock clean-venv
+.PHONY: help benchmark smoke test error-rates evidence evidence-trained filled names test-browser test-cluster test-long test-outage test-portable test-rates test-scale test-stress lint types format ui bench venv lock clean-venv
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,6 +53,9 @@ test-cluster: $(STAMP) ## tests on a real Slurm of one node, which they start an
 	else \
 		echo "skipped: $$reason"; \
 	fi
+
+test-long: $(STAMP) ## whole studies up to the report, signals and replays: the full lists of which 'make test' has one each
+	OMP_NUM_THREADS=1 $(PY) -m pytest -m long -n $(TEST_WORKERS) --dist loadfile $(PYTEST_ARGS) $(TESTS)
 
 test-outage: $(STAMP) ## real trainings and imports beside MLflow servers that fail (about 5 minutes)
 	OMP_NUM_THREADS=1 $(PY) -m pytest -m stress $(PYTEST_ARGS) tests/outage

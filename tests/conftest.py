@@ -45,7 +45,7 @@ gc.disable()
 pytest_plugins = ["browser_visits"]
 
 # Markers of tests that take minutes, each with a target of its own.
-APART = ("stress", "portable", "rates")
+APART = ("stress", "portable", "rates", "long")
 
 # What takes longest, started first: two processes that share the tests then end together.
 LONG = ("workflow/", "reference/", "unit/runs/test_", "unit/training/", "unit/losses/conformance/")

@@ -61,7 +61,7 @@ def programs(tmp_path: Path, fresh: Workplace) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("method", ["apptainer", "conda"])
+@pytest.mark.parametrize("method", ["apptainer", pytest.param("conda", marks=pytest.mark.long)])
 def test_every_step_runs_in_the_software_that_was_asked_for(method, programs, fresh: Workplace):
     fresh.write({**small_study("small", ["smooth_ap"]), "seeds": [0]})
     done = fresh.snakemake("small", "--sdm", method, target="results/small/report/index.html")

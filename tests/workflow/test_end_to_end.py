@@ -70,36 +70,35 @@ def long_table(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(stream))
 
 
-# One of each way to train: by ranks, with random numbers, with proxies, not; a block mines batches.
-# 'make smoke' trains all losses.
-SHORT = ("smooth_ap", "blackbox_ap", "proxy_nca", "untrained")
-
-
-@pytest.fixture(scope="module")
-def smoke(tmp_path_factory) -> Path:
-    """Return a folder in which the smoke study has been run, with a loss and a paper of its own."""
-    place = tmp_path_factory.mktemp("smoke")
-    write_paper(place / "plugins")
+def run_smoke(place: Path, losses: list[str], **changes: object) -> Path:
+    """Return ``place``, in which a smaller smoke study has been run, with a loss of its own."""
+    (place / "plugins").mkdir(exist_ok=True)
     (place / "plugins" / "pull_together.py").write_text(TOY_LOSS)
     (place / "sitecustomize.py").write_text(NAMED_MACHINE)
     content = yaml.safe_load((ROOT / "workflow" / "config" / "smoke.yaml").read_text())
-    content["blocks"][0]["losses"] = [*SHORT, "pull_together"]
-    content["comparison"]["ablation"] = ["smooth_ap", "blackbox_ap"]
-    content["references"] = {"published": ["roadmap2021v2/table1", "toy2030"]}
-    (place / "smoke.yaml").write_text(yaml.safe_dump(content, sort_keys=False))
+    content["blocks"][0]["losses"] = [*losses, "pull_together"]
+    content["comparison"]["ablation"] = ["smooth_ap", "pull_together"]
+    (place / "smoke.yaml").write_text(yaml.safe_dump(content | changes, sort_keys=False))
     words, variables = smoke_words(place)
     done = run_in(place, [sys.executable, "-m", "snakemake", *words], variables)
     assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
     return place
 
 
-def test_the_smoke_study_with_a_loss_and_a_paper_of_ones_own_runs_to_its_report(smoke, monkeypatch):
+@pytest.fixture(scope="module")
+def smoke(tmp_path_factory) -> Path:
+    """Return a folder in which the smoke study has been run with two losses, and tracked."""
+    return run_smoke(tmp_path_factory.mktemp("smoke"), ["smooth_ap"])
+
+
+def check_results(place: Path, monkeypatch) -> Path:
+    """Check that every run has finished and every output is there; return the study's folder."""
     # The plugin's loss is known in this test alone.
     LOSSES.names()
     monkeypatch.setattr(LOSSES, "_entries", dict(LOSSES._entries))
-    monkeypatch.setenv("BENCHMARK_PLUGINS", str(smoke / "plugins"))
-    study = load_study(str(smoke / "smoke.yaml"))
-    folder = smoke / "results" / "smoke"
+    monkeypatch.setenv("BENCHMARK_PLUGINS", str(place / "plugins"))
+    study = load_study(str(place / "smoke.yaml"))
+    folder = place / "results" / "smoke"
     rows = long_table(folder / "runs.csv")
     assert {row["run_id"] for row in rows} == set(expand(study))
     assert {row["status"] for row in rows} == {"ok"}
@@ -119,22 +118,41 @@ def test_the_smoke_study_with_a_loss_and_a_paper_of_ones_own_runs_to_its_report(
     (row,) = (line for line in table if line.startswith("| PullTogether |"))
     assert row.count("|") == next(line for line in table if "|" in line).count("|")
     assert str(len(rows)) in (folder / "imported.txt").read_text()
+    return folder
 
-    words, variables = smoke_words(smoke)
+
+def test_the_smoke_study_with_a_loss_of_ones_own_runs_to_its_report(smoke, monkeypatch):
+    check_results(smoke, monkeypatch)
+
+
+# One of each way to train: by ranks, with random numbers, with proxies, not; a block mines batches.
+# 'make smoke' trains all losses.
+SHORT = ["smooth_ap", "blackbox_ap", "proxy_nca", "untrained"]
+
+
+@pytest.mark.long
+def test_a_study_of_all_ways_to_train_and_a_paper_of_ones_own_is_reported_and_planned_again(
+    tmp_path, monkeypatch
+):
+    write_paper(tmp_path / "plugins")
+    references = {"published": ["roadmap2021v2/table1", "toy2030"]}
+    folder = check_results(run_smoke(tmp_path, SHORT, references=references), monkeypatch)
+
+    words, variables = smoke_words(tmp_path)
     command = [sys.executable, "-m", "snakemake", *words, "--report", "report.zip"]
-    done = run_in(smoke, command, variables)
+    done = run_in(tmp_path, command, variables)
     assert done.returncode == 0, done.stderr
-    held = [Path(name).name for name in zipfile.ZipFile(smoke / "report.zip").namelist()]
+    held = [Path(name).name for name in zipfile.ZipFile(tmp_path / "report.zip").namelist()]
     assert {"index.html", "comparison.html", "metric_by_batch_size.svg", "figure.svg"} <= {*held}
 
     with DryRuns(variables) as dry_runs:
-        assert "Nothing to be done" in dry_runs.ask(smoke, *words).stdout
+        assert "Nothing to be done" in dry_runs.ask(tmp_path, *words).stdout
         shutil.rmtree(folder / "tables")
         (folder / "verdicts.csv").unlink()
-        planned = jobs(dry_runs.ask(smoke, *words))
+        planned = jobs(dry_runs.ask(tmp_path, *words))
         assert planned["build"] == 1 and not {"train", "collect"} & set(planned)
-        (smoke / "results" / "runs" / rows[0]["run_id"] / "result.json").unlink()
-        planned = jobs(dry_runs.ask(smoke, *words))
+        min(tmp_path.glob("results/runs/*/*/*/*/*/result.json")).unlink()
+        planned = jobs(dry_runs.ask(tmp_path, *words))
     assert [planned[step] for step in ("train", "collect", "build")] == [1, 1, 1]
 
 

@@ -8,6 +8,7 @@ import shutil
 import time
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 from workplace import Workplace, jobs, small_study
 
@@ -70,6 +71,7 @@ def test_added_seeds_train_alone(workplace: Workplace, monkeypatch):
     assert sorted(made) == ["seed2"] * 2 + ["seed3"] * 2
 
 
+@pytest.mark.long
 def test_contents_decide_what_is_trained_again_where_snakemake_has_forgotten_everything(
     workplace: Workplace,
 ):

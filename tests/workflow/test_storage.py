@@ -40,6 +40,7 @@ def test_the_smoke_study_plans_all_its_jobs(stored: Workplace):
     assert counts["build"] == counts["register"] == 1
 
 
+@pytest.mark.long
 def test_a_run_is_trained_collected_and_reported(stored: Workplace):
     stored.write(small_study("small", ["smooth_ap"]) | {"seeds": [0]})
     page = "results/small/report/index.html"
