@@ -1,7 +1,7 @@
-"""What an analysis is, the files that it leaves, and the runs that it looks at.
+"""What an analysis is, the files that it writes, and the runs that it looks at.
 
-Runs leave no weights behind, so an analysis trains what it looks at, once per specification and
-code version: the batches of the last epoch and the test set after it.
+Runs leave no weights behind. So an analysis trains the networks that it looks at, once per
+specification and code version. It records the batches of the last epoch and the test set after it.
 """
 
 from __future__ import annotations
@@ -51,12 +51,13 @@ class Analysis:
     """A finished analysis, without its words.
 
     data     the numbers behind the figure, one row per mark
-    headers  of the table's columns, each a word or several from top to bottom
-    rows     (title of the section, values); the first says which columns hold words
-    values   what stands in braces in the words
-    claims   whether each holds (None: open); a list of (holds, values) for one made several times
-    digits   significant ones of the table's numbers
-    words    as in ``words.yaml``, which has those of the suite's own analyses
+    headers  of the table's columns; a header is a word, or several words from top to bottom
+    rows     (title of the section, values); the first row says which columns hold words
+    values   the values of the names in braces in the words
+    claims   whether each claim holds (None: open); a list of (holds, values) for a claim that is
+             made several times
+    digits   significant digits of the table's numbers
+    words    as in ``words.yaml``, which has the words of the suite's own analyses
     """
 
     figure: Any
@@ -70,36 +71,36 @@ class Analysis:
 
 
 def make(name: str, context: Context, folder: Path) -> AnalysisSummary:
-    """Make one analysis, write its figure, table and summary into ``folder``; return the last."""
+    """Make one analysis and write its figure, table and summary into ``folder``.
+
+    Return the summary.
+    """
     entry = ANALYSES[name]
     made: Analysis = entry.target(context)
     words = made.words or parse_yaml(WORDS.read_text(encoding="utf-8")).value[name]
     title = words.get("title", entry.display)
-    caption, alt, note = (words[each].format(**made.values) for each in ("caption", "alt", "table"))
-    lines = _table(words.get("table_title", title), note, made)
-    found = []
-    for key, outcome in made.claims.items():
-        for holds, own in outcome if isinstance(outcome, list) else [(outcome, {})]:
-            place, *sentences = words["claims"][key]
-            says, numbers = (each.format(**{**made.values, **own}) for each in sentences)
-            verdict, judgement = _VERDICTS[holds]
-            sentence = f"{numbers} {judgement}"
-            found.append(Finding(key.format(**own), place, says, numbers, verdict, sentence))
+    caption = words["caption"].format(**made.values)
+    alt = words["alt"].format(**made.values)
+    note = words["table"].format(**made.values)
+    table = _table(words.get("table_title", title), note, made)
+    findings = _findings(words.get("claims", {}), made)
+    sentences = [finding.sentence for finding in findings]
+    for sentence in words.get("notes", ()):
+        sentences.append(sentence.format(**made.values))
     save(Drawing(caption, alt, made.figure, made.data), folder, "figure", entry.display)
-    write_text(folder / "table.csv", to_csv(lines))
-    write_text(folder / "table.md", to_markdown(lines))
-    write_text(folder / "table.html", to_html(lines, f"analysis-{name}"))
-    notes = [each.format(**made.values) for each in words.get("notes", ())]
+    write_text(folder / "table.csv", to_csv(table))
+    write_text(folder / "table.md", to_markdown(table))
+    write_text(folder / "table.html", to_html(table, f"analysis-{name}"))
     summary = AnalysisSummary(
         name=name,
         title=entry.display,
         places=list(entry.facts["places"]),
         caption=caption,
         alt=alt,
-        table_caption=lines.caption,
-        table_notes=lines.notes,
-        sentences=[*(each.sentence for each in found), *notes],
-        claims=found,
+        table_caption=table.caption,
+        table_notes=table.notes,
+        sentences=sentences,
+        claims=findings,
         code_version=code_version(entry.target.__module__),
         platform=provenance.platform_label(),
         study=context.study.name,
@@ -111,19 +112,45 @@ def make(name: str, context: Context, folder: Path) -> AnalysisSummary:
     return summary
 
 
+def _findings(claims: Mapping[str, Sequence[str]], made: Analysis) -> list[Finding]:
+    """Return what an analysis says of each claim; ``claims`` have a place and two sentences."""
+    findings = []
+    for key, outcome in made.claims.items():
+        outcomes = outcome if isinstance(outcome, list) else [(outcome, {})]
+        for holds, own_values in outcomes:
+            values = {**made.values, **own_values}
+            place, claimed, measured = claims[key]
+            verdict, judgement = _VERDICTS[holds]
+            numbers = measured.format(**values)
+            finding = Finding(
+                key.format(**own_values),
+                place,
+                claimed.format(**values),
+                numbers,
+                verdict,
+                f"{numbers} {judgement}",
+            )
+            findings.append(finding)
+    return findings
+
+
 def _table(title: str, caption: str, made: Analysis) -> Table:
     def cell(value: str | float) -> TableCell:
-        if isinstance(value, str) or not math.isfinite(value):
-            return TableCell(value if isinstance(value, str) else "")
+        if isinstance(value, str):
+            return TableCell(value)
+        if not math.isfinite(value):
+            return TableCell("")
         number = float(value) + 0.0  # no "-0"
-        return TableCell(f"{number:.{made.digits}g}".replace("e-0", "e-"), numbers=(number,))
+        text = f"{number:.{made.digits}g}".replace("e-0", "e-")
+        return TableCell(text, numbers=(number,))
 
-    lines = [(section, [*values]) for section, values in made.rows]
+    rows = [(section, [*values]) for section, values in made.rows]
+    _, first_values = rows[0]
     columns = []
-    for header, first in zip(made.headers, lines[0][1], strict=True):
+    for header, value in zip(made.headers, first_values, strict=True):
         words = (header,) if isinstance(header, str) else tuple(header)
-        columns.append(text_column(*words) if isinstance(first, str) else Column(words, ("",)))
-    filled = ((section, [*map(cell, values)]) for section, values in lines)
+        columns.append(text_column(*words) if isinstance(value, str) else Column(words, ("",)))
+    filled = ((section, [*map(cell, values)]) for section, values in rows)
     return Table(title, caption, columns, grouped(filled))
 
 
@@ -132,8 +159,11 @@ def shades(colour: str, count: int) -> list[np.ndarray]:
     from matplotlib.colors import to_rgb
 
     base = np.array(to_rgb(colour))
-    depths = np.linspace(-1, 1, count)  # -1 lightest, 0 the colour itself, 1 darkest
-    return [base - depth * (0.55 * (1 - base) if depth < 0 else 0.3 * base) for depth in depths]
+    tones = []
+    for depth in np.linspace(-1, 1, count):  # -1 lightest, 0 the colour itself, 1 darkest
+        room = 0.55 * (1 - base) if depth < 0 else 0.3 * base
+        tones.append(base - depth * room)
+    return tones
 
 
 def rising(values: Iterable[float]) -> bool:
@@ -144,23 +174,26 @@ def rising(values: Iterable[float]) -> bool:
 def judged(changes: Iterable[float], form: str) -> tuple[str, bool | None]:
     """Return the mean change over seeds and its interval in words, and whether it is above 0.
 
-    The second is None where the interval, or one seed, decides nothing.
+    The second value is None if the interval contains 0, or if there is one seed.
     """
-    found = t_interval(changes)
-    if found.n < 2:
-        return f"{found.mean:{form}} (one seed)", None
-    words = f"{found.mean:{form}} (95% interval {found.low:{form}} to {found.high:{form}})"
-    return words, found.low > 0 if found.low > 0 or found.high < 0 else None
+    change = t_interval(changes)
+    if change.n < 2:
+        return f"{change.mean:{form}} (one seed)", None
+    words = f"{change.mean:{form}} (95% interval {change.low:{form}} to {change.high:{form}})"
+    is_above = None
+    if change.low > 0 or change.high < 0:
+        is_above = change.low > 0
+    return words, is_above
 
 
 @dataclass(frozen=True)
 class Recording:
     """Float32 embeddings with unit rows and int64 labels of one run.
 
-    batches, batch_labels     (T, D), (T,): what the loss saw in the last epoch, batch after batch
+    batches, batch_labels     (T, D), (T,): the input of the loss in the last epoch, in order
     sizes                     (S,): images of each of the S batches, T in all
     query, query_labels       (Q, D), (Q,): the first protocol, after training
-    gallery, gallery_labels   (G, D), (G,); empty when the queries are searched among themselves
+    gallery, gallery_labels   (G, D), (G,); empty: the queries are searched among themselves
     """
 
     batches: np.ndarray
@@ -178,7 +211,7 @@ class Recording:
 
 
 def recorded(spec: RunSpec, folder: Path, say: Callable[[str], None]) -> Recording:
-    """Return the recording of ``spec`` from ``folder``, training it first where it is missing."""
+    """Return the recording of ``spec`` from ``folder``. Train first if there is no recording."""
     from benchmark.training.components import version_of_run
 
     version = re.sub(r"[^\w.]", "-", version_of_run(spec))
@@ -212,22 +245,22 @@ def _train(spec: RunSpec) -> Recording:
     try:
         with StopRequest() as stop, tempfile.TemporaryDirectory() as scratch:
             trainer = Trainer(components, Path(scratch), Progress(spec.run_id, training.epochs))
-            item = next(iter(trainer.run(stop).embedded.values()))
+            embedded, *_ = trainer.run(stop).embedded.values()
     except DivergedError as error:
         words = f"{spec.run_id} diverged ({error}), so its embeddings cannot be analysed"
         raise RunError(words) from error
     finally:
         hook.remove()
     rows, labels = zip(*seen, strict=True)
-    query = item.protocol.query
-    gallery = item.protocol.gallery
+    query = embedded.protocol.query
+    gallery = embedded.protocol.gallery
     return Recording(
         batches=np.concatenate(rows).astype(np.float32),
         batch_labels=np.concatenate(labels).astype(np.int64),
         sizes=np.array([*map(len, labels)]),
-        query=item.query,
+        query=embedded.query,
         query_labels=query.labels,
-        gallery=item.query[:0] if item.gallery is None else item.gallery,
+        gallery=embedded.query[:0] if embedded.gallery is None else embedded.gallery,
         gallery_labels=query.labels[:0] if gallery is None else gallery.labels,
     )
 
@@ -236,12 +269,12 @@ def _train(spec: RunSpec) -> Recording:
 class Context:
     """The first block of a study (its first dataset and its recipe), seen by an analysis.
 
-    seeds    one training each; by default the study's first three, quick one
-    quick    the smallest dataset and one epoch: the numbers mean nothing, every step is taken
+    seeds    one training each; by default the study's first three, with ``quick`` the first
+    quick    the smallest dataset and one epoch: every step is taken, and the numbers mean nothing
     say      prints one line of progress
-    dataset  another of the study: the first block that has it, on it alone
-    used     the runs that were looked at, filled on the way
-    block    what is trained: without a memory, as what is looked at are batches
+    dataset  another dataset of the study: the first block that has it, on it alone
+    used     the runs that were looked at so far
+    block    the block that is trained, without a memory, because analyses look at batches
     """
 
     study: Study
@@ -257,13 +290,15 @@ class Context:
         self.seeds = tuple(self.seeds) or self.study.seeds[: 1 if self.quick else 3]
         self._first = self.study.blocks[0]
         if self.dataset is not None:
-            blocks = reversed(self.study.blocks)
-            places = {each.label: (each, block) for block in blocks for each in block.datasets}
-            if self.dataset not in places:
+            first_with = {}
+            for block in reversed(self.study.blocks):
+                for choice in block.datasets:
+                    first_with[choice.label] = replace(block, datasets=(choice,))
+            if self.dataset not in first_with:
                 what = f"dataset of study '{self.study.name}'"
-                raise ConfigError("analyse --dataset", [unknown_name(what, self.dataset, places)])
-            choice, block = places[self.dataset]
-            self._first = replace(block, datasets=(choice,))
+                problem = unknown_name(what, self.dataset, first_with)
+                raise ConfigError("analyse --dataset", [problem])
+            self._first = first_with[self.dataset]
         block = self._first
         recipe = replace(block.recipe, memory=replace(block.recipe.memory, size=None))
         if self.quick:
@@ -280,53 +315,61 @@ class Context:
     @property
     def description(self) -> str:
         """Return the dataset and the seeds in words: "Glyphs-1k, seeds 0, 1 and 2"."""
-        numbers = listed(self.seeds)
-        return f"{self.place}, seed{'s' if len(self.seeds) > 1 else ''} {numbers}"
+        word = "seeds" if len(self.seeds) > 1 else "seed"
+        return f"{self.place}, {word} {listed(self.seeds)}"
 
     def spec(self, loss: str, batch_size: int, seed: int, **params: Any) -> RunSpec:
-        """Return the specification of a run: the study's own where it has it, else made like it.
+        """Return the specification of a run: the study's own if it has the run, else one like it.
 
         ``loss`` is a variant of the study, or a registered loss with its defaults. A variant has
         the hyperparameters of the block's setting on its dataset, else of its recipe, else of any
         block.
         """
-        first = self._first
-        blocks = self.study.blocks
-        same_setting = [block for block in blocks if block.setting == first.setting]
-        place = first.datasets[0].label
-        nearest = []
-        for block in same_setting:
-            if place in [choice.label for choice in block.datasets]:
-                nearest.append(block)
-        alike = [block for block in same_setting if block.recipe_name == first.recipe_name]
-        variants = (
-            variant.choice
-            for block in (first, *nearest, *alike, *blocks)
-            for variant in block.losses
-            if variant.label == loss
-        )
-        chosen = next(variants, None)
+        chosen = self._variant(loss)
         if chosen is None:
             config = load_catalogue()[loss].config
             chosen = LossChoice(loss, loss, without_added(config, defaults_of(config)))
-        if changed := {key: new for key, new in params.items() if chosen.params.get(key) != new}:
-            label = "_".join([loss, *(f"{key}_{value:g}" for key, value in changed.items())])
+        label = loss
+        changed = {}
+        for key, value in params.items():
+            if chosen.params.get(key) != value:
+                changed[key] = value
+                label += f"_{key}_{value:g}"
+        if changed:
             chosen = replace(chosen, label=label, params={**chosen.params, **changed})
         recipe = self.block.recipe_of(chosen.name)
         dataset = self.block.datasets[0]
         return RunSpec(dataset, self.block.setting, chosen, batch_size, seed, recipe)
+
+    def _variant(self, loss: str) -> LossChoice | None:
+        """Return the variant of the nearest block that has one of this label; None without one."""
+        first = self._first
+        blocks = self.study.blocks
+        same_setting = [block for block in blocks if block.setting == first.setting]
+        dataset = first.datasets[0].label
+        same_dataset = []
+        for block in same_setting:
+            if dataset in [choice.label for choice in block.datasets]:
+                same_dataset.append(block)
+        same_recipe = [block for block in same_setting if block.recipe_name == first.recipe_name]
+        for block in (first, *same_dataset, *same_recipe, *blocks):
+            for variant in block.losses:
+                if variant.label == loss:
+                    return variant.choice
+        return None
 
     def trained(self, loss: str, batch_size: int, seed: int, **params: Any) -> Recording:
         """Return what a training of this run left: kept, or trained now (seconds to hours)."""
         spec = self.spec(loss, batch_size, seed, **params)
         if spec not in self.used:
             self.used.append(spec)
-        return recorded(spec, self.study.folder(self.results) / "analyses" / "embeddings", self.say)
+        folder = self.study.folder(self.results) / "analyses" / "embeddings"
+        return recorded(spec, folder, self.say)
 
 
 def doubled(sizes: Sequence[int]) -> list[int]:
     """Return the batch sizes from the smallest to twice the largest, each twice the one before."""
-    found = [min(sizes)]
-    while found[-1] < 2 * max(sizes):
-        found.append(2 * found[-1])
-    return found
+    series = [min(sizes)]
+    while series[-1] < 2 * max(sizes):
+        series.append(2 * series[-1])
+    return series

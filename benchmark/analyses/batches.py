@@ -1,8 +1,8 @@
 """What lies in the batches of a training.
 
-How far each loss is from the AP that it stands for, along an epoch and against its smoothing; how
-much of the difference matrix the sigmoid of SmoothAP still gives a gradient; and what hard and
-random sampling put into a batch: neighbours, hard and easy negatives.
+The analyses show how far each loss is from the AP that it stands for, along an epoch and against
+its smoothing; how much of the difference matrix has a gradient from the sigmoid of SmoothAP; and
+how many neighbours, hard negatives and easy negatives hard and random sampling put into a batch.
 """
 
 import math
@@ -27,8 +27,8 @@ PLACES = ("Smooth-AP Eq. 8", "Smooth-AP Fig. 4")
 TRAINED = "smooth_ap"
 TAUS = (0.001, 0.005, 0.01, 0.05, 0.1)
 BINS = (160, 80, 40, 20, 10)
-# Of each loss: width of the smoothing in cosine units, words, hyperparameters. SupAP's delta
-# follows tau, as in ROADMAP's supplement A.3.
+# By loss: width of the smoothing in cosine units, words, hyperparameters. SupAP's delta follows
+# tau, as in ROADMAP's supplement A.3.
 SETTINGS: dict[str, list[tuple[float, str, dict[str, Any]]]] = {
     "smooth_ap": [(tau, f"tau = {tau:g}", {"tau": tau}) for tau in TAUS],
     "sup_ap": [(tau, f"tau = {tau:g}", {"tau": tau, "delta": 5 * tau}) for tau in TAUS],
@@ -39,16 +39,14 @@ SETTINGS: dict[str, list[tuple[float, str, dict[str, Any]]]] = {
         for margin in (0.001, 0.005, 0.02, 0.05, 0.1)
     ],
 }
-
-
-# At the papers' values: SmoothAP's against those that its paper calls less tight, and the losses
-# of which ROADMAP says that they bound nothing.
+# The papers' values, at which SmoothAP is compared with the losses that its paper calls less tight.
 PUBLISHED = {
     "smooth_ap": "tau = 0.01",
     "fast_ap": "10 bins",
     "softbin_ap": "20 bins",
     "blackbox_ap": "margin = 0.02",
 }
+# ROADMAP says that these losses do not bound the AP.
 UNBOUNDED = ("smooth_ap", "fast_ap", "softbin_ap")
 BINNED = ("fast_ap", "softbin_ap")
 
@@ -56,11 +54,11 @@ BINNED = ("fast_ap", "softbin_ap")
 def errors_of(
     steps: Iterable[tuple[np.ndarray, np.ndarray]], names: Iterable[str] = SETTINGS
 ) -> pd.DataFrame:
-    """Return AP_pred and AP of the losses at each setting on every batch, means over the queries.
+    """Return how far the losses are from the AP at each setting on every batch.
 
-    Columns: loss, setting, width, step, error (mean |AP_pred - AP|), signed (mean AP_pred - AP) and
-    over (share of queries with AP_pred above AP). A query ranks only the others, in the losses as
-    in the exact AP (Smooth-AP Eq. 8).
+    Columns: loss, setting, width, step, error (mean |AP_pred - AP| over the queries), signed (mean
+    AP_pred - AP) and over (share of queries with AP_pred above AP). A query does not rank itself,
+    neither in the losses nor in the exact AP (Smooth-AP Eq. 8).
     """
     import torch
 
@@ -81,27 +79,36 @@ def errors_of(
                 targets = torch.from_numpy(labels[:, None] == labels[None])
                 values = loss.query_losses(scores, targets, self_pairs=True, generator=generator)
                 difference = 1 - values.numpy() - exact
-                over = np.nanmean(difference[np.isfinite(difference)] > 1e-9)
-                error = np.nanmean(np.abs(difference))
-                signed = np.nanmean(difference)
-                errors.append((name, words, width, step + 1, error, signed, over))
-    columns = ["loss", "setting", "width", "step", "error", "signed", "over"]
-    return pd.DataFrame(errors, columns=columns)
+                row = {
+                    "loss": name,
+                    "setting": words,
+                    "width": width,
+                    "step": step + 1,
+                    "error": np.nanmean(np.abs(difference)),
+                    "signed": np.nanmean(difference),
+                    "over": np.nanmean(difference[np.isfinite(difference)] > 1e-9),
+                }
+                errors.append(row)
+    return pd.DataFrame(errors)
 
 
 @ANALYSES.register("approximation_error", display="AP approximation error", places=PLACES)
 def approximation_error(context: Context) -> Analysis:
     """Return |AP_pred - AP| over the last epoch of a SmoothAP training, for every AP loss."""
     size = context.block.batch_sizes[-1]
-    recordings = [(seed, context.trained(TRAINED, size, seed)) for seed in context.seeds]
-    parts = [errors_of(found.steps()).assign(seed=seed) for seed, found in recordings]
+    recordings = {seed: context.trained(TRAINED, size, seed) for seed in context.seeds}
+    parts = []
+    for seed, recording in recordings.items():
+        parts.append(errors_of(recording.steps()).assign(seed=seed))
     data = pd.concat(parts, ignore_index=True)
-    numbers = ["error", "signed", "over"]
-    means = data.groupby(["loss", "setting", "width"], sort=False)[numbers].mean().reset_index()
-    smooth, sup = (means[means["loss"] == name] for name in (TRAINED, "sup_ap"))
+    settings = data.groupby(["loss", "setting", "width"], sort=False)
+    means = settings[["error", "signed", "over"]].mean().reset_index()
+    smooth = means[means["loss"] == TRAINED]
+    sup = means[means["loss"] == "sup_ap"]
     steps = data[data["loss"] == TRAINED]
     per_step = steps.pivot_table(index=["seed", "step"], columns="width", values="error")
-    values: dict[str, Any] = {
+    grows = per_step.diff(axis=1).iloc[:, 1:] > 0
+    values = {
         "runs": f"{context.description}, batch size {size}",
         "errors": listed(smooth["error"], ".4f"),
         "taus": listed(smooth["width"]),
@@ -109,17 +116,23 @@ def approximation_error(context: Context) -> Analysis:
         "signed": listed(sup["signed"], "+.4f"),
         "low": means["error"].min(),
         "high": means["error"].max(),
-        "always": 100 * float((per_step.diff(axis=1).iloc[:, 1:] > 0).all(axis=1).mean()),
+        "always": 100 * float(grows.all(axis=1).mean()),
     }
-    claims: dict[str, Any] = {
+    claims = {
         "smaller_tau_is_tighter": rising(smooth["error"]),
         "sup_ap_is_an_upper_bound": bool(sup["over"].max() == 0),
         "tighter_than_{loss}": list(_tighter(data)),
         "{loss}_is_no_upper_bound": list(_unbounded(means)),
         "more_bins_are_closer_for_{loss}": list(_bins(means)),
     }
-    headers = ["loss", "smoothing", "width (cosine)", "mean |AP_pred - AP|", "mean AP_pred - AP"]
-    headers.append("share of queries with AP_pred > AP")
+    headers = [
+        "loss",
+        "smoothing",
+        "width (cosine)",
+        "mean |AP_pred - AP|",
+        "mean AP_pred - AP",
+        "share of queries with AP_pred > AP",
+    ]
     rows = [("", [loss_name(loss), *rest]) for loss, *rest in means.itertuples(index=False)]
     titles = ("SmoothAP along the epoch", "Mean over the epoch, every AP loss")
     along = steps.groupby(["width", "step"])["error"].mean()
@@ -148,17 +161,15 @@ def _tighter(data: pd.DataFrame) -> Iterator[tuple[bool | None, dict[str, Any]]]
     error_of_smooth_ap = errors.pop(TRAINED)
     for loss, error in errors.items():
         change, holds = judged(error - error_of_smooth_ap, "+.4f")
-        yield (
-            holds,
-            {
-                "loss": loss,
-                "name": loss_name(loss),
-                "at": PUBLISHED[loss],
-                "change": change,
-                "own": error_of_smooth_ap.mean(),
-                "error": error.mean(),
-            },
-        )
+        values = {
+            "loss": loss,
+            "name": loss_name(loss),
+            "at": PUBLISHED[loss],
+            "change": change,
+            "own": error_of_smooth_ap.mean(),
+            "error": error.mean(),
+        }
+        yield holds, values
 
 
 def _unbounded(means: pd.DataFrame) -> Iterator[tuple[bool, dict[str, Any]]]:
@@ -167,16 +178,21 @@ def _unbounded(means: pd.DataFrame) -> Iterator[tuple[bool, dict[str, Any]]]:
         setting = PUBLISHED[loss]
         rows = means[(means["loss"] == loss) & (means["setting"] == setting)]
         share = float(rows["over"].iloc[0])
-        found = {"loss": loss, "name": loss_name(loss), "at": setting, "share": 100 * share}
-        yield share > 0, found
+        values = {"loss": loss, "name": loss_name(loss), "at": setting, "share": 100 * share}
+        yield share > 0, values
 
 
 def _bins(means: pd.DataFrame) -> Iterator[tuple[bool, dict[str, Any]]]:
     """Yield whether each doubling of the bins brings a loss closer to the AP."""
     for loss in BINNED:
         errors = means[means["loss"] == loss].sort_values("width")["error"]
-        found = {"loss": loss, "name": loss_name(loss), "bins": listed(BINS)}
-        yield rising(errors), {**found, "bin_errors": listed(errors, ".4f")}
+        values = {
+            "loss": loss,
+            "name": loss_name(loss),
+            "bins": listed(BINS),
+            "bin_errors": listed(errors, ".4f"),
+        }
+        yield rising(errors), values
 
 
 def _panels(along: str, over: str, width: str) -> tuple[Any, Any, Any]:
@@ -202,12 +218,13 @@ def trained_tau(context: Context) -> Analysis:
         parts.append(errors_of(steps, [TRAINED]).assign(trained=tau, seed=seed))
     data = pd.concat(parts, ignore_index=True)
     means = data.pivot_table(index="trained", columns="width", values="error")
-    own = data[data["trained"] == data["width"]]  # evaluated at the tau of the training
-    by_seed = own.pivot_table(index="seed", columns="trained", values="error").to_numpy()
+    at_its_tau = data[data["trained"] == data["width"]]  # evaluated at the tau of the training
+    errors = at_its_tau.pivot_table(index="seed", columns="trained", values="error")
+    by_seed = errors.to_numpy()
     diagonal = means.to_numpy().diagonal().tolist()
-    along = own.groupby(["trained", "step"])["error"].mean()
+    along = at_its_tau.groupby(["trained", "step"])["error"].mean()
     lines = ", ".join(f"{along.loc[tau].mean():.2g} at {tau:g}" for tau in TAUS)
-    values: dict[str, Any] = {
+    values = {
         "runs": f"{context.description}, batch size {size}",
         "lines": lines,
         "errors": listed(diagonal, ".4f"),
@@ -224,11 +241,11 @@ def trained_tau(context: Context) -> Analysis:
         for tau, tone, marker in zip(TAUS, tones, "osD^v", strict=True):
             curve = along.loc[tau]
             row = means.loc[tau]
-            look: dict[str, Any] = {"color": tone, "marker": marker, "markersize": 4}
+            style: dict[str, Any] = {"color": tone, "marker": marker, "markersize": 4}
             every = max(1, len(curve) // 8)
-            left.plot(curve, label=f"trained at tau = {tau:g}", markevery=every, **look)
-            right.plot(row, markerfacecolor="none", **look)
-            right.plot([tau], [row[tau]], linestyle="none", **look)
+            left.plot(curve, label=f"trained at tau = {tau:g}", markevery=every, **style)
+            right.plot(row, markerfacecolor="none", **style)
+            right.plot([tau], [row[tau]], linestyle="none", **style)
         drawing.legend_below(figure, columns=3)
     rows = [("", row) for row in means.itertuples()]
     return Analysis(figure, data, headers, rows, values, claims)
@@ -251,8 +268,8 @@ SOURCES = {
 def half_width(tau: float) -> float:
     """Return the score difference up to which the slope of sigmoid(x / tau) is not negligible.
 
-    The derivative is p (1 - p) / tau at p = sigmoid(x / tau): a quadratic equation for p. 0 when it
-    always is.
+    The derivative is p (1 - p) / tau at p = sigmoid(x / tau), which is a quadratic equation for p.
+    The result is 0 if the slope is negligible everywhere.
     """
     level = NEGLIGIBLE * tau
     if level >= 0.25:
@@ -265,15 +282,16 @@ def shares(embeddings: np.ndarray, labels: np.ndarray, width: float) -> dict[str
     """Return the share of differences s_i - s_j within ``width``, mean over the queries of a batch.
 
     Embeddings are (B, D), labels (B,). ``printed`` counts all B x B entries of a query's matrix,
-    the query and the diagonal among them; ``off_diagonal`` leaves i = j out; ``mixed`` takes pairs
-    of a positive i and a negative j only, without the query.
+    with the query and the diagonal. ``off_diagonal`` leaves i = j out. ``mixed`` takes only pairs
+    of a positive i and a negative j, without the query.
     """
 
     def within(row: np.ndarray, values: np.ndarray) -> np.ndarray:
         """Return how many of a row lie within the width of each of the values."""
         ordered = np.sort(row)
         below = np.searchsorted(ordered, values - width, side="right")
-        return np.searchsorted(ordered, values + width, side="left") - below
+        not_above = np.searchsorted(ordered, values + width, side="left")
+        return not_above - below
 
     rows = embeddings.astype(np.float64)
     size = len(labels)
@@ -285,13 +303,15 @@ def shares(embeddings: np.ndarray, labels: np.ndarray, width: float) -> dict[str
         negatives = row[~positive]
         positive[query] = False
         if positive.any() and len(negatives):
-            mixed.append(within(negatives, row[positive]).mean() / len(negatives))
-    counted = float(np.mean(inside))
+            counts = within(negatives, row[positive])
+            mixed.append(counts.mean() / len(negatives))
+    entries = float(np.mean(inside))
+    all_entries = size**2
     return {
-        "printed": counted / size**2,
-        "off_diagonal": (counted - size) / (size**2 - size),
+        "printed": entries / all_entries,
+        "off_diagonal": (entries - size) / (all_entries - size),
         "mixed": float(np.mean(mixed)) if mixed else math.nan,
-        "entries": counted,
+        "entries": entries,
     }
 
 
@@ -301,8 +321,8 @@ def cut(
     """Yield parts of a batch that keep its classes together, ``size`` images each."""
     order = np.argsort(labels, kind="stable")
     for start in range(0, len(order) - size + 1, size):
-        part = order[start : start + size]
-        yield embeddings[part], labels[part]
+        chosen = order[start : start + size]
+        yield embeddings[chosen], labels[chosen]
 
 
 @ANALYSES.register(
@@ -326,7 +346,8 @@ def operating_region(context: Context) -> Analysis:
             smaller_batches[size] = [piece for batch in largest for piece in cut(*batch, size)]
         for source, batches_of in (("trained", trained_batches), (FROZEN, smaller_batches)):
             for size, batches in batches_of.items():
-                mean = pd.DataFrame([shares(*batch, width) for batch in batches]).mean()
+                of_batches = [shares(*batch, width) for batch in batches]
+                mean = pd.DataFrame(of_batches).mean()
                 rows.append({"source": source, "seed": seed, "batch_size": size, **mean})
     data = pd.DataFrame(rows)
     means = data.groupby(["source", "batch_size"], sort=False)[[*SHARES, "entries"]].mean()
@@ -337,7 +358,8 @@ def operating_region(context: Context) -> Analysis:
     for kind, words in SHARES.items():
         by_size = 100 * trained.pivot(index="seed", columns="batch_size", values=kind)
         by_kind = by_size.mean()
-        change, holds = judged(by_size[by_kind.index[-1]] - by_size[by_kind.index[0]], "+.2f")
+        smallest, *_, largest_size = by_kind.index
+        change, holds = judged(by_size[largest_size] - by_size[smallest], "+.2f")
         steady = rising(by_kind) or rising(-by_kind)
         numbers = {
             "kind": kind,
@@ -348,7 +370,7 @@ def operating_region(context: Context) -> Analysis:
         }
         claims.append((holds if steady else None, numbers))
     shown = ", ".join(f"{value:.2f}% at {size}" for size, value in printed.items())
-    values: dict[str, Any] = {
+    values = {
         "runs": context.description,
         "negligible": NEGLIGIBLE,
         "width": width,
@@ -358,9 +380,10 @@ def operating_region(context: Context) -> Analysis:
         "entries": listed(means.loc["trained"]["entries"], ".0f"),
     }
     headers = ["batch size", *(("share", words) for words in SHARES.values()), "entries per query"]
-    lines = [
-        (words, row) for key, (words, _) in SOURCES.items() for row in means.loc[key].itertuples()
-    ]
+    lines = []
+    for source, (section, _) in SOURCES.items():
+        for row in means.loc[source].itertuples():
+            lines.append((section, row))
     figure = _draw_region(data, sizes)
     return Analysis(figure, data, headers, lines, values, {"{kind}": claims}, digits=4)
 
@@ -407,15 +430,15 @@ SIDE = 64  # pixels of a picture
 
 
 def kinds_of(query: int, labels: np.ndarray, categories: np.ndarray) -> np.ndarray:
-    """Return what each image of a batch (B,) is to image ``query`` of it: a key of KINDS."""
-    found = np.where(categories == categories[query], "hard negative", "easy negative")
-    found[labels == labels[query]] = "neighbour"
-    found[query] = "query"
-    return found
+    """Return the kind of each image of a batch (B,) for image ``query`` of it: a key of KINDS."""
+    kinds = np.where(categories == categories[query], "hard negative", "easy negative")
+    kinds[labels == labels[query]] = "neighbour"
+    kinds[query] = "query"
+    return kinds
 
 
 def composition(labels: np.ndarray, categories: np.ndarray) -> pd.DataFrame:
-    """Return, for every query of a batch (B,), how many there are of each of KINDS."""
+    """Return the number of images of each of KINDS, for every query of a batch (B,)."""
     counts = []
     for query in range(len(labels)):
         kinds = kinds_of(query, labels, categories)
@@ -440,30 +463,31 @@ def batch_composition(context: Context) -> Analysis:
     if train.categories is None:
         words = f"{spec.dataset.label} has no categories; choose another with --dataset"
         raise ConfigError("analysis 'batch_composition'", [Problem(words)])
-    of = {"labels": train.labels, "categories": train.categories}
+    facts = {"labels": train.labels, "categories": train.categories}
     sampler = spec.recipe.sampler
     strategies = {**STRATEGIES, "this study": (sampler.name, sampler.params)}
     counts = []
     first = {}
     for strategy, (name, params) in strategies.items():
-        epoch = create_sampler(name, params, **of, batch_size=size, seed=seed).epoch(0)
+        epoch = create_sampler(name, params, **facts, batch_size=size, seed=seed).epoch(0)
         first[strategy] = epoch[0]
         for batch in epoch:
             counted = composition(train.labels[batch], train.categories[batch])
             counts.append(counted.assign(strategy=strategy, sampler=name))
     data = pd.concat(counts, ignore_index=True)
-    hard, random = (data[data["strategy"] == name] for name in STRATEGIES)
+    hard = data[data["strategy"] == "hard"]
+    random = data[data["strategy"] == "random"]
     many = float(hard["hard negative"].mean())
     few = float(random["hard negative"].mean())
     halves = float((hard["easy negative"] == size // 2).mean())
     shown = [kind for kind in KINDS if kind != "query"]
     groups = data.groupby(["strategy", "sampler"], sort=False)[shown].agg(["mean", "min", "max"])
     parts = [(f"{kind}s", part) for kind in shown for part in ("mean", "fewest", "most")]
-    rows = [
-        ("", [*names, *row]) for names, row in zip(groups.index, groups.to_numpy(), strict=True)
-    ]
+    rows = []
+    for names, row in zip(groups.index, groups.to_numpy(), strict=True):
+        rows.append(("", [*names, *row]))
     pictures = dict(_rows(train, first))
-    values: dict[str, Any] = {
+    values = {
         "place": f"{context.place}, batches of {size}",
         "size": size,
         "rows": ", ".join(pictures),
@@ -482,18 +506,21 @@ def batch_composition(context: Context) -> Analysis:
 def _rows(train: Any, first: Mapping[str, np.ndarray]) -> Iterator[tuple[str, list]]:
     """Yield (words, [(kind, number of the image)]) of each row of pictures."""
     sizes = pd.Series(train.labels).value_counts(sort=False)
-    classes = sizes[sizes > 1].index[:: max(1, len(sizes) // CLASSES)][:CLASSES]
-    for number, label in enumerate(classes, 1):
+    step = max(1, len(sizes) // CLASSES)
+    classes = sizes[sizes > 1].index[::step]
+    for number, label in enumerate(classes[:CLASSES], 1):
         members = np.flatnonzero(train.labels == label)[:COLUMNS]
-        yield f"class {number}", [("", each) for each in members.tolist()]
+        yield f"class {number}", [("", image) for image in members.tolist()]
     for strategy, batch in first.items():
         labels = train.labels[batch]
-        query = next((i for i in range(len(batch)) if (labels == labels[i]).sum() > 1), 0)
+        with_neighbour = pd.Series(labels).duplicated(keep=False).to_numpy()
+        query = int(with_neighbour.argmax())  # the first one, or the first image without any
         kinds = kinds_of(query, labels, train.categories[batch])
-        chosen = [
-            (kind, batch[kinds == kind][:most].tolist()) for kind, (most, *_) in KINDS.items()
-        ]
-        yield strategy, [(kind, each) for kind, numbers in chosen for each in numbers]
+        chosen = []
+        for kind, (most, *_) in KINDS.items():
+            for image in batch[kinds == kind][:most].tolist():
+                chosen.append((kind, image))
+        yield strategy, chosen
 
 
 def _draw_pictures(train: Any, rows: Mapping[str, list]) -> tuple[Any, pd.DataFrame]:

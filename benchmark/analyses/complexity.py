@@ -18,9 +18,8 @@ TIMED = ("blackbox_ap", "fast_ap", "smooth_ap")
 SIZES = (256, 512, 1024, 2048)
 BINS = (10, 20, 40, 80)
 REPEATS = 5
-# images of a class, of table S1; size of an embedding
-EACH = 4
-WIDTH = 64
+EACH = 4  # images of a class, as in table S1
+WIDTH = 64  # of an embedding
 
 
 def milliseconds(name: str, size: int, **params: Any) -> float:
@@ -32,22 +31,24 @@ def milliseconds(name: str, size: int, **params: Any) -> float:
     embeddings = torch.nn.functional.normalize(rows).requires_grad_()
     labels = torch.arange(size) // EACH
     loss = loss_of(name, **params)
-    found = []
+    seconds = []
     for _ in range(REPEATS):
         started = time.perf_counter()
         loss(embeddings, labels).backward()
-        found.append(time.perf_counter() - started)
-    return 1000 * min(found)
+        seconds.append(time.perf_counter() - started)
+    return 1000 * min(seconds)
 
 
 def power(times: pd.Series) -> float:
-    """Return the least-squares slope of the logarithm of times over that of their index."""
+    """Return the least-squares slope of log times over the logarithm of their index."""
     return float(np.polyfit(np.log2(times.index), np.log2(times), 1)[0])
 
 
 def beyond(value: float, middle: float) -> bool | None:
     """Return whether a power lies above the middle of two; None within a quarter of it."""
-    return None if abs(value - middle) < 0.25 else value > middle
+    if abs(value - middle) < 0.25:
+        return None
+    return value > middle
 
 
 @ANALYSES.register(
@@ -65,7 +66,7 @@ def complexity(context: Context) -> Analysis:
     by_bins = pd.Series({bins: milliseconds("fast_ap", sizes[-1], bins=bins) for bins in BINS})
     powers = times.apply(power)
     bins = power(by_bins)
-    values: dict[str, Any] = {
+    values = {
         "powers": powers,
         "bins": bins,
         "tried": listed(BINS),

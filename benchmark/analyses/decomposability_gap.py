@@ -1,4 +1,4 @@
-"""How much better the AP looks in batches than over the whole test set, by loss."""
+"""How much higher the AP is in batches than over the whole test set, by loss."""
 
 from collections.abc import Iterator, Sequence
 from itertools import permutations, product
@@ -32,33 +32,35 @@ def average_precision(positive: np.ndarray, negative: np.ndarray) -> float:
     Ranks count the items at or above a score: tied items have the worst of their ranks, as in the
     losses.
     """
-    own = np.sort(-positive)
-    others = np.sort(-negative)
-    # In ascending negated scores, what lies left of a score or on it ranks at or above it.
-    rank_positive = np.searchsorted(own, own, side="right")
-    rank_negative = np.searchsorted(others, own, side="right")
-    return float(np.mean(rank_positive / (rank_positive + rank_negative)))
+    positives = np.sort(-positive)
+    negatives = np.sort(-negative)
+    # In ascending negated scores, items left of a score or on it rank at or above it.
+    rank_among_positives = np.searchsorted(positives, positives, side="right")
+    negatives_above = np.searchsorted(negatives, positives, side="right")
+    precision = rank_among_positives / (rank_among_positives + negatives_above)
+    return float(np.mean(precision))
 
 
 def ap_loss(scores: np.ndarray, positive: np.ndarray) -> float:
-    """Return 1 - AP of scores (R,) of which those of ``positive`` (R,) are relevant."""
+    """Return 1 - AP of scores (R,). The items of ``positive`` (R,) are relevant."""
     return 1 - average_precision(scores[positive], scores[~positive])
 
 
 def value_and_gradient(loss: Any, scores: np.ndarray, positive: np.ndarray) -> tuple[Any, Any]:
-    """Return 1 - AP (...,) of scores (..., R) as a loss has it, and its gradient (..., R)."""
+    """Return 1 - AP (...,) of scores (..., R) as a loss computes it, and its gradient (..., R)."""
     import torch
 
     leaf = torch.tensor(scores, dtype=torch.float64, requires_grad=True)
     rows = torch.atleast_2d(leaf)
-    values = loss.query_losses(rows, torch.tensor(positive).expand(len(rows), -1))
+    targets = torch.tensor(positive).expand(len(rows), -1)
+    values = loss.query_losses(rows, targets)
     values.sum().backward()
     assert leaf.grad is not None
     return values.detach().numpy().reshape(leaf.shape[:-1])[()], leaf.grad.numpy()
 
 
 def batch_ap(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Return the AP (B,) of every row of (B, B) scores over the other rows; NaN if no positive."""
+    """Return the AP (B,) of every row of (B, B) scores over the other rows; NaN: no positive."""
     result = np.full(len(labels), np.nan)
     for query, row in enumerate(scores):
         same = labels == labels[query]
@@ -88,7 +90,8 @@ def mean_ap(batches: Sequence[Batch]) -> float:
 
 def gap(batches: Sequence[Batch]) -> float:
     """Return Eq. 6: the mean AP over the batches minus the AP over all of them together."""
-    return mean_ap(batches) - average_precision(*map(np.concatenate, zip(*batches, strict=True)))
+    positives, negatives = map(np.concatenate, zip(*batches, strict=True))
+    return mean_ap(batches) - average_precision(positives, negatives)
 
 
 def plain_bound(batches: Sequence[Batch]) -> float:
@@ -107,31 +110,32 @@ def plain_bound(batches: Sequence[Batch]) -> float:
 def calibrated_bounds(batches: Sequence[Batch], alpha: float, beta: float) -> tuple[float, float]:
     """Return Eq. 9 for the batches in the order given, and for the worst of all their orders.
 
-    It counts positives at or above ``alpha`` and negatives above ``beta``, and depends on the
+    Eq. 9 counts positives at or above ``alpha`` and negatives above ``beta``. It depends on the
     order of the batches, which the paper leaves open.
     """
-    counts = [
-        (int(np.sum(own >= alpha)), len(own), int(np.sum(others > beta)), len(others))
-        for own, others in batches
-    ]
+    counts = []
+    for positive, negative in batches:
+        good = int(np.sum(positive >= alpha))
+        bad = int(np.sum(negative > beta))
+        counts.append((good, len(positive), bad, len(negative)))
     bounds = []
     # batches with equal counts may change places: few orders differ
     for order in dict.fromkeys(permutations(counts)):
-        # of the batches before
         total = 0.0
+        # counts of the batches before this one
         good = 0
         positives = 0
         bad = 0
         negatives = 0
-        for here_good, here_positives, here_bad, here_negatives in order:
-            for rank in range(1, here_good + 1):
+        for more_good, more_positives, more_bad, more_negatives in order:
+            for rank in range(1, more_good + 1):
                 total += (rank + good) / (rank + good + bad)
-            for rank in range(here_good + 1, here_positives + 1):
+            for rank in range(more_good + 1, more_positives + 1):
                 total += (rank + positives) / (rank + positives + negatives)
-            good = good + here_good
-            positives = positives + here_positives
-            bad = bad + here_bad
-            negatives = negatives + here_negatives
+            good += more_good
+            positives += more_positives
+            bad += more_bad
+            negatives += more_negatives
         bounds.append(1.0 - total / positives)
     return bounds[0], max(bounds)
 
@@ -139,14 +143,16 @@ def calibrated_bounds(batches: Sequence[Batch], alpha: float, beta: float) -> tu
 def draw_batches(rng: np.random.Generator, scores: Batch, size: int, each: int) -> list[Batch]:
     """Return up to ``BATCHES`` disjoint batches of ``size`` scores with ``each`` positives.
 
-    Return none when not even two fit.
+    Return no batch if fewer than two fit.
     """
-    parts = list(zip(scores, (each, size - each), strict=True))
-    count = min(BATCHES, *(len(row) // part for row, part in parts))
+    others = size - each
+    count = min(BATCHES, len(scores.positive) // each, len(scores.negative) // others)
     if count < 2:
         return []
-    drawn = (rng.permutation(row)[: count * part].reshape(count, part) for row, part in parts)
-    return [Batch(*pair) for pair in zip(*drawn, strict=True)]
+    positives = rng.permutation(scores.positive)[: count * each]
+    negatives = rng.permutation(scores.negative)[: count * others]
+    by_batch = zip(np.split(positives, count), np.split(negatives, count), strict=True)
+    return [Batch(positive, negative) for positive, negative in by_batch]
 
 
 def measure(
@@ -154,14 +160,15 @@ def measure(
 ) -> pd.DataFrame:
     """Return one row per query and batch size, on batches drawn from the query's gallery.
 
-    Each batch has ``each`` positives, as a training batch has, and negatives up to its size.
-    Columns: gap (mean AP over the batches minus AP over the whole gallery), and of the batches
-    alone: own_gap (Eq. 6), perfect (every batch ranked perfectly), plain (Eq. 8), calibrated (Eq. 9
-    in the order drawn), worst (Eq. 9).
+    Each batch has ``each`` positives, as a training batch has, and negatives up to its size. The
+    column gap is the mean AP over the batches minus the AP over the whole gallery. The other
+    columns are of the batches alone: own_gap (Eq. 6), perfect (every batch is ranked perfectly),
+    plain (Eq. 8), calibrated (Eq. 9 in the order drawn), worst (Eq. 9).
     """
     gallery = recording.gallery
     gallery_labels = recording.gallery_labels
-    if own := not len(gallery):
+    is_own = not len(gallery)
+    if is_own:
         gallery = recording.query
         gallery_labels = recording.query_labels
     total = len(recording.query)
@@ -171,18 +178,24 @@ def measure(
         scores = gallery @ recording.query[query]
         same = gallery_labels == recording.query_labels[query]
         negative = scores[~same]
-        if own:
+        if is_own:
             same[query] = False
         whole = Batch(scores[same], negative)
         for size in sizes:
             rng = np.random.default_rng(derive(0, "gap batches", query, size))
-            if batches := draw_batches(rng, whole, size, each):
-                perfect = all(batch.perfect for batch in batches)
-                gap_to_gallery = mean_ap(batches) - mean_ap([whole])
-                own_gap = gap(batches)
-                plain = plain_bound(batches)
+            batches = draw_batches(rng, whole, size, each)
+            if batches:
                 drawn, worst = calibrated_bounds(batches, alpha, beta)
-                row = (query, size, gap_to_gallery, own_gap, perfect, plain, drawn, worst)
+                row = {
+                    "query": query,
+                    "measured_at": size,
+                    "gap": mean_ap(batches) - mean_ap([whole]),
+                    "own_gap": gap(batches),
+                    "perfect": all(batch.perfect for batch in batches),
+                    "plain": plain_bound(batches),
+                    "calibrated": drawn,
+                    "worst": worst,
+                }
                 rows.append(row)
     return pd.DataFrame(rows, columns=COLUMNS)
 
@@ -198,24 +211,30 @@ def build(context: Context) -> Analysis:
     each = max(1, context.block.recipe.sampler.params.get("samples_per_class", 2) - 1)
     sizes = doubled(context.block.batch_sizes)
     parts = []
-    edges = [context.spec(CALIBRATED, sizes[0], 0).loss.params[end] for end in ("alpha", "beta")]
+    params = context.spec(CALIBRATED, sizes[0], 0).loss.params
     for trained_at, loss, seed in product(context.block.batch_sizes, LOSSES, context.seeds):
-        found = measure(context.trained(loss, trained_at, seed), sizes, each, *edges)
-        parts.append(found.assign(loss=loss, trained_at=trained_at, seed=seed))
+        recording = context.trained(loss, trained_at, seed)
+        gaps = measure(recording, sizes, each, params["alpha"], params["beta"])
+        parts.append(gaps.assign(loss=loss, trained_at=trained_at, seed=seed))
     data = pd.concat(parts, ignore_index=True)
-    means = data.groupby(["trained_at", "loss", "seed", "measured_at"])["gap"].mean().reset_index()
+    networks = data.groupby(["trained_at", "loss", "seed", "measured_at"])
+    means = networks["gap"].mean().reset_index()
     bounds = data[data["perfect"]]
     sizes = sorted(means["measured_at"].unique())
-    curves = 100 * means.groupby(["trained_at", "loss", "measured_at"])["gap"].mean().unstack()
+    by_size = means.groupby(["trained_at", "loss", "measured_at"])["gap"]
+    curves = 100 * by_size.mean().unstack()
     low = curves[sizes[0]]
     high = curves[sizes[-1]]
     falls = [rising(-curve) for curve in curves.to_numpy()]
     share = 100 * data.groupby("loss")["perfect"].mean()
-    ends = "; ".join(
-        f"{loss_name(loss)} trained at {size}: {low[size, loss]:.1f} to {high[size, loss]:.1f}"
-        for size, loss in product(sorted(means["trained_at"].unique()), LOSSES)
-    )
-    values: dict[str, Any] = {
+    ends = []
+    for size, loss in product(sorted(means["trained_at"].unique()), LOSSES):
+        span = f"{low[size, loss]:.1f} to {high[size, loss]:.1f}"
+        ends.append(f"{loss_name(loss)} trained at {size}: {span}")
+    all_larger: bool | None = all(falls)
+    if any(falls) and not all_larger:
+        all_larger = None
+    values = {
         "runs": context.description,
         "first": sizes[0],
         "last": sizes[-1],
@@ -223,7 +242,7 @@ def build(context: Context) -> Analysis:
         "falls": sum(falls),
         "networks": len(falls),
         "high": f"{high.min():.1f} - {high.max():.1f}",
-        "ends": ends,
+        "ends": "; ".join(ends),
         "taken": 2 * each,
         "queries": data.groupby(["loss", "trained_at", "seed"])["query"].nunique().min(),
         "plain_share": share[PLAIN],
@@ -231,7 +250,7 @@ def build(context: Context) -> Analysis:
         "beyond": 100 * float((data["own_gap"] > data["plain"] + ROUNDING).mean()),
     }
     claims: dict[str, Any] = {
-        "larger_batches": all(falls) or (None if any(falls) else False),
+        "larger_batches": all_larger,
         "decrease_at_{size}": list(_decreases(means)),
     }
     if len(bounds):
@@ -244,25 +263,41 @@ def build(context: Context) -> Analysis:
 
 
 def _decreases(means: pd.DataFrame) -> Iterator[tuple[bool | None, dict[str, Any]]]:
-    table10 = [each for each in load_papers()["roadmap2021"].table("table10") if each.metric == GAP]
-    printed = " and ".join(f"{each.text}% ({each.row_label})" for each in table10)
-    for size, part in means[means["trained_at"] == means["measured_at"]].groupby("trained_at"):
-        gaps = 100 * part.pivot(index="seed", columns="loss", values="gap")
+    """Yield whether the gap of ROADMAP is smaller than that of SupAP, by batch size."""
+    printed = []
+    for number in load_papers()["roadmap2021"].table("table10"):
+        if number.metric == GAP:
+            printed.append(f"{number.text}% ({number.row_label})")
+    same_size = means[means["trained_at"] == means["measured_at"]]
+    for size, at_size in same_size.groupby("trained_at"):
+        gaps = 100 * at_size.pivot(index="seed", columns="loss", values="gap")
         decrease, holds = judged(100 * (1 - gaps[CALIBRATED] / gaps[PLAIN]), "+.1f")
-        own = {"size": size, "plain": gaps[PLAIN].mean(), "calibrated": gaps[CALIBRATED].mean()}
-        yield holds, own | {"decrease": decrease, "printed": printed}
+        values = {
+            "size": size,
+            "plain": gaps[PLAIN].mean(),
+            "calibrated": gaps[CALIBRATED].mean(),
+            "decrease": decrease,
+            "printed": " and ".join(printed),
+        }
+        yield holds, values
 
 
 def _bounds(bounds: pd.DataFrame) -> tuple[dict[str, Any], dict[str, bool | None]]:
-    own = bounds["own_gap"]
+    """Return how often Eq. 8 and 9 bound the gap, and whether the claims about them hold."""
+    own_gap = bounds["own_gap"]
+
+    def gaps_over(bound: str) -> int:
+        return int((own_gap > bounds[bound] + ROUNDING).sum())
+
+    over = gaps_over("plain")
+    drawn = gaps_over("calibrated")
+    worst = gaps_over("worst")
     less = bounds["plain"] - bounds["worst"]
-    over, drawn, worst = (
-        int((own > bounds[key] + ROUNDING).sum()) for key in ("plain", "calibrated", "worst")
-    )
-    negative = int((own < -ROUNDING).sum())
+    negative = int((own_gap < -ROUNDING).sum())
     tighter = float((less > ROUNDING).mean())
     looser = float((less < -ROUNDING).mean())
-    values: dict[str, Any] = {
+    is_tighter = looser == 0 if looser or tighter else None
+    values = {
         "perfect": len(bounds),
         "negative": negative,
         "over_plain": over,
@@ -276,28 +311,28 @@ def _bounds(bounds: pd.DataFrame) -> tuple[dict[str, Any], dict[str, bool | None
     return values, {
         "eq8_holds": not negative and not over,
         "eq9_holds": not drawn and not worst,
-        "eq9_is_tighter": looser == 0 if looser or tighter else None,
+        "eq9_is_tighter": is_tighter,
     }
 
 
 def _rows(
     means: pd.DataFrame, bounds: pd.DataFrame, sizes: list[int]
 ) -> Iterator[tuple[str, list[str | float]]]:
-    for trained_at, part in means.groupby("trained_at"):
+    for trained_at, gaps_of_networks in means.groupby("trained_at"):
         title = f"Gap, trained at batch size {trained_at}"
-        gaps = part.groupby(["loss", "measured_at"])["gap"].mean().unstack()
+        gaps = gaps_of_networks.groupby(["loss", "measured_at"])["gap"].mean().unstack()
         for loss in LOSSES:
             yield title, [loss_name(loss), *gaps.loc[loss]]
         yield title, ["relative decrease", *(1 - gaps.loc[CALIBRATED] / gaps.loc[PLAIN])]
-    for name, part in bounds.groupby("loss"):
+    for name, bounds_of_loss in bounds.groupby("loss"):
         title = f"Bounds where all batches are ranked perfectly, {loss_name(str(name))}"
-        by_size = part.groupby("measured_at")[[*BOUNDS]].mean().reindex(sizes)
+        by_size = bounds_of_loss.groupby("measured_at")[[*BOUNDS]].mean().reindex(sizes)
         for key, words in BOUNDS.items():
             yield title, [words, *by_size[key]]
 
 
 def _draw(means: pd.DataFrame, bounds: pd.DataFrame, sizes: list[int]) -> tuple[Any, pd.DataFrame]:
-    """Return one panel per training batch size (first and last of many) and one of the bounds."""
+    """Return a panel per training batch size (of many the first and last) and one of the bounds."""
     trained = sorted(means["trained_at"].unique())
     shown = trained if len(trained) < 3 else [trained[0], trained[-1]]
     bound_means = bounds.groupby(["loss", "measured_at"])[[*BOUNDS]].mean().reset_index()
@@ -307,10 +342,11 @@ def _draw(means: pd.DataFrame, bounds: pd.DataFrame, sizes: list[int]) -> tuple[
         for axes, trained_at in zip(panels, shown, strict=True):
             series = []
             for loss in LOSSES:
-                part = means[(means["trained_at"] == trained_at) & (means["loss"] == loss)]
-                by_size = part.groupby("measured_at")["gap"]
-                found = [{"batch_size": at, **t_interval(100 * x)._asdict()} for at, x in by_size]
-                series.append(Series(loss_name(loss), line(loss), pd.DataFrame(found)))
+                shown_means = means[(means["trained_at"] == trained_at) & (means["loss"] == loss)]
+                points = []
+                for size, gaps in shown_means.groupby("measured_at")["gap"]:
+                    points.append({"batch_size": size, **t_interval(100 * gaps)._asdict()})
+                series.append(Series(loss_name(loss), line(loss), pd.DataFrame(points)))
             drawing.by_batch_size(axes, sizes, series, width=0.12)
             axes.set(title=f"Trained at {trained_at}", xlabel=MEASURED)
         panels[0].set_ylabel("decomposability gap (points of AP)")
@@ -318,10 +354,10 @@ def _draw(means: pd.DataFrame, bounds: pd.DataFrame, sizes: list[int]) -> tuple[
         for axes in panels:
             axes.set_ylim(0, top)
         for loss, offset in zip(LOSSES, (-0.06, 0.06), strict=True):
-            part = bound_means[bound_means["loss"] == loss]
-            where = [sizes.index(size) + offset for size in part["measured_at"]]
-            last.plot(where, 100 * part["own_gap"], **line(loss))
-            last.plot(where, 100 * part["worst"], **(line(loss) | {"markerfacecolor": "none"}))
+            of_loss = bound_means[bound_means["loss"] == loss]
+            x = [sizes.index(size) + offset for size in of_loss["measured_at"]]
+            last.plot(x, 100 * of_loss["own_gap"], **line(loss))
+            last.plot(x, 100 * of_loss["worst"], **(line(loss) | {"markerfacecolor": "none"}))
         plain = 100 * bounds.groupby("measured_at")["plain"].mean()
         plain.index = [sizes.index(size) for size in plain.index]
         last.plot(plain, linestyle=":", color=FAINT)

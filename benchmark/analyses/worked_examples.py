@@ -1,4 +1,4 @@
-"""What the losses do without any training: the papers' small examples, toy ranking, surrogates."""
+"""What the losses do without training: the papers' small examples, toy ranking, surrogates."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -41,7 +41,7 @@ INSTANCES = (0, 1, 2, 3)
 NEAR = np.array([0.50, 0.49, 0.48, 0.38, 0.37, 0.36])
 RELEVANT = np.array([True, True, True, False, False, False])
 BINS = (1, 2, 5, 10, 20, 40, 80)
-NO_GRADIENT = 0.005  # change of the loss per unit of cosine: less is called none, in all sentences
+NO_GRADIENT = 0.005  # change of the loss per unit of cosine: a smaller one is called none
 # FastAP 3.1: of the larger of two uniform scores against one, AUPR is the integral of
 # 2 t (1 + t) / (2 + t) over the threshold t from 0 to 1.
 AUPR = 4 * math.log(1.5) - 1
@@ -51,7 +51,7 @@ EXAMPLES = 2000
 
 
 def loss_of(name: str, **params: Any) -> Any:
-    """Return a loss, with its defaults where ``params`` do not say otherwise."""
+    """Return a loss with its defaults, but for ``params``."""
     from benchmark.losses import create_loss  # imports torch
 
     return create_loss(name, **params)
@@ -64,20 +64,21 @@ def slope(difference: np.ndarray) -> np.ndarray:
 
 
 def violations() -> dict[str, float]:
-    """Return what exchanging the two of each violating term of Smooth-AP's example adds to AP.
+    """Return by how much the AP grows if the two items of a violating term change places.
 
-    A term is a negative above a positive, in the order of the paper.
+    Terms are those of Smooth-AP's example: a negative above a positive, in the order of the paper.
     """
 
     def ap(order: Sequence[int]) -> float:
-        return 1 - ap_loss(-np.arange(len(order), dtype=float), np.isin(order, INSTANCES))
+        scores = -np.arange(len(order), dtype=float)
+        return 1 - ap_loss(scores, np.isin(order, INSTANCES))
 
     gains = {}
     for positive in INSTANCES:
         for negative in ORDER[: ORDER.index(positive)]:
             if negative not in INSTANCES:
                 swapped = {positive: negative, negative: positive}
-                after = [swapped.get(each, each) for each in ORDER]
+                after = [swapped.get(item, item) for item in ORDER]
                 gains[f"s{negative} - s{positive}"] = ap(after) - ap(ORDER)
     return gains
 
@@ -95,25 +96,28 @@ def algorithm_1(scores: np.ndarray, positive: np.ndarray) -> float:
 def distance_to_area(positives: int) -> float:
     """Return the mean |AP - AUPR| over queries with so many positives and negatives."""
     rng = np.random.default_rng(derive(0, "area", positives))
-    own = np.sqrt(rng.random((EXAMPLES // 10, positives)))
-    others = rng.random(own.shape)
-    found = [average_precision(*query) for query in zip(own, others, strict=True)]
-    return float(np.abs(np.array(found) - AUPR).mean())
+    positive = np.sqrt(rng.random((EXAMPLES // 10, positives)))
+    negative = rng.random(positive.shape)
+    values = [average_precision(*query) for query in zip(positive, negative, strict=True)]
+    return float(np.abs(np.array(values) - AUPR).mean())
 
 
 def one_bin(scores: np.ndarray) -> float:
     """Return FastAP Eq. 14 of scores whose ``RELEVANT`` ones are positive, with one hard bin."""
-    own, every = (np.histogram(row, 1, (-1, 1))[0] for row in (scores[RELEVANT], scores))
-    return float(np.sum(own * own / every) / RELEVANT.sum())
+    positives, _ = np.histogram(scores[RELEVANT], 1, (-1, 1))
+    items, _ = np.histogram(scores, 1, (-1, 1))
+    return float(np.sum(positives * positives / items) / RELEVANT.sum())
 
 
 def gaps(slack: float) -> np.ndarray:
-    """Return the gaps of drawn pairs of batches that keep alpha and beta, but for the slack."""
+    """Return the gaps of drawn pairs of batches, whose scores keep alpha and beta up to a slack."""
     rng = np.random.default_rng(derive(0, "calibrated batches", str(slack)))
-    own = rng.uniform(ALPHA - slack, 1, (EXAMPLES, 2, 3))
-    others = rng.uniform(0, BETA + slack, (EXAMPLES, 2, 6))
-    pairs = zip(own, others, strict=True)
-    return np.array([gap([*map(Batch, *pair)]) for pair in pairs])
+    positives = rng.uniform(ALPHA - slack, 1, (EXAMPLES, 2, 3))
+    negatives = rng.uniform(0, BETA + slack, (EXAMPLES, 2, 6))
+    values = []
+    for of_pair in zip(positives, negatives, strict=True):
+        values.append(gap([*map(Batch, *of_pair)]))
+    return np.array(values)
 
 
 @ANALYSES.register(
@@ -128,19 +132,21 @@ def gaps(slack: float) -> np.ndarray:
 )
 def worked_examples(context: Context) -> Analysis:
     """Return the examples with the papers' statements about them."""
-    calibrations = [  # ROADMAP Eq. 7
-        float(np.maximum(ALPHA - own, 0).mean() + np.maximum(others - BETA, 0).mean())
-        for own, others in BATCHES
-    ]
-    found = gap(BATCHES)
+    calibrations = []  # ROADMAP Eq. 7
+    for positive, negative in BATCHES:
+        lack = np.maximum(ALPHA - positive, 0).mean()
+        excess = np.maximum(negative - BETA, 0).mean()
+        calibrations.append(float(lack + excess))
+    toy_gap = gap(BATCHES)
     bound = plain_bound(BATCHES)
     steep = float(slope(np.array([DELTA]))[0])
     gains = violations()
     by_bins = []
     for bins in BINS:
         value, gradient = value_and_gradient(loss_of("fast_ap", bins=bins), NEAR, RELEVANT)
-        by_bins.append({"x": bins, "loss": value, "value": float(np.abs(gradient).max())})
-    gradients = {each["x"]: each["value"] for each in by_bins}
+        largest = float(np.abs(gradient).max())
+        by_bins.append({"x": bins, "loss": value, "value": largest})
+    gradients = {row["x"]: row["value"] for row in by_bins}
     draws = np.random.default_rng(derive(0, "algorithm 1"))
     printed = []
     for positives in range(1, 12):
@@ -148,32 +154,35 @@ def worked_examples(context: Context) -> Analysis:
         relevant = draws.permutation(12) < positives
         printed.append(algorithm_1(scores, relevant))
     errors = {count: distance_to_area(count) for count in POSITIVES}
-    scores = np.random.default_rng(derive(0, "one bin")).uniform(-1, 1, (EXAMPLES, len(NEAR)))
+    rng = np.random.default_rng(derive(0, "one bin"))
+    scores = rng.uniform(-1, 1, (EXAMPLES, len(NEAR)))
     constant = {one_bin(row) for row in scores}
     none = np.abs(gaps(0.0)).max()
     some = gaps(SLACK).mean()
-    rows = [
-        ["toy gap", "gap of two perfect batches", found, math.nan],
-        ["worst case", "bound of Eq. 8", bound, math.nan],
-        *(["calibration", f"batch {i}", x, math.nan] for i, x in enumerate(calibrations, 1)),
-        ["delta", f"tau = {TAU:g}", DELTA, steep],
-        *(["AP gained by exchange", term, gain, math.nan] for term, gain in gains.items()),
-        [
-            "Algorithm 1 as printed",
-            f"{len(printed)} random rankings",
-            min(printed),
-            math.nan,
-        ],
-        *(["FastAP", f"{each['x']} bins", each["loss"], each["value"]] for each in by_bins),
-        *(["|AP - AUPR|", f"{count} positives", x, math.nan] for count, x in errors.items()),
-    ]
-    values: dict[str, Any] = {
+    rows: list[tuple[str, str, float, float]] = []
+
+    def add(example: str, setting: str, value: float, gradient: float = math.nan) -> None:
+        rows.append((example, setting, value, gradient))
+
+    add("toy gap", "gap of two perfect batches", toy_gap)
+    add("worst case", "bound of Eq. 8", bound)
+    for number, calibration in enumerate(calibrations, 1):
+        add("calibration", f"batch {number}", calibration)
+    add("delta", f"tau = {TAU:g}", DELTA, steep)
+    for term, gain in gains.items():
+        add("AP gained by exchange", term, gain)
+    add("Algorithm 1 as printed", f"{len(printed)} random rankings", min(printed))
+    for row in by_bins:
+        add("FastAP", f"{row['x']} bins", row["loss"], row["value"])
+    for count, error in errors.items():
+        add("|AP - AUPR|", f"{count} positives", error)
+    values = {
         "tau": TAU,
         "at": DELTA,
         "steep": steep,
         "gradient": steep * TAU,
         "share": 100 * 4 * steep * TAU,
-        "gap": found,
+        "gap": toy_gap,
         "bound": bound,
         "terms": len(gains),
         "calibrations": listed(calibrations, ".3f"),
@@ -194,16 +203,16 @@ def worked_examples(context: Context) -> Analysis:
         "some": some,
         "slack": SLACK,
     }
-    apart = all(each.perfect for each in BATCHES) and found > 0 and min(calibrations) > 0
+    all_perfect = all(batch.perfect for batch in BATCHES)
     claims = {
-        "toy_gap": apart,
-        "worst_case": math.isclose(found, bound, abs_tol=1e-12),
+        "toy_gap": all_perfect and toy_gap > 0 and min(calibrations) > 0,
+        "worst_case": math.isclose(toy_gap, bound, abs_tol=1e-12),
         "delta_is_about_0.05": round(DELTA, 2) == 0.05,
         "gradient_at_delta": steep * TAU < EPSILON,
         "algorithm_1_ranks": min(printed) < 1,
         "terms_are_unequal": len(gains) == 6 and values["more"] > values["less"],
         "coarse_bins_keep_a_gradient": bool(gradients[80] < NO_GRADIENT < gradients[10]),
-        "ap_tends_to_the_area": rising(-each for each in errors.values()),
+        "ap_tends_to_the_area": rising(-error for error in errors.values()),
         "one_bin_learns_nothing": len(constant) == 1,
         "no_gap_without_calibration_loss": bool(none == 0 and some > 0),
     }
@@ -247,9 +256,9 @@ DRAWS = 2000
 
 
 class LossOutcome(NamedTuple):
-    """The value and the gradient (3,) of a loss on the toy ranking, and what holds of many others.
+    """The value and the gradient (3,) of a loss on the toy ranking, and results on random rankings.
 
-    below     share with a loss below the AP loss
+    below     share of rankings with a loss below the AP loss
     none      share of misranked negatives without gradient: under ``NO_GRADIENT``
     smallest  smallest gradient of a misranked negative
     """
@@ -269,9 +278,9 @@ def toy_losses() -> dict[str, Any]:
 
 
 def outcome(loss: Any, count: int, seed: int = 0) -> LossOutcome:
-    """Return what a loss makes of the toy ranking, and of ``count`` random ones.
+    """Return the results of a loss on the toy ranking, and on ``count`` random rankings.
 
-    These have 1 to 5 positives and 1 to 20 negatives.
+    Random rankings have 1 to 5 positives and 1 to 20 negatives.
     """
     rng = np.random.default_rng(derive(seed, "random rankings"))
     below = 0
@@ -280,14 +289,22 @@ def outcome(loss: Any, count: int, seed: int = 0) -> LossOutcome:
         positives = rng.integers(1, 6)
         negatives = rng.integers(1, 21)
         spread = rng.choice([0.01, 0.05, 0.2])
-        scores = np.clip(rng.normal(0.5, spread, positives + negatives), -1, 1)
+        scores = rng.normal(0.5, spread, positives + negatives)
+        scores = np.clip(scores, -1, 1)
         positive = np.arange(len(scores)) < positives
         value, gradient = value_and_gradient(loss, scores, positive)
         below += value < ap_loss(scores, positive) - 1e-12
-        gradients.append(gradient[~positive & (scores > scores[positive].min())])
-    misranked = np.concatenate(gradients)
-    none = float((misranked < NO_GRADIENT).mean())
-    return LossOutcome(*value_and_gradient(loss, *TOY), below / count, none, float(misranked.min()))
+        misranked = ~positive & (scores > scores[positive].min())
+        gradients.append(gradient[misranked])
+    of_misranked = np.concatenate(gradients)
+    value, gradient = value_and_gradient(loss, *TOY)
+    return LossOutcome(
+        value,
+        gradient,
+        below=below / count,
+        none=float((of_misranked < NO_GRADIENT).mean()),
+        smallest=float(of_misranked.min()),
+    )
 
 
 @ANALYSES.register(
@@ -306,13 +323,18 @@ def toy_ranking(context: Context) -> Analysis:
     exact = ap_loss(*TOY)
     outcomes = {name: outcome(loss, draws) for name, loss in toy_losses().items()}
     random = f"{draws} random rankings"
-    headers = ["loss", "value", "AP loss", *(("gradient", point) for point in SCORES)]
-    shares = ("share below AP loss", f"share under {NO_GRADIENT:g}", "smallest gradient")
-    headers += [(random, share) for share in shares]
-    rows = [
-        ("", [name, value, exact, *gradient, *rest])
-        for name, (value, gradient, *rest) in outcomes.items()
+    headers = [
+        "loss",
+        "value",
+        "AP loss",
+        *(("gradient", point) for point in SCORES),
+        (random, "share below AP loss"),
+        (random, f"share under {NO_GRADIENT:g}"),
+        (random, "smallest gradient"),
     ]
+    rows = []
+    for name, (value, gradient, *shares) in outcomes.items():
+        rows.append(("", [name, value, exact, *gradient, *shares]))
     smooth, stepped, sup = outcomes.values()
     first, second, third = smooth.gradient
     size = abs(first)
@@ -321,7 +343,7 @@ def toy_ranking(context: Context) -> Analysis:
     for name, item in outcomes.items():
         steps = ", ".join(f"{-slope:+.2g}" for slope in item.gradient)
         steps_of_losses.append(f"{name} {steps}")
-    values: dict[str, Any] = {
+    values = {
         "smooth": smooth,
         "sup": sup,
         "exact": exact,
@@ -358,8 +380,9 @@ def _draw_toy(outcomes: dict[str, LossOutcome], exact: float) -> tuple[Any, pd.D
             axes.set(title=f"{name}: {item.value:.3f} (AP loss {exact:.3f})", yticks=[])
             axes.set(xlim=(0.62, 0.84), ylim=(-0.9, 0.9))
             axes.axhline(0, color=FAINT, linewidth=0.6, zorder=0)
-            moves = np.sign(steps) * np.sqrt(np.abs(steps) / np.abs(steps).max())
-            shown = np.abs(steps) >= NO_GRADIENT
+            sizes = np.abs(steps)
+            moves = np.sign(steps) * np.sqrt(sizes / sizes.max())
+            shown = sizes >= NO_GRADIENT
             for index, (point, score) in enumerate(SCORES.items()):
                 base, mark = ("fast_ap", "o") if TOY_POSITIVE[index] else ("roadmap", "X")
                 colour = STYLES[base].colour
@@ -372,8 +395,15 @@ def _draw_toy(outcomes: dict[str, LossOutcome], exact: float) -> tuple[Any, pd.D
                     end = (score + 0.02 * moves[index], height)
                     arrow = {"arrowstyle": "-|>", "linewidth": 1.6, "color": colour}
                     axes.annotate("", end, (score, height), arrowprops=arrow)
-            row = {"loss": name, "point": [*SCORES], "score": TOY[0], "gradient": item.gradient}
-            parts.append(pd.DataFrame({**row, "value": item.value, "ap_loss": exact}))
+            columns = {
+                "loss": name,
+                "point": [*SCORES],
+                "score": TOY[0],
+                "gradient": item.gradient,
+                "value": item.value,
+                "ap_loss": exact,
+            }
+            parts.append(pd.DataFrame(columns))
         axes.set_xlabel("score (cosine)")
     return figure, pd.concat(parts, ignore_index=True)
 
@@ -403,7 +433,8 @@ def pair(loss: Any, difference: np.ndarray, positive: float = ANCHOR) -> Curve:
 
     The slope is the derivative with respect to the negative's score. The loss computes both.
     """
-    scores = np.stack([np.full(len(difference), positive), positive + difference], axis=1)
+    of_positive = np.full(len(difference), positive)
+    scores = np.stack([of_positive, positive + difference], axis=1)
     values, gradients = value_and_gradient(loss, scores, np.array([True, False]))
     return values, gradients[:, 1]
 
@@ -435,8 +466,10 @@ def interpolation(loss: Any, difference: np.ndarray) -> Curve:
     Its gradient on the negative is d(1 - AP) / d rank times such a slope; with the positive on rank
     2 the first factor is 1/4. The function is the running integral of the slopes.
     """
-    slopes = 4.0 * pair(loss, difference)[1]
-    areas = (slopes[1:] + slopes[:-1]) / 2 * np.diff(difference)
+    _, derivatives = pair(loss, difference)
+    slopes = 4.0 * derivatives
+    means = (slopes[1:] + slopes[:-1]) / 2
+    areas = means * np.diff(difference)
     return np.concatenate([[0.0], np.cumsum(areas)]), slopes
 
 
@@ -445,27 +478,31 @@ def curves() -> pd.DataFrame:
     grid = np.linspace(-SPAN, SPAN, POINTS)
     wide = np.linspace(-SPAN, SPAN, 10 * (POINTS - 1) + 1)
     scores = np.linspace(-0.4, 0.4, POINTS)
-    found: list[tuple[str, str, str, np.ndarray, Curve]] = []
+    parts = []
+
+    def add(panel: str, base: str, words: str, x: np.ndarray, curve: Curve) -> None:
+        value, derivative = curve
+        part = pd.DataFrame({"x": x, "value": value, "derivative": derivative})
+        parts.append(part.assign(panel=panel, base=base, curve=words))
+
     for tau in (0.001, 0.01, 0.05):
         curve = step_of(loss_of("smooth_ap", tau=tau), grid)
-        found.append(("SmoothAP", "smooth_ap", f"tau {tau:g}", grid, curve))
+        add("SmoothAP", "smooth_ap", f"tau {tau:g}", grid, curve)
     for name, relaxation in RELAXATIONS.items():
-        found.append(("relaxations", "relaxation", name, grid, relaxation(grid)))
+        add("relaxations", "relaxation", name, grid, relaxation(grid))
     for rho in (0.0, 10.0, 100.0):
         curve = step_of(loss_of("sup_ap", rho=rho), grid)
-        found.append(("SupAP", "sup_ap", f"rho {rho:g}", grid, curve))
+        add("SupAP", "sup_ap", f"rho {rho:g}", grid, curve)
     for name, centers in (("fast_ap", 11), ("softbin_ap", 20)):
-        for index in range((centers - 1) // 2 - 1, (centers - 1) // 2 + 2):
+        middle = (centers - 1) // 2
+        for index in (middle - 1, middle, middle + 1):
             curve = bin_share(scores, centers, index)
-            found.append(("soft bins", name, f"bin {index + 1} of {centers}", scores, curve))
+            add("soft bins", name, f"bin {index + 1} of {centers}", scores, curve)
     for step in (0.05, 0.1, 0.2):
         curve = interpolation(loss_of("blackbox_ap", lambda_val=step, margin=0.0), wide)
-        found.append(("BlackBoxAP", "blackbox_ap", f"lambda {step:g}", wide, curve))
-    parts = (
-        pd.DataFrame(dict(panel=panel, base=base, curve=words, x=x, value=value, derivative=slope))
-        for panel, base, words, x, (value, slope) in found
-    )
-    return pd.concat(parts, ignore_index=True)
+        add("BlackBoxAP", "blackbox_ap", f"lambda {step:g}", wide, curve)
+    data = pd.concat(parts, ignore_index=True)
+    return data[["panel", "base", "curve", "x", "value", "derivative"]]
 
 
 @ANALYSES.register(
@@ -484,7 +521,10 @@ def surrogates(context: Context) -> Analysis:
     """Return the functions as the losses compute them; nothing is trained."""
     losses = {name: loss_of(name) for name in ("smooth_ap", "sup_ap", *BINNED)}
     losses["blackbox_ap"] = loss_of("blackbox_ap", margin=0.0)
-    slopes = {name: pair(loss, np.array([*PROBES.values()]))[1] for name, loss in losses.items()}
+    probes = np.array([*PROBES.values()])
+    slopes = {}
+    for name, loss in losses.items():
+        _, slopes[name] = pair(loss, probes)
     grid = np.linspace(-1.0, 1.0, 4001)
     step = (grid >= 0).astype(float)
     smooth_ap = losses["smooth_ap"]
@@ -492,18 +532,29 @@ def surrogates(context: Context) -> Analysis:
     sup, sup_slope = step_of(sup_ap, grid)
     above = (sup - step).min()
     below = (step - step_of(smooth_ap, grid)[0]).max()
-    smooth_far, sup_far = (step_of(loss, np.array([0.13]))[1][0] for loss in (smooth_ap, sup_ap))
     lowest = float(sup_slope[grid > 0].min())
-    narrow, wide = (
-        float(np.abs(grid[step_of(loss_of("smooth_ap", tau=tau), grid)[1] > NO_GRADIENT]).max())
-        for tau in (0.01, 0.1)
-    )
+
+    def slope_far(loss: Any) -> float:
+        _, derivative = step_of(loss, np.array([0.13]))
+        return derivative[0]
+
+    def region(tau: float) -> float:
+        """Return the largest difference at which SmoothAP has a gradient."""
+        _, derivative = step_of(loss_of("smooth_ap", tau=tau), grid)
+        return float(np.abs(grid[derivative > NO_GRADIENT]).max())
+
+    smooth_far = slope_far(smooth_ap)
+    sup_far = slope_far(sup_ap)
+    narrow = region(0.01)
+    wide = region(0.1)
     before, after = np.array(SHIFTS).T
     sigmoid = step_of(smooth_ap, before)[0] - step_of(smooth_ap, after)[0]
-    drops = {name: of(before)[0] - of(after)[0] for name, of in RELAXATIONS.items()}
+    drops = {}
+    for name, relaxation in RELAXATIONS.items():
+        drops[name] = relaxation(before)[0] - relaxation(after)[0]
     drops["sigmoid"] = sigmoid
-    words = (f"the {of} by {a:.3g} and {b:.3g}" for of, (a, b) in drops.items())
-    values: dict[str, Any] = {
+    words = (f"the {name} by {one:.3g} and {two:.3g}" for name, (one, two) in drops.items())
+    values = {
         "above": above,
         "below": below,
         "lowest": lowest,
@@ -518,7 +569,8 @@ def surrogates(context: Context) -> Analysis:
         "width": WIDTH,
         "none": NO_GRADIENT,
     }
-    order = bool(np.isclose(*drops["linear"]) and sigmoid[0] < 0.01 and sigmoid[1] > 0.99)
+    linear_is_equal = np.isclose(*drops["linear"])
+    order = bool(linear_is_equal and sigmoid[0] < 0.01 and sigmoid[1] > 0.99)
     claims = {
         "h_minus_above_step": bool(above >= -1e-12 and below > 0),
         "gradient_beyond_the_region": bool(smooth_far < NO_GRADIENT < lowest and sup_far > 1),
@@ -527,7 +579,7 @@ def surrogates(context: Context) -> Analysis:
         "small_tau_small_region": narrow < wide,
     }
     headers = ["loss", *(("gradient on the negative", words) for words in PROBES)]
-    rows = [("", [loss_name(name), *found]) for name, found in slopes.items()]
+    rows = [("", [loss_name(name), *gradients]) for name, gradients in slopes.items()]
     data = curves()
     return Analysis(_draw_surrogates(data), data, headers, rows, values, claims)
 
@@ -538,18 +590,18 @@ def _draw_surrogates(data: pd.DataFrame) -> Any:
         figure, grid = new_figure(DOUBLE, 3.7, 2, len(PANELS))
         for panel, (upper, lower) in zip(PANELS, grid.T, strict=True):
             soft = panel == "soft bins"
-            for base, own in data[data["panel"] == panel].groupby("base", sort=False):
+            for base, of_loss in data[data["panel"] == panel].groupby("base", sort=False):
                 colour = STYLES[str(base)].colour if base in STYLES else FAINT
-                tones = shades(colour, own["curve"].nunique())
-                by_curve = own.groupby("curve", sort=False)
+                tones = shades(colour, of_loss["curve"].nunique())
+                by_curve = of_loss.groupby("curve", sort=False)
                 for (words, curve), tone, dash in zip(by_curve, tones, DASHES, strict=False):
-                    look: dict[str, Any] = {"color": tone, "linestyle": dash, "label": words}
-                    if soft:  # one look for the bins of a loss, which the legend names once
-                        look = {"color": colour, "linestyle": "-" if base == "fast_ap" else "--"}
+                    style: dict[str, Any] = {"color": tone, "linestyle": dash, "label": words}
+                    if soft:  # one style for the bins of a loss, which the legend names once
+                        style = {"color": colour, "linestyle": "-" if base == "fast_ap" else "--"}
                         if dash == "-":
-                            look["label"] = f"{loss_name(str(base))}, {BINNED[str(base)]}"
-                    upper.plot(curve["x"], curve["value"], **look)
-                    lower.plot(curve["x"], curve["derivative"], **look)
+                            style["label"] = f"{loss_name(str(base))}, {BINNED[str(base)]}"
+                    upper.plot(curve["x"], curve["value"], **style)
+                    lower.plot(curve["x"], curve["derivative"], **style)
             if not soft:
                 upper.step([-SPAN, 0, SPAN], [0, 1, 1], where="post", color=FAINT, linewidth=0.7)
             corner = "upper center" if soft else "upper left"

@@ -196,14 +196,6 @@ def assumed(rows: Iterable[Row], recipe: str, loss: str, options: Collection[str
     return f"{ASSUMED}{', '.join(words)}" if words else ""
 
 
-def against_text(
-    rows: Iterable[Row], recipe: str, loss: str, options: Collection[str]
-) -> tuple[str, ...]:
-    """Return each value that follows the authors' code against the paper's text."""
-    rows_in_force = rows_of_run(rows, recipe, loss, options).values()
-    return tuple(row.against for row in rows_in_force if row.against)
-
-
 def _recipe_values(study: Study, recipe: str, file: RecipeFile) -> dict[str, Any]:
     """Return all values of a recipe by key, with the values of the losses that a study trains.
 

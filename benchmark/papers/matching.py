@@ -26,7 +26,7 @@ from typing import Any
 from benchmark.core.options import defaults_of
 from benchmark.core.records import Cell, RunSpec, settings_of
 from benchmark.datasets import DATASETS
-from benchmark.papers.fidelity import against_text, assumed, study_ledger
+from benchmark.papers.fidelity import assumed, rows_of_run, study_ledger
 from benchmark.papers.paper import asked_numbers, vocabulary_of
 from benchmark.papers.schema import BATCH_SIZE, PublishedNumber
 from benchmark.papers.vocabulary import (
@@ -98,10 +98,11 @@ def candidates(study: Study) -> Candidates:
                 columns = _overridden(block.overrides, spec.loss.name)
                 runs = (block.recipe_name, spec.loss.name, block.setting.options)
                 candidate = _candidate(spec, columns, by_variant[spec.loss.label])
+                against = [row.against for row in rows_of_run(rows, *runs).values()]
                 by_cell[spec.cell] = replace(
                     candidate,
                     assumed=assumed(rows, *runs),
-                    against=against_text(rows, *runs),
+                    against=tuple(filter(None, against)),
                 )
     return by_cell
 
