@@ -20,8 +20,9 @@ from benchmark.losses.kernels.relation import (
 # From this many positives on, sorting takes less time than comparing pairs; the counts are equal.
 SORT_FROM_POSITIVES = 64
 
-# Ranks of positives (b, P) among themselves and among negatives (b, N), and a function that returns
-# by how much ranks of positives (b, P) and negatives (b, N) change when the positives move (b, P).
+# Ranks of positives (b, P) among themselves and among negatives (b, N), and a function. It takes
+# the moved scores of the positives (b, P), and returns by how much the ranks of positives (b, P)
+# and negatives (b, N) change.
 Ranks = tuple[Tensor, Tensor, Callable[[Tensor], tuple[Tensor, Tensor]]]
 
 
@@ -30,15 +31,18 @@ class BlackBoxAP(RankingLoss):
     """Mean over queries of the exact 1 - AP; the gradient is a difference quotient of the ranker.
 
     Ranks are divided by the number R of ranked items. With g = d loss / d ranks, the gradient with
-    respect to the scores s is (ranks(s + lambda g) - ranks(s)) / lambda. Only positives have g not
-    0, so the rank of a negative changes by the number of positives that overtake it: no sorting for
-    few positives, time O(sum of |P| x R), one sort for many, O(Q x R log R). Memory O(Q x R). Tied
-    items share the worst of their ranks, so that collapsed embeddings do not count as ranked.
+    respect to the scores s is (ranks(s + lambda g) - ranks(s)) / lambda. g is 0 for negatives, so
+    the rank of a negative changes by the number of positives that overtake it. Few positives are
+    compared pair by pair, in time O(sum of |P| x R). Many are sorted once, in time O(Q x R log R).
+    Memory O(Q x R). Tied items share the worst of their ranks, so that collapsed embeddings do not
+    count as ranked.
 
-    A margin disturbs the scores first: positives lose, negatives gain margin/2 x |standard normal|,
-    drawn in every call, as the published code of ROADMAP does; with ``fixed_margin`` margin/2
-    itself, as the loss's own paper has it. g is that of the mean loss: a factor on the loss scales
-    the gradient.
+    A margin disturbs the scores first: positives lose and negatives gain margin/2 x |standard
+    normal|. The normal numbers are drawn in every call, as in the published code of ROADMAP. With
+    ``fixed_margin`` all lose or gain margin/2, as in the paper of BlackBoxAP. g is the derivative
+    of the mean loss, so a factor on the loss scales the gradient.
+
+    Plain formula: ``blackbox_ap`` of ``conformance.formulas``.
     """
 
     def rank(self, scores, relation, scale, gradient, generator):
@@ -54,10 +58,12 @@ class BlackBoxAP(RankingLoss):
         if half and self.config.fixed_margin:
             noise = scores.new_full((1, 1), half).expand_as(scores)
         elif half:
-            source = scores.device if generator is None else generator.device
-            shape = scores.shape
-            dtype = scores.dtype
-            noise = torch.randn(shape, generator=generator, dtype=dtype, device=source)
+            noise = torch.randn(
+                scores.shape,
+                generator=generator,
+                dtype=scores.dtype,
+                device=scores.device if generator is None else generator.device,
+            )
             noise = noise.abs_().mul_(half).to(scores.device)
 
         def read(block: Group) -> tuple[Tensor, Tensor]:
@@ -79,7 +85,9 @@ class BlackBoxAP(RankingLoss):
                 return (losses,)
             factor = step * scale * ranked / count
             _, falls = measure.slopes(among, rank, factor, block, every)
-            return losses, *(change.div_(step * ranked) for change in changes(own + falls))
+            of_own, of_negatives = changes(own + falls)
+            quotient = step * ranked
+            return losses, of_own.div_(quotient), of_negatives.div_(quotient)
 
         blocks = relation.blocks(include, elements, linear=(SORT_FROM_POSITIVES, elements))
         values, derivative = block_losses(scores, relation, blocks, read, evaluate, gradient)
@@ -89,12 +97,15 @@ class BlackBoxAP(RankingLoss):
 
 def by_pairs(own: Tensor, negatives: Tensor, elements: int) -> Ranks:
     """Return the ranks of positives (b, P) and negatives (b, N) by comparing pairs: O(P x N)."""
-    parts = chunks(own.shape[1], len(own) * max(own.shape[1], negatives.shape[1]), elements)
+    longest = max(own.shape[1], negatives.shape[1])
+    parts = chunks(own.shape[1], len(own) * longest, elements)
 
     def ranks_among(items: Tensor) -> Tensor:
         """Return how many of ``items`` (b, n) are at or above each positive (b, P)."""
-        bounds = [own[:, part].unsqueeze(2) for part in parts]
-        return torch.cat([count_at_least(items.unsqueeze(1), bound) for bound in bounds], dim=1)
+        counts = []
+        for part in parts:
+            counts.append(count_at_least(items.unsqueeze(1), own[:, part].unsqueeze(2)))
+        return torch.cat(counts, dim=1)
 
     among = ranks_among(own)
     behind = ranks_among(negatives)

@@ -14,7 +14,7 @@ class FastAP(RankingLoss):
 
     L2-normalised rows have squared distance 2 - 2s, so the ``bins + 1`` centers are even in the
     score s as well. The query is never part of its own histogram. Time and memory O(Q x R),
-    whatever the number of bins.
+    whatever the number of bins. Plain formula: ``fast_ap`` of ``conformance.formulas``.
     """
 
     cosine = True
@@ -29,7 +29,8 @@ class SoftBinAP(RankingLoss):
 
     ``query_weights="class"`` weights the queries of Eq. 12 so that every class of the batch has the
     same share of the mean (section 4.2, class sampling). ``ties="aware"`` takes the precision of
-    Eq. 13 instead of Eq. 9. Time and memory O(Q x R), whatever the number of bins.
+    Eq. 13 instead of Eq. 9. Time and memory O(Q x R), whatever the number of bins. Plain formula:
+    ``softbin_ap`` of ``conformance.formulas``.
     """
 
     def rank(self, scores, relation, scale, gradient, generator):
@@ -80,11 +81,13 @@ def soft_histogram_ap(
     each bin instead, (1 + H+_m + H+_(m-1)) / (1 + H_m + H_(m-1)) (listwise loss Eq. 13). Without
     ``include_query`` an own query is in neither histogram. Queries without a positive have 0. Time
     and memory O(Q x R). Scores outside [lowest, 1] count as the nearest end, without gradient.
+    Plain formula: ``_histogram_ap`` of ``conformance.formulas``.
     """
     width = (centers - 1) / (1.0 - lowest)
     raw = (1.0 - scores).mul_(width)
     position = raw.clamp(0.0, centers - 1.0)
-    bins = position.floor().clamp_(max=centers - 2.0).long().clamp_(0, centers - 2)
+    bins = position.floor().clamp_(max=centers - 2.0).long()
+    bins = bins.clamp_(0, centers - 2)
     share = position.sub_(bins)  # of the upper bin; NaN scores stay NaN here and reach the value
     weight = torch.ones_like(share)
     left_out = relation.own and not include_query
@@ -98,7 +101,10 @@ def soft_histogram_ap(
     if tie_aware:
         reach.mul_(2.0).fill_diagonal_(1.0)
     running = total @ reach
-    running = running.add_(1.0) if tie_aware else running.clamp_(min=torch.finfo(scores.dtype).tiny)
+    if tie_aware:
+        running.add_(1.0)
+    else:
+        running.clamp_(min=torch.finfo(scores.dtype).tiny)
     values = scores.new_zeros(relation.queries)
     slope_total = torch.zeros_like(total)
     slopes = []
@@ -138,7 +144,8 @@ def _histogram(bins: Tensor, weight: Tensor, share: Tensor, centers: int) -> Ten
     One-dimensional scatter-add: in torch's deterministic mode it is reproducible on a GPU as well.
     """
     rows = len(bins)
-    flat = (bins + torch.arange(rows, device=bins.device).unsqueeze(1) * centers).view(-1)
+    row = torch.arange(rows, device=bins.device).unsqueeze(1)
+    flat = (bins + row * centers).view(-1)
     lower = weight.new_zeros(rows * centers)
     lower.scatter_add_(0, flat, weight.reshape(-1))
     upper = torch.zeros_like(lower).scatter_add_(0, flat, share.reshape(-1))

@@ -11,13 +11,14 @@ from torch.autograd.function import once_differentiable
 
 from benchmark.losses.kernels.relation import Positives
 
-# Up to this many scores all are held at once. Beyond, some rows are, which changes time little:
-# three matrix products instead of two, but scores that stay nearer to the processor.
+# Up to this many scores all are held at once. Beyond, some rows are held at a time. The time
+# changes little: three matrix products instead of two, but scores stay nearer to the processor.
 DENSE_ENTRIES = 2**26
 TILE_ENTRIES = 2**24
-# Rows come in multiples of this, so that normal numbers drawn tile by tile on a CPU, where they are
-# made 16 at a time, are those that would be drawn for all rows.
+# Rows come in multiples of this. A CPU makes normal numbers 16 at a time. So the numbers drawn tile
+# by tile are the numbers that would be drawn for all rows.
 ROWS = 16
+SIDE = 512  # of a tile of a symmetric sum
 LARGEST_KEPT = 2**25 - 2**12  # bytes; the C library of Linux keeps no larger blocks for later
 
 # A value, its derivative with respect to scores (Q, R), and what cosines take off along queries
@@ -35,7 +36,10 @@ def row_tiles(queries: int, references: int, rows: int | None) -> list[tuple[int
     if rows is None:
         dense = queries * references <= DENSE_ENTRIES
         rows = queries if dense else max(1, TILE_ENTRIES // references // ROWS) * ROWS
-    return [(start, min(start + rows, queries)) for start in range(0, queries, max(1, rows))]
+    tiles = []
+    for start in range(0, queries, max(1, rows)):
+        tiles.append((start, min(start + rows, queries)))
+    return tiles
 
 
 def widened(values: Tensor) -> Tensor:
@@ -46,10 +50,10 @@ def widened(values: Tensor) -> Tensor:
 class OfEmbeddings(torch.autograd.Function):
     """Weighted sum of score losses of queries (B, D) and references (M, D), or queries alone.
 
-    In an own relation the references are a memory, which the queries rank behind themselves. The
-    gradient with respect to the embeddings is worked out in the forward pass, so that only (B, D)
-    and (M, D) are kept; the backward pass scales it. A tile holds whole rows of scores, all that
-    the loss of a query needs, so that one sweep gives the loss and its derivative.
+    In an own relation the references are a memory: queries rank themselves first, then the memory.
+    The forward pass works out the gradient with respect to the embeddings, so that only (B, D) and
+    (M, D) are kept. The backward pass scales it. A tile holds whole rows of scores, which is all
+    that the loss of a query needs. So one sweep gives the loss and its derivative.
     """
 
     @staticmethod
@@ -76,8 +80,9 @@ class OfEmbeddings(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx, upstream):
-        pairs = zip(ctx.saved_tensors, ctx.types, strict=True)
-        grads = [None if grad is None else (grad * upstream).to(dtype) for grad, dtype in pairs]
+        grads = []
+        for grad, dtype in zip(ctx.saved_tensors, ctx.types, strict=True):
+            grads.append(None if grad is None else (grad * upstream).to(dtype))
         return *grads, None, None, None, None
 
 
@@ -117,8 +122,12 @@ class BlockRows:
             if cosines is not None and loss.cosine:
                 # d(s / |q| / |r|): scaled pull towards the other row, minus the share along the row
                 pull = slope * cosines
-                along = pull.sum(1) * per_query.square(), pull.sum(0) * per_reference.square()
-                radial = along if radial is None else (radial[0] + along[0], radial[1] + along[1])
+                of_queries = pull.sum(1) * per_query.square()
+                of_references = pull.sum(0) * per_reference.square()
+                if radial is not None:
+                    of_queries = radial[0] + of_queries
+                    of_references = radial[1] + of_references
+                radial = (of_queries, of_references)
                 slope *= per_query.unsqueeze(1)
                 slope *= per_reference
             derivative = slope if derivative is None else derivative.add_(slope)
@@ -126,9 +135,8 @@ class BlockRows:
 
     def _cosines(self, scores: Tensor, queries: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return cosines, and one over the lengths of queries and references."""
-        per_query, per_reference = (
-            rows.norm(dim=1).clamp_(min=1e-12).reciprocal_() for rows in (queries, self.pool)
-        )
+        per_query = _one_over_lengths(queries)
+        per_reference = _one_over_lengths(self.pool)
         return scores * per_query.unsqueeze(1) * per_reference, per_query, per_reference
 
     def at_once(self, alone: bool, inside: int, needs: Sequence[bool]) -> ValueAndGradients:
@@ -177,7 +185,9 @@ class BlockRows:
                 seen = self._cosines(scores, part)[0] if loss.cosine else scores
                 total = loss.totals(seen, relation)
                 totals[number] = totals[number] + total if number in totals else total
-        pulled = slice(0 if needs[0] else inside, len(pool) if needs[1] else inside)
+        first = 0 if needs[0] else inside
+        last = len(pool) if needs[1] else inside
+        pulled = slice(first, last)
         of_pool = torch.zeros_like(pool[pulled])  # no rows without a gradient
         own = inside and needs[0]
         of_queries = of_pool[: len(queries)] if own else torch.zeros_like(queries)
@@ -194,30 +204,35 @@ class BlockRows:
             if radial is not None:
                 of_pool -= radial[1][pulled].unsqueeze(1) * pool[pulled]
                 of_queries[start:stop] -= radial[0].unsqueeze(1) * part
-        of_references = of_pool[inside - pulled.start :] if needs[1] else None
+        of_references = of_pool[inside - first :] if needs[1] else None
         return value, of_queries if needs[0] else None, of_references
+
+
+def _one_over_lengths(rows: Tensor) -> Tensor:
+    return rows.norm(dim=1).clamp_(min=1e-12).reciprocal_()
 
 
 @functools.cache
 def _keep_freed_memory() -> None:
     """Let the C library of Linux keep the memory of temporaries from one tile to the next.
 
-    It keeps blocks up to the size of the largest that it has seen freed. Where that was small, each
-    temporary of a tile brings new pages from the system: SupAP at 16,384 took 1.8 times as long.
+    The library keeps blocks up to the size of the largest that it has seen freed. If that was
+    small, each temporary of a tile takes new pages from the system: SupAP at 16,384 took 1.8 times
+    as long.
     """
     torch.empty(LARGEST_KEPT, dtype=torch.uint8, device="cpu")
 
 
-def symmetric_sum(matrix: Tensor, tile: int = 512) -> Tensor:
+def symmetric_sum(matrix: Tensor) -> Tensor:
     """Return matrix + its transpose, tile by tile so that transposed reads stay cached."""
     size = len(matrix)
-    if size <= tile or matrix.is_cuda:
+    if size <= SIDE or matrix.is_cuda:
         return matrix + matrix.T
     result = torch.empty_like(matrix)
-    for i in range(0, size, tile):
-        rows = slice(i, i + tile)
-        for j in range(i, size, tile):
-            columns = slice(j, j + tile)
+    for i in range(0, size, SIDE):
+        rows = slice(i, i + SIDE)
+        for j in range(i, size, SIDE):
+            columns = slice(j, j + SIDE)
             both = matrix[rows, columns] + matrix[columns, rows].T
             result[rows, columns] = both
             result[columns, rows] = both.T

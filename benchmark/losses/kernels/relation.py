@@ -46,17 +46,18 @@ class Group:
 class Relation:
     """The positives of ``queries`` queries among ``references`` references.
 
-    ``own``: the references begin with the queries themselves (and continue with a memory, if there
-    is one), so that entry (i, i) of the score matrix is the query. It never appears in ``groups``.
-    Queries without a positive appear in no group.
+    ``own``: the references begin with the queries themselves, and continue with a memory if there
+    is one. So entry (i, i) of the score matrix is the query. It never appears in ``groups``. A
+    query without a positive appears in no group.
 
-    The queries may be some rows of a batch: ``valid`` is then the number of queries of the whole
-    batch that have a positive, and ``totals`` are sums over all its rows that a loss needs first.
-    ``diagonal`` is the column of the first query in an own relation; those of the others follow.
+    The queries may be some rows of a batch. Then ``valid`` is the number of queries of the whole
+    batch that have a positive, and ``totals`` are sums over all rows that a loss needs first.
+    ``diagonal`` is the column of the first query in an own relation. The columns of the other
+    queries follow.
 
-    ``coarser``: relations of lower relevance, where labels have several levels, of queries that
-    have a positive at the finest. Positives of a level include those of the next finer one: the
-    pairs of equal numbers in its ``ids`` of queries (Q,) and references (R,).
+    ``coarser``: relations of lower relevance, if labels have several levels, of queries that have a
+    positive at the finest level. The positives of a level include those of the next finer level,
+    which are the pairs of equal numbers in ``ids`` of queries (Q,) and references (R,).
     """
 
     groups: tuple[Group, ...]
@@ -77,13 +78,16 @@ class Relation:
         if own:
             targets = targets.clone().fill_diagonal_(False)
         count = targets.sum(1)
-        groups = _groups(count.cumsum(0) - count, count, targets.nonzero()[:, 1], None, device)
+        first = count.cumsum(0) - count
+        columns = targets.nonzero()[:, 1]
+        groups = _groups(first, count, columns, None, device)
         valid = int((count > 0).sum())
         return Relation(groups, len(targets), targets.shape[1], own, valid)
 
     def counts(self, include_query: bool) -> Tensor:
         """Return the number of positives of each query (Q,), 0 for queries of no group."""
-        result = torch.zeros(self.queries, dtype=torch.long, device=self.groups[0].queries.device)
+        device = self.groups[0].queries.device
+        result = torch.zeros(self.queries, dtype=torch.long, device=device)
         for group in self.groups:
             result[group.queries] = group.columns.shape[1] + (include_query and self.own)
         return result
@@ -123,8 +127,7 @@ class Relation:
 
 @dataclass(frozen=True)
 class Positives:
-    """Where the positives of each query are: ``count`` (Q,) entries of ``order`` (R,), from
-    ``first`` (Q,) on.
+    """The positives of each query: ``count`` (Q,) entries of ``order`` (R,) from ``first`` (Q,) on.
 
     Relations of some of the rows are made from it, so that the positives of all rows are never
     listed at once. ``ids`` and ``coarser`` as in ``Relation``.
@@ -145,23 +148,27 @@ class Positives:
         """Return the positives "same label" of labels (B,) among labels (M,) of others.
 
         Labels (B, L) and (M, L) have a column for each level, the finest first; the relation is
-        that of the finest. With ``own`` the labels come first among the references themselves.
-        Groups are made on the CPU, because their shapes depend on the data: labels on a GPU have to
-        wait for all that it has yet to do, labels on the CPU, where training keeps them, wait for
-        nothing.
+        that of the finest. With ``own`` the references begin with the labels themselves. Groups are
+        made on the CPU, because their shapes depend on the data. Training keeps labels on the CPU,
+        so that nothing waits. Labels on a GPU would wait for all earlier work of the GPU.
         """
-        labels, size = labels.cpu(), len(labels)
-        pool = ([labels] if own else []) + ([] if others is None else [others.cpu()])
+        labels = labels.cpu()
+        size = len(labels)
+        pool = [labels] if own else []
+        if others is not None:
+            pool.append(others.cpu())
         everything = torch.cat([labels, *pool])
         numbers = [everything]
-        if labels.ndim > 1:  # equal where a column and all coarser ones are
-            numbers = [
-                torch.unique(everything[:, i:], dim=0, return_inverse=True)[1]
-                for i in range(labels.shape[1])
-            ]
+        if labels.ndim > 1:
+            numbers = []
+            for column in range(labels.shape[1]):
+                # equal numbers: equal labels in this column and in all coarser ones
+                distinct = torch.unique(everything[:, column:], dim=0, return_inverse=True)
+                numbers.append(distinct[1])
         levels: list[Positives] = []
         for number, finer in zip(numbers, [None, *numbers], strict=False):
-            queries, (ordered, order) = number[:size], torch.sort(number[size:], stable=True)
+            queries = number[:size]
+            ordered, order = torch.sort(number[size:], stable=True)
             first = torch.searchsorted(ordered, queries)
             count = torch.searchsorted(ordered, queries, right=True) - first
             level = Positives(first, count, order, own, device)
@@ -187,7 +194,9 @@ class Positives:
         """Weights (Q,) of sum 1 that give every class of the queries the same share."""
         valid = self.have_positive
         queries = torch.bincount(self.first[valid], minlength=len(self.order) + 1)
-        weights = valid / (queries[self.first] * (queries > 0).sum()).clamp(min=1).double()
+        classes = (queries > 0).sum()
+        shares = (queries[self.first] * classes).clamp(min=1)
+        weights = valid / shares.double()
         return weights.to(self.device, non_blocking=True)
 
     def require_positives(self) -> None:
@@ -199,8 +208,9 @@ class Positives:
         """Return the relation of the queries ``start`` to ``stop`` to all references."""
         part = slice(start, stop)
         drop = start if self.own else None
+        groups = _groups(self.first[part], self.count[part], self.order, drop, self.device)
         return Relation(
-            _groups(self.first[part], self.count[part], self.order, drop, self.device),
+            groups,
             stop - start,
             len(self.order),
             self.own,
@@ -243,10 +253,10 @@ def block_losses(
 ) -> tuple[Tensor, Tensor | None]:
     """Return losses (Q,) and their derivative (Q, R), both 0 for queries of no block.
 
-    ``read`` gives of a block its rows of scores (b, R), as a copy, and the scores of its positives
-    (b, P). ``evaluate`` makes of the scores of positives (b, P) and negatives (b, N) losses (b,),
-    and the derivatives with respect to both where a gradient is asked for. A negative of HIDDEN is
-    no item.
+    ``read`` returns a copy of a block's rows of scores (b, R), and the scores of its positives
+    (b, P). ``evaluate`` takes the scores of positives (b, P) and negatives (b, N), and returns the
+    losses (b,), with ``gradient`` the derivatives with respect to both as well. A negative of
+    HIDDEN does not count as an item.
     """
     values = scores.new_zeros(relation.queries)
     derivative = torch.zeros_like(scores) if gradient else None
@@ -283,7 +293,10 @@ def block_elements(device: torch.device) -> int:
 def chunks(size: int, width: int, elements: int) -> list[slice]:
     """Return slices of ``range(size)``, of ``elements / width``, at least 1, each."""
     step = max(1, elements // max(1, width))
-    return [slice(start, min(start + step, size)) for start in range(0, size, step)]
+    slices = []
+    for start in range(0, size, step):
+        slices.append(slice(start, min(start + step, size)))
+    return slices
 
 
 def count_at_least(items: Tensor, bounds: Tensor) -> Tensor:
@@ -301,7 +314,8 @@ def flush_tails(logits: Tensor) -> Tensor:
     """Return ``logits`` with HIDDEN where the sigmoid is negligible, in place; NaN stays.
 
     Below the bound a sigmoid, or its square, is denormal, and CPUs take a hundred times longer for
-    denormal numbers. What is dropped is under 5e-18 in float32 and 1e-147 in float64, in sums that
-    are at least 0.5.
+    denormal numbers. The dropped values are under 5e-18 in float32 and 1e-147 in float64, in sums
+    that are at least 0.5.
     """
-    return torch.threshold_(logits, -340.0 if logits.dtype == torch.float64 else -40.0, HIDDEN)
+    bound = -340.0 if logits.dtype == torch.float64 else -40.0
+    return torch.threshold_(logits, bound, HIDDEN)
