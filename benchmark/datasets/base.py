@@ -50,19 +50,21 @@ class ImageSet:
             return self.opener(index)
         if self.origin is not None:
             return self.origin[0].image(int(self.origin[1][index]))
-        image = np.asarray(self.pixels)[index]
-        return Image.fromarray(image[..., 0] if image.shape[-1] == 1 else image)
+        pixels = np.asarray(self.pixels)[index]
+        if pixels.shape[-1] == 1:
+            pixels = pixels[..., 0]
+        return Image.fromarray(pixels)
 
     def part(self, chosen: np.ndarray) -> ImageSet:
         """Return the images of these numbers, in their order."""
-        whole, numbers = self.origin or (self, np.arange(len(self)))
+        images, numbers = self.origin or (self, np.arange(len(self)))
         return ImageSet(
             self.labels[chosen],
             [self.names[index] for index in chosen],
             None,
             None if self.categories is None else self.categories[chosen],
             None if self.pixels is None else self.pixels[chosen],
-            (whole, numbers[chosen]),
+            (images, numbers[chosen]),
         )
 
     def counts(self) -> dict[str, int]:
@@ -128,10 +130,13 @@ class Archive:
     flat: bool = False
 
     def missing(self, root: Path | str) -> list[str]:
-        """Return what it provides and does not lie below ``root``."""
-        places = {path: os.path.join(root, path) for path in self.provides}
-        there = {path: os.path.isdir if path.endswith("/") else os.path.isfile for path in places}
-        return [path for path, place in places.items() if not there[path](place)]
+        """Return the files and folders of the archive that do not exist below ``root``."""
+        missing = []
+        for path in self.provides:
+            exists = os.path.isdir if path.endswith("/") else os.path.isfile
+            if not exists(os.path.join(root, path)):
+                missing.append(path)
+        return missing
 
 
 @dataclass(frozen=True)
@@ -191,23 +196,23 @@ class DatasetLoader(ABC):
     def load(self) -> Dataset:
         """Return the dataset; raise DataError naming every file or class that is wrong."""
 
-    def known_counts(self, found: Counts) -> Counts:
-        """Return ``distributed`` where ``found`` has all of these counts, else ``expected``."""
-        if self.distributed and not count_differences(found, self.distributed):
+    def known_counts(self, counts: Counts) -> Counts:
+        """Return ``distributed`` if ``counts`` has all its counts, otherwise ``expected``."""
+        if self.distributed and not count_differences(counts, self.distributed):
             return self.distributed
         return self.expected
 
-    def expected_counts(self, found: Counts | None = None) -> Counts:
+    def expected_counts(self, counts: Counts | None = None) -> Counts:
         """Return the published counts of the dataset as it is configured.
 
-        Of two known sets of counts, return the one that equals ``found``.
+        Of two known sets of counts, return the one that equals ``counts``.
         """
-        return self.known_counts(found or {})
+        return self.known_counts(counts or {})
 
-    def which_counts(self, found: Counts) -> str:
-        """Return which of two known sets of counts ``found`` is; "" where it is neither."""
-        known = self.known_counts(found)
-        if not self.distributed or count_differences(found, known):
+    def which_counts(self, counts: Counts) -> str:
+        """Return a text that says which of two known sets ``counts`` is; "" if it is neither."""
+        known = self.known_counts(counts)
+        if not self.distributed or count_differences(counts, known):
             return ""
         if known is self.distributed:
             other = counts_text(self.expected)
@@ -216,19 +221,21 @@ class DatasetLoader(ABC):
         return f"its counts are those that the papers print; the files as distributed have {other}"
 
 
-def fingerprint_of(*parts: bytes | np.ndarray | str) -> str:
+def fingerprint_of(*contents: bytes | np.ndarray | str) -> str:
     """Return a digest (16 hex digits) of the given contents, in order."""
     digest = hashlib.sha256()
-    for part in parts:
-        if isinstance(part, np.ndarray):
-            part = np.ascontiguousarray(part).tobytes()
-        digest.update(part.encode() if isinstance(part, str) else part)
+    for content in contents:
+        if isinstance(content, np.ndarray):
+            content = np.ascontiguousarray(content).tobytes()
+        elif isinstance(content, str):
+            content = content.encode()
+        digest.update(content)
         digest.update(b"\0")
     return digest.hexdigest()[:16]
 
 
 class Findings:
-    """Everything that is wrong with the files of one dataset, raised as one DataError."""
+    """Collects all problems of the files of one dataset, and raises them as one DataError."""
 
     def __init__(self, dataset: str, root: Path):
         self.dataset = dataset
@@ -244,20 +251,20 @@ class Findings:
     ) -> None:
         """Add a problem of several lines, files or classes, if there are any; list the first 20.
 
-        ``key`` is the file that they stand in, if it is one file.
+        ``key`` is the file of the lines or names, if it is one file.
         """
         offenders = list(offenders)
         if offenders:
-            place = f" in {key}" if key else ""
+            position = f" in {key}" if key else ""
             self.add(
-                code, f"{what}{place}: {len(offenders):,}; {advice}{one_a_line(offenders)}", key
+                code, f"{what}{position}: {len(offenders):,}; {advice}{one_a_line(offenders)}", key
             )
 
     def stop(self) -> None:
         """Raise DataError with all problems so far, if there are any."""
         if self.problems:
-            found = count(len(self.problems), "problem")
-            head = f"dataset '{self.dataset}' at {self.root}: {found}"
+            number = count(len(self.problems), "problem")
+            head = f"dataset '{self.dataset}' at {self.root}: {number}"
             lines = [head, *(problem.message for problem in self.problems)]
             raise DataError("\n  ".join(lines), self.problems)
 
@@ -269,7 +276,7 @@ class Findings:
 
     @contextlib.contextmanager
     def reading(self, file: str) -> Iterator[None]:
-        """Fail when the block cannot read ``file``: a damaged one makes it raise anything."""
+        """Fail with a message if the block raises any error while it reads ``file``."""
         try:
             yield
         except Exception as error:
@@ -277,23 +284,22 @@ class Findings:
 
 
 def counts_text(counts: Counts) -> str:
-    """Return counts as words: "train 110,178 images, 13,134 classes; small 7,332 images"."""
-    parts = []
+    """Return counts as text: "train 110,178 images, 13,134 classes; small 7,332 images"."""
+    splits = []
     for split, kinds in counts.items():
         numbers = [f"{number:,} {kind}" for kind, number in kinds.items()]
-        parts.append(f"{split} {', '.join(numbers)}")
-    return "; ".join(parts)
+        splits.append(f"{split} {', '.join(numbers)}")
+    return "; ".join(splits)
 
 
-def count_differences(found: Counts, expected: Counts) -> list[tuple[str, str]]:
-    """Return (split, words) of each published count that differs from the one found."""
-    return [
-        (
-            split,
-            f"{split} {kind}: {number:,} instead of {wanted:,} "
-            f"({abs(number - wanted):,} {'more' if number > wanted else 'fewer'})",
-        )
-        for split, kinds in expected.items()
-        for kind, wanted in kinds.items()
-        if (number := found.get(split, {}).get(kind, 0)) != wanted
-    ]
+def count_differences(counts: Counts, expected: Counts) -> list[tuple[str, str]]:
+    """Return (split, text) for each count that differs from the expected count."""
+    differences = []
+    for split, kinds in expected.items():
+        for kind, wanted in kinds.items():
+            number = counts.get(split, {}).get(kind, 0)
+            if number != wanted:
+                change = f"{abs(number - wanted):,} {'more' if number > wanted else 'fewer'}"
+                text = f"{split} {kind}: {number:,} instead of {wanted:,} ({change})"
+                differences.append((split, text))
+    return differences

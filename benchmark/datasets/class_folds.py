@@ -12,7 +12,7 @@ from benchmark.core.errors import DataError
 from benchmark.core.options import option, options
 from benchmark.core.seeding import derive
 from benchmark.datasets import DATASETS, load_dataset
-from benchmark.datasets.base import Dataset, DatasetLoader, Protocol, fingerprint_of
+from benchmark.datasets.base import Dataset, DatasetLoader, ImageSet, Protocol, fingerprint_of
 
 
 @DATASETS.register("class_folds", display="Held-out training classes")
@@ -30,10 +30,10 @@ class ClassFolds(DatasetLoader):
         fold: int = option(0, at_least=0, help="the part that is left out of training")
 
     def load(self) -> Dataset:
-        """Return the view; raise DataError where there is no such fold or a part has no pair."""
+        """Return the view; raise DataError if the fold does not exist or has too few classes."""
         config = self.config
-        whole = load_dataset(config.of, config.params)
-        classes = np.unique(whole.train.labels)
+        dataset = load_dataset(config.of, config.params)
+        classes = np.unique(dataset.train.labels)
         where = f"fold {config.fold} of {config.folds} of '{config.of}'"
         if config.fold >= config.folds or len(classes) < 2 * config.folds:
             raise DataError(
@@ -41,13 +41,16 @@ class ClassFolds(DatasetLoader):
                 "classes must give two to each"
             )
         order = np.random.default_rng(derive(0, "class folds")).permutation(classes)
-        held = np.isin(whole.train.labels, order[config.fold :: config.folds])
-        parts = [whole.train.part(np.flatnonzero(chosen)) for chosen in (~held, held)]
-        train, rest = (
-            replace(part, labels=np.unique(part.labels, return_inverse=True)[1].astype(np.int64))
-            for part in parts  # each with its classes numbered from 0
-        )
-        fingerprint = fingerprint_of(whole.fingerprint, f"{config.folds} {config.fold}")
-        protocols = {"held_out": Protocol(rest)}
-        images = whole.images_fingerprint
-        return Dataset(where, train, protocols, fingerprint, whole.metrics, {}, images)
+        held = np.isin(dataset.train.labels, order[config.fold :: config.folds])
+        train = _renumbered(dataset.train.part(np.flatnonzero(~held)))
+        held_out = _renumbered(dataset.train.part(np.flatnonzero(held)))
+        fingerprint = fingerprint_of(dataset.fingerprint, f"{config.folds} {config.fold}")
+        protocols = {"held_out": Protocol(held_out)}
+        images = dataset.images_fingerprint
+        return Dataset(where, train, protocols, fingerprint, dataset.metrics, {}, images)
+
+
+def _renumbered(images: ImageSet) -> ImageSet:
+    """Return the images with classes that are numbered from 0."""
+    labels = np.unique(images.labels, return_inverse=True)[1].astype(np.int64)
+    return replace(images, labels=labels)

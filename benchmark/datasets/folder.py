@@ -1,13 +1,14 @@
 """Any directory of class folders with images: your own data as a retrieval dataset.
 
 ``root/<class>/*.jpg``, or ``root/<category>/<class>/*.jpg`` with ``categories: true``. Class
-folders of one name in several places, as below ``train`` and ``test``, need ``same_names``: no rule
-knows whether they are one class. A fixed seed splits the classes, or a CSV with the columns path,
-label, split (train or test) and optionally category splits the images; its paths are relative to
-the root and stay inside it. The fingerprint covers paths, sizes in bytes, classes, categories and
-the split, not the pixels. Without a CSV every
-file below the root must be an image of a class, or is reported. Classes with fewer than
-``min_images`` images are left out, and counted; otherwise a class with a single image, which has
+folders of one name in several places, for example below ``train`` and ``test``, need
+``same_names``, because no rule knows whether they are one class. A fixed seed splits the classes.
+Or a CSV with the columns path, label, split (train or test) and optionally category splits the
+images; its paths are relative to the root and stay inside it. The fingerprint covers paths, sizes
+in bytes, classes, categories and the split, not the pixels.
+
+Without a CSV, every file below the root that is not an image of a class is reported. Classes with
+fewer than ``min_images`` images are left out, and counted. A class with a single image, which has
 nothing to retrieve, is an error.
 """
 
@@ -25,7 +26,14 @@ from benchmark.core.options import option, options
 from benchmark.core.paths import is_text, leaves_root
 from benchmark.core.seeding import derive
 from benchmark.datasets import DATASETS
-from benchmark.datasets.base import Dataset, DatasetLoader, Findings, Protocol, fingerprint_of
+from benchmark.datasets.base import (
+    Dataset,
+    DatasetLoader,
+    Findings,
+    ImageSet,
+    Protocol,
+    fingerprint_of,
+)
 from benchmark.datasets.index import check_uses, image_sets, index_rows, one_form
 from benchmark.datasets.io.images import IMAGE_SUFFIXES, ReducingOpener, is_ignored
 
@@ -62,9 +70,10 @@ class Folder(DatasetLoader):
         """Return the dataset; raise DataError with all problems of the layout, then of the rest."""
         findings = Findings("folder", Path(self.config.root))
         if not findings.root.is_dir():
-            words = "it is not a directory; give the parent of the class folders as root"
-            findings.fail("no_root", words)
-        table = (self._read_csv if self.config.split_csv else self._read_folders)(findings)
+            message = "it is not a directory; give the parent of the class folders as root"
+            findings.fail("no_root", message)
+        read = self._read_csv if self.config.split_csv else self._read_folders
+        table = read(findings)
         findings.stop()
         large = table["label"].map(table["label"].value_counts()) >= self.config.min_images
         left_out = table[~large]
@@ -80,24 +89,24 @@ class Folder(DatasetLoader):
             sorted(counts.index[counts < 2]),
             "add images, or set min_images: 2 to leave these classes out",
         )
-        files = [findings.root / path for path in table["path"]]
-        sizes = np.array([file.stat().st_size if file.is_file() else -1 for file in files])
+        sizes = np.array([_size(findings.root / path) for path in table["path"]])
         unusable = [f"{path} (empty)" for path in table["path"][sizes == 0]]
         unusable += _missing(findings, table["path"][sizes < 0].tolist())
         what = f"images that cannot be used (of {len(table):,})"
         findings.add_all("missing_image", what, unusable, "replace them")
         findings.stop()
-        train, test = (
-            image_sets(
+        # the classes of each set are numbered from 0
+        sets: dict[str, ImageSet] = {}
+        for role in ("train", "test"):
+            sets |= image_sets(
                 table[table["role"] == role],
                 lambda rows: ReducingOpener(findings.root, rows["path"].tolist()),
-            )[role]
-            for role in ("train", "test")
-        )
+            )
         columns = (table[column].tolist() for column in ("path", "label", "category", "role"))
         lines = "\n".join(map("\t".join, zip(*columns, strict=True)))
         fingerprint = fingerprint_of(lines, sizes)
-        dataset = Dataset("folder", train, {"test": Protocol(test)}, fingerprint)
+        protocols = {"test": Protocol(sets["test"])}
+        dataset = Dataset("folder", sets["train"], protocols, fingerprint)
         if len(left_out):
             classes = left_out["label"].nunique()
             dataset.counts["left out"] = {"images": len(left_out), "classes": classes}
@@ -106,9 +115,9 @@ class Folder(DatasetLoader):
     def _read_folders(self, findings: Findings) -> pd.DataFrame:
         """Return the images below the root, sorted, without roles.
 
-        They are class/image, or category/class/image. Everything that would otherwise be left out
-        goes into the findings: images at another depth, files with other suffixes, folders without
-        files, names that are not text. Links to folders are followed.
+        Their paths are class/image, or category/class/image. Everything else goes into the
+        findings: images at another depth, files with other suffixes, folders without files, names
+        that are not text. Links to folders are followed.
         """
         categories = self.config.categories
         shape = "category/class/image" if categories else "class/image"
@@ -147,7 +156,8 @@ class Folder(DatasetLoader):
                 "a split_csv"
             )
         elif depths == {2} or depths == {3}:
-            advice += f", or set categories: {'false' if categories else 'true'}"
+            other = "false" if categories else "true"
+            advice += f", or set categories: {other}"
         wrong = [path.as_posix() for path in images if len(path.parts) != depth]
         findings.add_all("other_depth", "images at another depth", wrong, advice)
         advice = f"convert images to one of {suffixes}, move other files out of the root"
@@ -157,29 +167,31 @@ class Folder(DatasetLoader):
         findings.add_all("empty_folder", "empty folders", empty, advice)
         what = "names that are not UTF-8 text"
         findings.add_all("malformed_name", what, unreadable, "rename them")
-        category = [path.parts[0] if categories else "" for path in images]
-        folders = [path.parent for path in images]
-        labels = [each.name if same == "join" else each.as_posix() for each in folders]
+        category = [path.parts[0] for path in images] if categories else ""
+        labels = [path.parent.as_posix() for path in images]
+        if same == "join":
+            labels = [path.parent.name for path in images]
         return index_rows([path.as_posix() for path in images], labels, category, "")
 
     def _check_names(
         self, findings: Findings, namesakes: dict[str, list[Path]], depths: set[int]
     ) -> bool:
-        """Report names that may be one class or several; return whether the user has to say it.
+        """Report names that may be one class or several; return whether the user must decide.
 
-        In categories they are several, but a split is no category. Names that differ in letter case
-        and lie side by side, as 'a' and 'A' of handwriting, are several.
+        Equal names in several categories are several classes, but a split is not a category. Names
+        side by side that differ in letter case, like 'a' and 'A' of handwriting, are several
+        classes.
         """
         doubtful: list[str] = []
-        for places in namesakes.values():
-            spellings = {one_form(folder.name) for folder in places}
-            beside = len({folder.parent for folder in places}) < len(places)
+        for folders in namesakes.values():
+            spellings = {one_form(folder.name) for folder in folders}
+            beside = len({folder.parent for folder in folders}) < len(folders)
             if len(spellings) > 1 and not beside:
-                doubtful += map(Path.as_posix, places)
+                doubtful += map(Path.as_posix, folders)
         if self.config.same_names == "join":
             advice = "write each name in one way"
             findings.add_all("letter_case", "names that differ in letter case", doubtful, advice)
-        above = {folder.parent.as_posix() for places in namesakes.values() for folder in places}
+        above = {folder.parent.as_posix() for folders in namesakes.values() for folder in folders}
         splits = [path for path in sorted(above) if SPLITS & {*re.split("[^a-z]+", path.lower())}]
         decided = self.config.same_names or (self.config.categories and not splits)
         if decided or not namesakes:
@@ -193,7 +205,7 @@ class Folder(DatasetLoader):
         )
         if not splits and depths == {3}:
             advice += ", or set categories: true to call the folders above them categories as well"
-        where = [", ".join(map(Path.as_posix, places[:5])) for places in namesakes.values()]
+        where = [", ".join(map(Path.as_posix, folders[:5])) for folders in namesakes.values()]
         findings.add_all("same_names", what, where, advice)
         return True
 
@@ -224,8 +236,8 @@ class Folder(DatasetLoader):
         except (OSError, ValueError) as error:
             findings.fail("unreadable", f"cannot read split_csv {file}: {error}")
         if missing := [name for name in needed if name not in rows.columns]:
-            words = f"split_csv {file} lacks the columns {', '.join(missing)}"
-            findings.fail("missing_column", words)
+            message = f"split_csv {file} lacks the columns {', '.join(missing)}"
+            findings.fail("missing_column", message)
         if "category" not in rows.columns:
             rows["category"] = ""
         splits = sorted(set(rows["split"]) - {"train", "test"})
@@ -245,34 +257,39 @@ class Folder(DatasetLoader):
 
 
 def namesakes_of(folders: Iterable[Path]) -> dict[str, list[Path]]:
-    """Return by name the class folders whose name occurs below several folders.
+    """Return the class folders whose name occurs below several folders, by this name.
 
-    Neither letter case nor the Unicode form makes another name.
+    Letter case and Unicode form are ignored.
     """
-    found = defaultdict(set)
+    by_name = defaultdict(set)
     for folder in folders:
-        found[one_form(folder.name).casefold()].add(folder)
+        by_name[one_form(folder.name).casefold()].add(folder)
     namesakes = {}
-    for name, places in sorted(found.items()):
-        parents = {folder.parent for folder in places}
+    for name, same_name in sorted(by_name.items()):
+        parents = {folder.parent for folder in same_name}
         if len(parents) > 1:
-            namesakes[name] = sorted(places)
+            namesakes[name] = sorted(same_name)
     return namesakes
 
 
+def _size(file: Path) -> int:
+    """Return the bytes of a file, -1 if it does not exist."""
+    return file.stat().st_size if file.is_file() else -1
+
+
 def _missing(findings: Findings, paths: list[str]) -> list[str]:
-    """Return each path with the file that has its name in another Unicode form, if there is one."""
-    there = {}
-    for entry, _ in _entries(findings) if paths else ():
-        name = entry.as_posix()
-        there[one_form(name)] = name
-    found = []
+    """Return each missing path, with the file of the same name in another Unicode form, if any."""
+    if not paths:
+        return []
+    names = [entry.as_posix() for entry, _ in _entries(findings)]
+    by_form = {one_form(name): name for name in names}
+    missing = []
     for path in paths:
-        words = f"{path} (missing)"
-        if other := there.get(one_form(path)):
-            words += f": {path!a}; the same name in another Unicode form is {other!a}"
-        found.append(words)
-    return found
+        text = f"{path} (missing)"
+        if other := by_form.get(one_form(path)):
+            text += f": {path!a}; the same name in another Unicode form is {other!a}"
+        missing.append(text)
+    return missing
 
 
 def _entries(findings: Findings) -> Iterator[tuple[Path, bool]]:
@@ -282,9 +299,9 @@ def _entries(findings: Findings) -> Iterator[tuple[Path, bool]]:
         findings.fail("unreadable", f"cannot read {error.filename}: {error.strerror}")
 
     root = findings.root
-    above = {root: {root.resolve(), *root.resolve().parents}}  # of a folder and its links
-    for place, folders, files in os.walk(root, onerror=unreadable, followlinks=True):
-        folder = Path(place)
+    above = {root: {root.resolve(), *root.resolve().parents}}  # of each folder, links followed
+    for walked, folders, files in os.walk(root, onerror=unreadable, followlinks=True):
+        folder = Path(walked)
         folders[:] = sorted(name for name in folders if not is_ignored(name))
         files = sorted(name for name in files if not is_ignored(name))
         if not folders and not files and folder != root:
@@ -296,6 +313,6 @@ def _entries(findings: Findings) -> Iterator[tuple[Path, bool]]:
             real = (folder / name).resolve()
             above[path] = above[folder] | {real}
             if real in above[folder]:
-                words = f"{path} is a link to a folder that contains it; remove the link"
-                findings.add("link_loop", words)
+                message = f"{path} is a link to a folder that contains it; remove the link"
+                findings.add("link_loop", message)
                 folders.remove(name)

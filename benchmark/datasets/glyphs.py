@@ -66,8 +66,8 @@ class GlyphLoader(DatasetLoader):
 def _subset(drawn: dict[str, np.ndarray], codes: np.ndarray) -> ImageSet:
     rows = np.flatnonzero(np.isin(drawn["codes"], codes))
     labels = np.searchsorted(codes, drawn["codes"][rows])
-    words = [unicodedata.name(chr(code)).split()[0].split("-")[0] for code in codes]
-    categories = np.unique(words, return_inverse=True)[1][labels].astype(np.int64)
+    scripts = [unicodedata.name(chr(code)).split()[0].split("-")[0] for code in codes]
+    categories = np.unique(scripts, return_inverse=True)[1][labels].astype(np.int64)
     names = [
         f"U+{code:04X} {unicodedata.name(chr(code))}, {drawn['font_names'][font]}"
         for code, font in zip(drawn["codes"][rows], drawn["fonts"][rows], strict=True)

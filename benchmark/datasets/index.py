@@ -1,6 +1,6 @@
-"""The index table that every published dataset is read into, its checks, and the loader.
+"""The index table of a published dataset, its checks, and its loader.
 
-One row per image and use, with the text columns
+The table has one row for each use of an image, with the text columns
 
 path      file of the image, relative to the root, with "/"
 label     class
@@ -88,20 +88,21 @@ class IndexedLoader(DatasetLoader):
     further: ClassVar[tuple[str, ...]] = ()
 
     def read(self, findings: Findings) -> pd.DataFrame:
-        """Return the index table, list after list; what is wrong goes into the findings."""
-        return pd.concat(
-            self.read_list(findings, file, "train" if part == "train" else "test", part)
-            for part, file in self.lists.items()
-        )
+        """Return the index table, list after list; problems go into the findings."""
+        tables = []
+        for split, file in self.lists.items():
+            role = "train" if split == "train" else "test"
+            tables.append(self.read_list(findings, file, role, split))
+        return pd.concat(tables)
 
     def read_list(self, findings: Findings, file: str, role: str, protocol: str) -> pd.DataFrame:
         """Return the index rows of one list."""
         raise NotImplementedError
 
     def table(self) -> pd.DataFrame:
-        """Return the checked index table; raise DataError with everything wrong with the files.
+        """Return the checked index table; raise DataError with all problems of the files.
 
-        Counts are not compared with the published ones.
+        Counts are not compared with the published counts.
         """
         findings = Findings(self.name, Path(self.config.root))
         packed = getattr(self.config, "packed", None)
@@ -113,33 +114,27 @@ class IndexedLoader(DatasetLoader):
         advice = "get the lists again"
         findings.add_all("path_outside", "paths that leave the root", outside, advice)
         if packed is None and not outside:
-            # each folder is listed once: on a network, asking for 460,000 files takes minutes
-            folders = {path.rpartition("/")[0] for path in paths}
-            there = {at: findings.root / at for at in folders}
-            names = {at: {*os.listdir(path)} if path.is_dir() else () for at, path in there.items()}
-            parts = ((path, *path.rpartition("/")) for path in paths)
-            missing = [path for path, folder, _, name in parts if name not in names[folder]]
-            advice = "unpack the archive again"
+            missing = missing_files(findings.root, paths)
             what = f"images missing (of {len(paths):,})"
-            findings.add_all("missing_image", what, missing, advice)
+            findings.add_all("missing_image", what, missing, "unpack the archive again")
         findings.stop()
         return table
 
     def layout(self, root: Path) -> tuple[Archive, ...]:
-        """Return the archives of the layout that lies below ``root``: the most complete one.
+        """Return the archives of the layout below ``root``: of two layouts the more complete one.
 
-        In doubt the first one.
+        If both are equally complete, return the first.
         """
 
-        def missing(archives: tuple[Archive, ...]) -> float:
-            """Return the share of the layout's files and folders."""
+        def missing_share(archives: tuple[Archive, ...]) -> float:
             needed = sum(len(archive.provides) for archive in archives)
             return sum(len(archive.missing(root)) for archive in archives) / needed
 
-        return min(filter(None, (self.archives, self.other_archives)), key=missing, default=())
+        layouts = filter(None, (self.archives, self.other_archives))
+        return min(layouts, key=missing_share, default=())
 
     def load(self) -> Dataset:
-        """Return the dataset; raise DataError with everything that is wrong."""
+        """Return the dataset; raise DataError with all problems."""
         table = self.table()
         if self.packed:
             findings = Findings(self.name, self.packed.folder)
@@ -168,7 +163,7 @@ class IndexedLoader(DatasetLoader):
             findings.add_all(
                 "other_count",
                 "counts that are not the published ones",
-                [f"{words}, by {sources[split]}" for split, words in differences],
+                [f"{difference}, by {sources[split]}" for split, difference in differences],
                 advice,
             )
             findings.stop()
@@ -176,7 +171,7 @@ class IndexedLoader(DatasetLoader):
 
     @cached_property
     def packed(self) -> PackedImages | None:
-        """The packed copy that images are read from; None where the files are."""
+        """The packed copy that images are read from; None if the files are read."""
         side = getattr(self.config, "packed", None)
         return None if side is None else PackedImages(Path(self.config.root), side)
 
@@ -196,12 +191,15 @@ class IndexedLoader(DatasetLoader):
 
     def protocol(self, name: str, sets: Mapping[str, ImageSet]) -> Protocol:
         """Return the protocol of the image sets of its roles: test, or query and gallery."""
-        return Protocol(sets["test"] if "test" in sets else sets["query"], sets.get("gallery"))
+        if "test" in sets:
+            return Protocol(sets["test"])
+        return Protocol(sets["query"], sets.get("gallery"))
 
     def fingerprint(self, table: pd.DataFrame) -> str:
         """Return the digest of the index table and of the bytes of packed images."""
         columns = ("\n".join(table[column]) for column in COLUMNS)
-        return fingerprint_of(self.name, *columns, self.packed.digest if self.packed else "")
+        packed = self.packed.digest if self.packed else ""
+        return fingerprint_of(self.name, *columns, packed)
 
     def counts(self, table: pd.DataFrame, dataset: Dataset) -> dict[str, dict[str, int]]:
         """Return the counts of the dataset, to be compared with ``expected``."""
@@ -219,37 +217,61 @@ class IndexedLoader(DatasetLoader):
         """Return the loaders of the sets that the evaluation needs beside this one, by name."""
         return {}
 
-    def expected_counts(self, found: Counts | None = None) -> Counts:
+    def expected_counts(self, counts: Counts | None = None) -> Counts:
         """Return the published counts of this set and the others."""
-        found = found or {}
-        expected = dict(self.known_counts(found))
+        counts = counts or {}
+        expected = dict(self.known_counts(counts))
         for name, loader in self.others().items():
-            for part, kinds in loader.known_counts(found).items():
-                expected[part if part == name else f"{name} {part}"] = kinds
+            for split, kinds in loader.known_counts(counts).items():
+                key = split if split == name else f"{name} {split}"
+                expected[key] = kinds
         return expected
 
-    def which_counts(self, found: Counts) -> str:
+    def which_counts(self, counts: Counts) -> str:
         """Return which known counts this set and the others have."""
-        words = [super().which_counts(found)]
-        words += [loader.which_counts(found) for loader in self.others().values()]
-        return "; ".join(filter(None, words))
+        sets = [super().which_counts(counts)]
+        sets += [loader.which_counts(counts) for loader in self.others().values()]
+        return "; ".join(filter(None, sets))
 
     def load_with_others(self) -> tuple[Dataset, dict[str, Dataset]]:
-        """Return this set, its fingerprint that of all, and the others; raise all their errors."""
-        loaded = []
-        found: list[DataError] = []
+        """Return this set and the others by name; raise one DataError with the errors of all sets.
+
+        The fingerprint of this set covers the others.
+        """
+        errors: list[DataError] = []
         others = self.others()
-        for load in [lambda: IndexedLoader.load(self), *(one.load for one in others.values())]:
+        loads = [lambda: IndexedLoader.load(self)]
+        loads += [loader.load for loader in others.values()]
+        sets = []
+        for load in loads:
             try:
-                loaded.append(load())
+                sets.append(load())
             except DataError as error:
-                found.append(error)
-        if found:
-            problems = [problem for error in found for problem in error.problems]
-            raise DataError("\n".join(map(str, found)), problems)
-        fingerprint = fingerprint_of(*(one.fingerprint for one in loaded))
-        own = replace(loaded[0], fingerprint=fingerprint, images_fingerprint=fingerprint)
-        return own, dict(zip(others, loaded[1:], strict=True))
+                errors.append(error)
+        if errors:
+            problems = [problem for error in errors for problem in error.problems]
+            raise DataError("\n".join(map(str, errors)), problems)
+        fingerprint = fingerprint_of(*(dataset.fingerprint for dataset in sets))
+        this = replace(sets[0], fingerprint=fingerprint, images_fingerprint=fingerprint)
+        return this, dict(zip(others, sets[1:], strict=True))
+
+
+def missing_files(root: Path, paths: Sequence[str]) -> list[str]:
+    """Return the paths below ``root`` that do not exist.
+
+    Each folder is listed once: on a network, a question for each of 460,000 files takes minutes.
+    """
+    names: dict[str, set[str]] = {}
+    missing = []
+    for path in paths:
+        folder, _, name = path.rpartition("/")
+        if folder not in names:
+            names[folder] = set()
+            if (root / folder).is_dir():
+                names[folder].update(os.listdir(root / folder))
+        if name not in names[folder]:
+            missing.append(path)
+    return missing
 
 
 def index_rows(
@@ -259,9 +281,9 @@ def index_rows(
     role: Values = "train",
     protocol: Values = "",
 ) -> pd.DataFrame:
-    """Return rows of an index table; each argument is one value for all rows, or one value each.
+    """Return rows of an index table; each argument is one value for all rows, or a value per row.
 
-    Rows to train on are of no protocol.
+    Training rows have no protocol.
     """
     # plain Python text: pandas' own text columns take seconds to walk through with 460,000 rows
     path = path if isinstance(path, pd.Series) else pd.Series(list(path), dtype=object)
@@ -272,22 +294,24 @@ def index_rows(
 
 
 def check_root(findings: Findings, archives: Sequence[Archive], *, images: bool) -> None:
-    """Raise DataError unless all that the archives provide is there; ``images``: folders, too."""
+    """Raise DataError unless all files of the archives exist, and with ``images`` the folders."""
     root = findings.root
-    needed = {
-        path: archive.file
-        for archive in archives
-        for path in archive.provides
-        if images or not path.endswith("/")
-    }
-    whole = Archive("", tuple(needed))
-    if not (missing := whole.missing(root)):
+    needed = {}
+    for archive in archives:
+        for path in archive.provides:
+            if images or not path.endswith("/"):
+                needed[path] = archive.file
+    layout = Archive("", tuple(needed))
+    missing = layout.missing(root)
+    if not missing:
         return
-    below = sorted(path for path in root.iterdir() if path.is_dir()) if root.is_dir() else []
-    for folder in (*below, Path(os.path.abspath(root)).parent):
-        if not whole.missing(folder):
-            words = f"this is not the dataset's root, but {folder} is; give it as root"
-            findings.fail("other_root", words)
+    folders = []
+    if root.is_dir():
+        folders = sorted(path for path in root.iterdir() if path.is_dir())
+    for folder in (*folders, Path(os.path.abspath(root)).parent):
+        if not layout.missing(folder):
+            message = f"this is not the dataset's root, but {folder} is; give it as root"
+            findings.fail("other_root", message)
     if not root.is_dir():
         advice = f"'python -m benchmark data prepare {findings.dataset}' makes it"
         findings.fail("no_root", f"no such directory; {advice}, or name another with --root")
@@ -305,17 +329,20 @@ def check_root(findings: Findings, archives: Sequence[Archive], *, images: bool)
 def check_uses(
     findings: Findings, table: pd.DataFrame, roles: Sequence[str], unique: Sequence[str]
 ) -> None:
-    """Report empty roles, images listed twice, classes in two splits or several categories.
+    """Report empty roles, images listed twice, and classes in two splits or several categories.
 
-    And names of classes and categories that look the same, and are not.
+    Report also names of classes and categories that differ only in Unicode form.
     """
     empty = sorted(set(roles) - set(table["role"]))
     what = f"roles without images (of {len(roles)})"
     findings.add_all("empty_role", what, empty, "the lists must give some for each")
     train = table["role"] == "train"
-    paths = table["path"]  # a//b and ./a/b have one spelling
-    spelt = [PurePosixPath(p).as_posix() if "//" in p or "./" in p else p for p in paths]
-    table = table.assign(path=spelt)
+    spellings = []
+    for path in table["path"]:
+        if "//" in path or "./" in path:  # a//b and ./a/b are one path
+            path = PurePosixPath(path).as_posix()
+        spellings.append(path)
+    table = table.assign(path=spellings)
     twice = set(table["path"][table.duplicated(list(unique))])
     twice |= set(table["path"][train]) & set(table["path"][~train])
     findings.add_all(
@@ -328,9 +355,9 @@ def check_uses(
     for name in {*table["label"], *table["category"]}:
         forms[one_form(name)].add(name)
     alike = [
-        f"{name}: {', '.join(map(ascii, sorted(spelt)))}"
-        for name, spelt in sorted(forms.items())
-        if len(spelt) > 1
+        f"{name}: {', '.join(map(ascii, sorted(names)))}"
+        for name, names in sorted(forms.items())
+        if len(names) > 1
     ]
     what = "names that differ in Unicode form only"
     findings.add_all("unicode_form", what, alike, "write each in one form")
@@ -341,16 +368,16 @@ def check_uses(
 
 
 def one_form(name: str) -> str:
-    """Return a name in the Unicode form that it shares with all that look the same."""
+    """Return a name in the Unicode form that all names share that look the same."""
     return unicodedata.normalize("NFC", name)
 
 
 def image_sets(
     rows: pd.DataFrame, opener: Callable[[pd.DataFrame], Callable[[int], Image.Image]]
 ) -> dict[str, ImageSet]:
-    """Return the image set of each role; all of them share the numbers of classes and categories.
+    """Return the image set of each role; the sets share the numbers of classes and categories.
 
-    ``opener`` makes that of some rows. Without rows, the only set is an empty one for training.
+    ``opener`` makes the opener of rows. Without rows, the only set is an empty training set.
     """
     labels = pd.factorize(rows["label"], sort=True)[0].astype(np.int64)
     categories = None
@@ -360,10 +387,9 @@ def image_sets(
     sets = {}
     for role in rows["role"].unique().tolist() or ["train"]:
         chosen = roles == role
-        sets[role] = ImageSet(
-            labels[chosen],
-            rows["path"][chosen].tolist(),
-            opener(rows[chosen]),
-            None if categories is None else categories[chosen],
-        )
+        paths = rows["path"][chosen].tolist()
+        images = ImageSet(labels[chosen], paths, opener(rows[chosen]))
+        if categories is not None:
+            images = replace(images, categories=categories[chosen])
+        sets[role] = images
     return sets

@@ -92,8 +92,8 @@ class RevisitedLoader(IndexedLoader):
             advice = "each must be the name of an image below jpg/"
             findings.add_all("malformed_name", f"wrong names in {file}: {key}", wrong, advice)
         if len(entries) != len(queries):
-            words = f"{file}: {len(entries)} entries in gnd for {len(queries)} queries in qimlist"
-            findings.add("other_count", f"{words}; {again}", file)
+            message = f"{file}: {len(entries)} entries in gnd for {len(queries)} queries in qimlist"
+            findings.add("other_count", f"{message}; {again}", file)
         read = []
         wrong = []
         for number, entry in enumerate(entries):
@@ -137,7 +137,7 @@ class RevisitedLoader(IndexedLoader):
         """Return the numbers of images, and of the queries of each protocol."""
         counts = {"train": 0} | {role: int((table["role"] == role).sum()) for role in self.roles}
         counts |= {name: len(protocol.query) for name, protocol in dataset.protocols.items()}
-        return {part: {"images": number} for part, number in counts.items()}
+        return {split: {"images": number} for split, number in counts.items()}
 
 
 def judged_levels(
@@ -251,7 +251,7 @@ class RevisitOp1M(IndexedLoader):
     trains = False
     roles = ("query",)
     archives = (
-        *(Archive(f"revisitop1m.{part}.tar.gz", ("jpg/",)) for part in range(1, 101)),
+        *(Archive(f"revisitop1m.{number}.tar.gz", ("jpg/",)) for number in range(1, 101)),
         Archive(DISTRACTOR_LIST, (DISTRACTOR_LIST,)),
     )
     # Radenovic et al., CVPR 2018, section 3.3
@@ -292,7 +292,7 @@ class LandmarkTrainingLoader(IndexedLoader):
 
     def load(self) -> Dataset:
         """Return the dataset; raise DataError with everything wrong, landmark sets included."""
-        own, loaded = self.load_with_others()
+        this, loaded = self.load_with_others()
         protocols: dict[str, Protocol] = {}
         for name in dict.fromkeys(self.config.landmarks):
             base = loaded[BASES.get(name, name)]
@@ -301,11 +301,11 @@ class LandmarkTrainingLoader(IndexedLoader):
                     distractors = loaded[DISTRACTORS].protocols[DISTRACTORS].query
                     protocol = replace(protocol, distractors=distractors)
                 protocols[split.replace(base.name, name)] = protocol
-        counts = {"train": own.counts["train"]}
+        counts = {"train": this.counts["train"]}
         counts |= {name: {"images": len(protocol.query)} for name, protocol in protocols.items()}
         for name, loader in self.others().items():
-            counts |= {f"{name} {part}": loaded[name].counts[part] for part in loader.expected}
-        return replace(own, protocols=protocols, counts=counts)
+            counts |= {f"{name} {split}": loaded[name].counts[split] for split in loader.expected}
+        return replace(this, protocols=protocols, counts=counts)
 
     def others(self) -> dict[str, DatasetLoader]:
         """Return the loader of each set of files that the evaluation needs."""
@@ -339,8 +339,8 @@ class Sfm120k(LandmarkTrainingLoader):
             clusters = whole_numbers(cluster)
         if clusters.shape != (len(names),) or not names:
             shapes = f"{len(names)} cids and clusters {clusters.shape}"
-            words = f"{CLUSTERS} has {shapes}; needed: one each per image"
-            findings.fail("other_count", words, CLUSTERS)
+            message = f"{CLUSTERS} has {shapes}; needed: one each per image"
+            findings.fail("other_count", message, CLUSTERS)
         wrong = [repr(name)[:80] for name in names if len(name) < 6 or not name.isalnum()]
         advice = "each must be six or more letters and digits"
         findings.add_all("malformed_name", "malformed names", wrong, advice, CLUSTERS)

@@ -125,21 +125,21 @@ class Cars196(IndexedLoader):
     def read(self, findings: Findings) -> pd.DataFrame:
         """Return the table of the annotations, in their order."""
         file = self.annotations
-        parts = [(file, "relative_im_path", "")]  # file, its field of names, the folder before them
+        lists = [(file, "relative_im_path", "")]  # file, field of the names, folder of the images
         if self.layout(findings.root) == self.other_archives:
             file = self.names
-            parts = [(self.train, "fname", "cars_train/"), (self.test, "fname", "cars_test/")]
+            lists = [(self.train, "fname", "cars_train/"), (self.test, "fname", "cars_test/")]
         with findings.reading(file):
             names = texts(*read_matlab(findings.root / file, "class_names"))
         paths: list[str] = []
         numbers: list[int] = []
-        for file, field, folder in parts:
+        for file, field, folder in lists:
             with findings.reading(file):
                 (images,) = read_matlab(findings.root / file, "annotations")
-                here = [f"{folder}{path}" for path in images[field]]
+                listed = [f"{folder}{path}" for path in images[field]]
                 classes = whole_numbers(images["class"]).tolist()
-            # each must lie right in a folder of images
-            parents = [(path, *path.rpartition("/")) for path in here]
+            # a path must be directly in a folder of images
+            parents = [(path, *path.rpartition("/")) for path in listed]
             known = ("car_ims", "cars_train", "cars_test")
             wrong = [
                 p for p, at, _, name in parents if leaves_root(p) or at not in known or not name
@@ -149,8 +149,8 @@ class Cars196(IndexedLoader):
             nameless = sorted({number for number in classes if not 1 <= number <= len(names)})
             advice = "class_names must have each one"
             findings.add_all("missing", "classes without a name", nameless, advice, file)
-            paths = paths + here
-            numbers = numbers + classes
+            paths += listed
+            numbers += classes
         findings.stop()
         # the number keeps classes apart whose names are alike, and puts them in their order
         labels = [f"{number:03d} {names[number - 1]}" for number in numbers]
@@ -221,11 +221,11 @@ class INaturalist(IndexedLoader):
         paths = read_rows(findings, file, ["path"])["path"]
         # there are few folders: each is split once
         index, folders = pd.factorize(paths.map(lambda path: path.rpartition("/")[0]))
-        parts = [["", "", *folder.split("/")] for folder in folders]
-        deep = np.array([len(part) >= 5 for part in parts], dtype=bool)[index]
+        names = [["", "", *folder.split("/")] for folder in folders]
+        deep = np.array([len(name) >= 5 for name in names], dtype=bool)[index]
         form = "each must read <folder>/<category>/<class>/<image>"
         findings.add_all("malformed_line", "malformed lines", paths[~deep], form, file)
-        ends = np.array([part[-2:] for part in parts], dtype=object).reshape(-1, 2)[index][deep]
+        ends = np.array([name[-2:] for name in names], dtype=object).reshape(-1, 2)[index][deep]
         return index_rows(paths[deep], ends[:, 1], ends[:, 0], role, protocol)
 
 
@@ -263,18 +263,18 @@ class InShop(IndexedLoader):
             with open(findings.root / self.partition, encoding="utf-8-sig") as file:
                 stated = file.readline().strip()
             if stated != str(len(rows)):
-                words = f"line 1 is {stated[:40]!r}, but {len(rows):,} rows can be read"
-                words = f"{self.partition}: {words}; unpack it again"
-                findings.add("other_count", words, self.partition)
-        parts = rows["path"].map(lambda path: path.split("/"))
-        valid = (parts.map(len) >= 4) & rows["role"].isin(self.roles)
+                message = f"line 1 is {stated[:40]!r}, but {len(rows):,} rows can be read"
+                message = f"{self.partition}: {message}; unpack it again"
+                findings.add("other_count", message, self.partition)
+        names = rows["path"].map(lambda path: path.split("/"))
+        valid = (names.map(len) >= 4) & rows["role"].isin(self.roles)
         form = f"img/<group>/<kind>/.../<image> <item> <one of {', '.join(self.roles)}>"
         wrong = [repr(" ".join(row)[:100]) for row in rows[~valid].itertuples(index=False)]
         form = f"each must read {form}"
         findings.add_all("malformed_line", "malformed lines", wrong, form, self.partition)
         rows = rows[valid]
-        parts = parts[valid]
-        category = parts.map(lambda part: "/".join(part[1:3]))
+        names = names[valid]
+        category = names.map(lambda name: "/".join(name[1:3]))
         # an item in two categories counts to the one listed first: every class has one category
         category = rows["item"].map(category.groupby(rows["item"]).first())
         return index_rows(rows["path"], rows["item"], category, rows["role"], "test")
@@ -342,7 +342,7 @@ class VehicleId(IndexedLoader):
         rows = read_rows(findings, file, ["vehicle", "model"], once="vehicle")
         models = dict(zip(rows["vehicle"], rows["model"], strict=True))
         self.models = len(set(models.values()))  # used or not
-        return table.assign(category=[models.get(each, "unknown") for each in table["label"]])
+        return table.assign(category=[models.get(label, "unknown") for label in table["label"]])
 
     def read_list(self, findings: Findings, file: str, role: str, protocol: str) -> pd.DataFrame:
         """Return the index rows of one list, without categories."""
@@ -385,22 +385,22 @@ class Gpr1200(IndexedLoader):
 
     def read(self, findings: Findings) -> pd.DataFrame:
         """Return the table of the images in the folder, class after class."""
-        found = []
+        tables = []
         wrong = []
         for name in os.listdir(findings.root / "images"):
             text, _, rest = name.partition("_")
             known = rest and whole_number(text) in range(1200) and is_text(name)
             if known and os.path.splitext(name)[1].lower() in IMAGE_SUFFIXES:
-                found.append((int(text), name))
+                tables.append((int(text), name))
             elif not is_ignored(name):
                 wrong.append(name)
         advice = "expected <class>_<name> with a class of 0 to 1199; move others away"
         what = "files in images/ that are no image of a class"
         findings.add_all("other_file", what, sorted(wrong), advice)
-        found.sort()
-        labels = [f"{number:04d}" for number, _ in found]
-        origins = [self.origins[number // 200] for number, _ in found]
-        return index_rows([f"images/{name}" for _, name in found], labels, origins, "test", "test")
+        tables.sort()
+        labels = [f"{number:04d}" for number, _ in tables]
+        origins = [self.origins[number // 200] for number, _ in tables]
+        return index_rows([f"images/{name}" for _, name in tables], labels, origins, "test", "test")
 
     def protocol(self, name: str, sets: Mapping[str, ImageSet]) -> Protocol:
         """Return the protocol in which the gallery holds the queries as well."""
@@ -495,13 +495,15 @@ class VggFace2(FaceLoader):
 
     def load(self) -> Dataset:
         """Return the dataset; raise DataError with everything wrong, IJB-C included."""
-        own, loaded = self.load_with_others()
-        protocols = dict(own.protocols)
-        counts = dict(own.counts)
-        for one in loaded.values():
-            protocols |= one.protocols
-            counts |= {part: number for part, number in one.counts.items() if part != "train"}
-        return replace(own, protocols=protocols, counts=counts)
+        this, loaded = self.load_with_others()
+        protocols = dict(this.protocols)
+        counts = dict(this.counts)
+        for dataset in loaded.values():
+            protocols |= dataset.protocols
+            counts |= {
+                split: number for split, number in dataset.counts.items() if split != "train"
+            }
+        return replace(this, protocols=protocols, counts=counts)
 
     def others(self) -> dict[str, DatasetLoader]:
         """Return the loaders of the other sets of faces."""

@@ -27,8 +27,8 @@ def read_arrays(path: Path, name: str) -> dict[str, Array]:
     try:
         return READERS[path.suffix](path, name)
     except Exception as error:  # whatever the bytes provoke
-        words = f"{path} cannot be read safely ({type(error).__name__}: {error})"
-        raise DataError(f"{words:.600}; save plain arrays") from error
+        message = f"{path} cannot be read safely ({type(error).__name__}: {error})"
+        raise DataError(f"{message:.600}; save plain arrays") from error
 
 
 def _npy(path: Path, name: str) -> dict[str, Array]:
@@ -36,12 +36,12 @@ def _npy(path: Path, name: str) -> dict[str, Array]:
 
 
 def _npz(path: Path, name: str) -> dict[str, Array]:
-    found = {}
+    arrays = {}
     with zipfile.ZipFile(path) as archive:
         for member in archive.infolist():
             with archive.open(member) as stream:
-                found[member.filename.removesuffix(".npy")] = _member(path, member, stream)
-    return found
+                arrays[member.filename.removesuffix(".npy")] = _member(path, member, stream)
+    return arrays
 
 
 def _member(
@@ -51,8 +51,8 @@ def _member(
 ) -> Array:
     packed = member.compress_type != zipfile.ZIP_STORED
     if packed and member.file_size > UNPACKED:
-        words = f"{member.filename} has {member.file_size:,} bytes, compressed"
-        raise ValueError(f"{words}; save it with numpy.savez, which can be mapped")
+        message = f"{member.filename} has {member.file_size:,} bytes, compressed"
+        raise ValueError(f"{message}; save it with numpy.savez, which can be mapped")
     np.lib.format.read_magic(stream)
     shape, fortran, kind = np.lib.format.read_array_header_1_0(stream)
     begin = stream.tell()
@@ -94,7 +94,7 @@ def _tensors(path: Path, name: str) -> dict[str, Array]:
         )
     if isinstance(content, torch.Tensor):
         content = {name: content}
-    return {key: np.asarray(each) for key, each in content.items()}
+    return {key: np.asarray(array) for key, array in content.items()}
 
 
 def _csv(path: Path, name: str) -> dict[str, Array]:

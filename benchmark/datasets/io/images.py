@@ -88,14 +88,15 @@ def open_pixels(
     """
     with opened(source, name) as image:
         turn = UPRIGHT if stored else orientation(image)
-        whole = isinstance(image, JpegImageFile) and turn == UPRIGHT
+        reducible = isinstance(image, JpegImageFile) and turn == UPRIGHT
         if divisor is not None:
             width, height = image.size
-            number = divisor((height, width) if turn in SIDEWAYS else (width, height))
-            if whole and number > 1:
+            shown_size = (height, width) if turn in SIDEWAYS else (width, height)
+            number = divisor(shown_size)
+            if reducible and number > 1:
                 image.draft(None, (width // number, height // number))
-                whole = False
-        if whole and image.mode == "RGB" and image.fp is not None:  # type: ignore[attr-defined]
+                reducible = False
+        if reducible and image.mode == "RGB" and image.fp is not None:  # type: ignore[attr-defined]
             import simplejpeg  # what opens no such files does without
 
             image.fp.seek(0)  # type: ignore[attr-defined]

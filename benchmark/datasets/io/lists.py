@@ -44,8 +44,8 @@ def read_rows(
     if header is not None:
         first = " ".join(" ".join(lines[skip : skip + 1]).split())
         if first != header:
-            words = f"line {skip + 1} is {first!r:.80}; expected the header {header!r}"
-            findings.add("other_header", f"{file}: {words}", file)
+            message = f"line {skip + 1} is {first!r:.80}; expected the header {header!r}"
+            findings.add("other_header", f"{file}: {message}", file)
         skip += 1
     path_at = columns.index("path") if "path" in columns else None
     whole_at = columns.index(whole) if whole else None
@@ -62,13 +62,17 @@ def read_rows(
         elif fields:
             malformed.append(f"line {number}: {line[:100]!r}")
     advice = f"each must read {' '.join(f'<{column}>' for column in columns)}"
-    advice += ", with paths below the root" if path_at is not None else ""
-    advice += f"; {whole} must be a whole number" if whole else ""
+    if path_at is not None:
+        advice += ", with paths below the root"
+    if whole:
+        advice += f"; {whole} must be a whole number"
     findings.add_all("malformed_line", "malformed lines", malformed, advice, file)
     if not flat and not malformed:
         findings.add("empty_list", f"{file} lists nothing; unpack it again", file)
-    parts = {column: flat[at :: len(columns)] for at, column in enumerate(columns)}
-    table = pd.DataFrame(parts, dtype=object).astype({whole: "int64"} if whole else {})
+    texts = {column: flat[at :: len(columns)] for at, column in enumerate(columns)}
+    table = pd.DataFrame(texts, dtype=object)
+    if whole:
+        table[whole] = table[whole].astype("int64")
     if once:
         twice = table[once][table[once].duplicated()]
         findings.add_all("given_twice", f"{once}s given twice", twice, "each must stand once", file)
@@ -91,8 +95,8 @@ def read_table(
         if not len(table):
             raise ValueError("it lists nothing")
     except (OSError, ValueError) as error:  # pandas raises ValueError for any other table
-        words = f"cannot read {file}: {error}; get it from its publishers again"
-        findings.add("unreadable", words, file)
+        message = f"cannot read {file}: {error}; get it from its publishers again"
+        findings.add("unreadable", message, file)
         return pd.DataFrame({name: np.empty(0, object) for name in wanted})
     values = table[list(numbers)].apply(pd.to_numeric, errors="coerce")
     # a comparison with NaN is false
@@ -150,11 +154,13 @@ class _Array(list[Any]):
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         _, shape, dtype, fortran, content = state
-        self.extend(_values(content, dtype, shape, "F" if fortran else "C").tolist())
+        order = "F" if fortran else "C"
+        self.extend(_values(content, dtype, shape, order).tolist())
 
 
 def _values(content: Any, dtype: _Dtype, shape: Any, order: Any = "C") -> np.ndarray:
-    content = content.encode("latin1") if isinstance(content, str) else content
+    if isinstance(content, str):
+        content = content.encode("latin1")
     return np.frombuffer(content, dtype.dtype).reshape(shape, order=order)
 
 

@@ -54,14 +54,15 @@ def parse_source(text: str) -> tuple[Path, str]:
     scheme, is_address, rest = text.partition("://")
     if not is_address:
         return Path(os.path.expanduser(text)), ""  # Path.expanduser raises for a nobody
-    host, _, place = public_url(rest).partition("/")
-    path = Path("/", url2pathname(place))
+    host, _, url_path = public_url(rest).partition("/")
+    path = Path("/", url2pathname(url_path))
     if scheme == "file" and not host:
         return path, ""
     if scheme not in ("http", "https"):
         raise DataError(f"'{public_url(text)}' is neither http://, https:// nor file:///")
-    unusable = leaves_root(path.name) or path.name.startswith(".")
-    return Path("download" if unusable else path.name), text
+    if leaves_root(path.name) or path.name.startswith("."):
+        return Path("download"), text
+    return Path(path.name), text
 
 
 def public_url(url: str) -> str:
@@ -78,20 +79,20 @@ def download(url: str, target: Path) -> Path:
     if target.is_file():
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(f"{target.name}.part")
-    part.touch()
+    partial = target.with_name(f"{target.name}.part")
+    partial.touch()
     failures = 0
     while failures < ATTEMPTS:
-        before = part.stat().st_size
+        before = partial.stat().st_size
         try:
-            _receive(url, part)
-            part.with_suffix(".version").unlink()
-            return part.rename(target)
+            _receive(url, partial)
+            partial.with_suffix(".version").unlink()
+            return partial.rename(target)
         except ValueError as error:  # requests names malformed addresses so
             raise DataError(f"cannot download {public_url(url)}: {error}; correct it") from error
         except (requests.RequestException, HTTPError) as error:
             problem = f"{public_url(url)}: {error or type(error).__name__}"
-        failures = 0 if part.stat().st_size > before else failures + 1
+        failures = 0 if partial.stat().st_size > before else failures + 1
         print(f"{problem}; trying again", file=sys.stderr, flush=True)
         time.sleep(FIRST_WAIT * 2**failures)
     raise DataError(
@@ -100,32 +101,38 @@ def download(url: str, target: Path) -> Path:
     )
 
 
-def _receive(url: str, part: Path) -> None:
+def _receive(url: str, partial: Path) -> None:
     """Append what the server sends; raise RequestException or HTTPError when it stops early."""
-    mark = part.with_suffix(".version")
-    version = mark.read_text() if mark.exists() else ""
-    size = part.stat().st_size if version else 0
-    ranges = {"Range": f"bytes={size}-", "If-Range": version} if size else {}
-    with requests.get(url, headers=HEADERS | ranges, stream=True, timeout=TIMEOUT) as response:
+    version_file = partial.with_suffix(".version")
+    size = 0
+    headers = HEADERS
+    if version_file.exists() and (version := version_file.read_text()):
+        size = partial.stat().st_size
+        if size:
+            headers = HEADERS | {"Range": f"bytes={size}-", "If-Range": version}
+    with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT) as response:
         answer = response.headers
-        said = f"HTTP {response.status_code} {response.reason}"
+        status = f"HTTP {response.status_code} {response.reason}"
         if answer.get("Content-Range") == f"bytes */{size}":
-            return  # nothing is behind what has arrived
+            return  # the file is complete
         if response.status_code in TEMPORARY:
-            raise requests.HTTPError(said)
+            raise requests.HTTPError(status)
         if not response.ok or answer.get("Content-Type", "").startswith("text/html"):
+            received = "a web page" if response.ok else status
             raise DataError(
-                f"cannot download {public_url(url)}: {'a web page' if response.ok else said}; "
-                "check it, or download the file with a browser and give its path as --source"
+                f"cannot download {public_url(url)}: {received}; check it, or download the file "
+                "with a browser and give its path as --source"
             )
         if response.status_code != 206:
             size = 0
-            part.write_bytes(b"")
-            tag = answer.get("ETag", "")  # a weak one cannot be used to resume
-            write_text(mark, tag if tag[:1] == '"' else answer.get("Last-Modified", ""))
+            partial.write_bytes(b"")
+            version = answer.get("ETag", "")
+            if not version.startswith('"'):  # a weak tag cannot be used to resume
+                version = answer.get("Last-Modified", "")
+            write_text(version_file, version)
         total = int(answer["Content-Length"]) + size if "Content-Length" in answer else None
-        options: dict[str, Any] = {"desc": f"downloading {part.stem}", "initial": size} | BAR
-        with part.open("ab") as file, tqdm.wrapattr(file, "write", total, **options) as shown:
+        options: dict[str, Any] = {"desc": f"downloading {partial.stem}", "initial": size} | BAR
+        with partial.open("ab") as file, tqdm.wrapattr(file, "write", total, **options) as shown:
             shutil.copyfileobj(response.raw, shown, CHUNK)
 
 
@@ -136,14 +143,14 @@ def check_digests(path: Path, expected: Mapping[str, str]) -> str:
     """
     for kind in dict.fromkeys([*expected, "sha256"]):
         with path.open("rb") as file:
-            found = hashlib.file_digest(file, kind).hexdigest()
-        wanted = expected.get(kind, found).lower()
-        if found != wanted:
+            digest = hashlib.file_digest(file, kind).hexdigest()
+        wanted = expected.get(kind, digest).lower()
+        if digest != wanted:
             raise DamagedError(
-                f"{path}: {kind} is {found}, expected {wanted}; it is damaged or another version: "
+                f"{path}: {kind} is {digest}, expected {wanted}; it is damaged or another version: "
                 "fetch it again, or check the digest with its publisher"
             )
-    return found
+    return digest
 
 
 def unpack(archive: Path, into: Path) -> None:
@@ -213,10 +220,10 @@ def _is_wanted(name: str, is_plain: bool) -> bool:
     if not is_plain or leaves_root(name):
         reason = "would be written outside the target" if is_plain else "is a link or a device"
         raise ValueError(f"member {name!r} {reason}")
-    parts = PurePosixPath(name).parts
-    if len(parts) > MOST_FOLDERS:
+    names = PurePosixPath(name).parts
+    if len(names) > MOST_FOLDERS:
         raise ValueError(f"member {name[:80]!r}... lies in more than {MOST_FOLDERS} folders")
-    return not any(part.startswith(".") or part == "__MACOSX" for part in parts)
+    return not any(name.startswith(".") or name == "__MACOSX" for name in names)
 
 
 class Installer:
@@ -228,7 +235,7 @@ class Installer:
         self.root = root
         alone = [archive.provides[0] for archive in archives if len(archive.provides) == 1]
         # the place of each file that an archive of its own provides, by its name
-        self._alone = {Path(place).name: Path(place) for place in alone if not place.endswith("/")}
+        self._alone = {Path(path).name: Path(path) for path in alone if not path.endswith("/")}
 
     def install(
         self, path: Path, url: str, digests: Mapping[str, str], link: bool
@@ -238,7 +245,7 @@ class Installer:
         digests: expected md5 or sha256; ``link`` links a directory's content instead of copying it.
         """
         file = path.name
-        if url:  # of which two may end alike
+        if url:  # two addresses may end with the same name
             digest = hashlib.sha256(url.encode()).hexdigest()[:8]
             path = download(url, self.root / DOWNLOADS / f"{digest}-{file}")
         elif not path.exists():
@@ -266,21 +273,21 @@ class Installer:
                 if any((base / DOWNLOADS).exists() for base in bases):
                     raise DataError(f"{path} brings {DOWNLOADS}/, which is kept for downloads")
             if not bases:
-                known = [f"{each.file} with {', '.join(each.provides)}" for each in self.archives]
-                words = f"{path} is not of dataset '{self.name}'"
-                raise DataError(f"{words}; expected: {'; '.join(known)}")
-            for base in reversed(bases):  # one may contain those behind it
+                known = [f"{of.file} with {', '.join(of.provides)}" for of in self.archives]
+                message = f"{path} is not of dataset '{self.name}'"
+                raise DataError(f"{message}; expected: {'; '.join(known)}")
+            for base in reversed(bases):  # a folder may contain later folders
                 _move(base, self.root)
             return facts
         except DamagedError:
-            if url:  # else the same command would take the damaged file for complete
+            if url:  # the same command would take the damaged file as complete
                 path.unlink()
             raise
         finally:
             shutil.rmtree(tree.parent)
 
     def holds(self, file: str) -> bool:
-        """Say whether what a source of this name provides lies below the root, as far as known."""
+        """Return whether the content of a source is below the root, or is unknown."""
         archive = self._archive(file)
         return archive is None or not archive.missing(self.root)
 
@@ -290,37 +297,42 @@ class Installer:
         return next(iter(named or alike), None)  # ims-v2 is as ims
 
     def _bases(self, tree: Path) -> list[Path]:
-        """Return the folders in ``tree``, or up to three below it, that are a dataset's root.
+        """Return the folders that together are a dataset's root: ``tree``, or up to three below it.
 
-        Several where each has some of its files: a tree as it is published may keep them apart.
+        There are several folders if a published tree has its files in several places.
         """
-        found: list[Path] = []
+        bases: list[Path] = []
         wanted = set(self.archives)
-        for pattern in ("", "*/", "*/*/", "*/*/*/"):
-            for folder in sorted(tree.glob(pattern)) if pattern else [tree]:
-                there = {archive for archive in wanted if not archive.missing(folder)}
-                if there:
-                    found.append(folder)
-                    wanted -= there
-        return found
+        folders = [tree]
+        for pattern in ("*/", "*/*/", "*/*/*/"):
+            folders += sorted(tree.glob(pattern))
+        for folder in folders:
+            complete = {archive for archive in wanted if not archive.missing(folder)}
+            if complete:
+                bases.append(folder)
+                wanted -= complete
+        return bases
 
     def _arranged(self, tree: Path, file: str) -> list[Path]:
         """Return a folder with the layout of the root, made of ``tree``; none if that fails."""
         archive = self._archive(file)
         base = tree.with_name("base")
-        files = [path for path in tree.rglob("*") if path.is_file()]
-        if archive and len(archive.provides) == 1 and archive.provides[0].endswith("/"):
-            folder = Path(archive.provides[0])  # which the archive does not contain itself
-            flat = archive.flat
-            places = {p: folder / (p.name if flat else p.relative_to(tree)) for p in files}
-        else:  # somebody may have put all lists into one archive
-            places = {path: self._alone[path.name] for path in files if path.name in self._alone}
-        for path, place in places.items():
-            if (base / place).exists():
+        targets = {}
+        for path in tree.rglob("*"):
+            if not path.is_file():
+                continue
+            if archive and len(archive.provides) == 1 and archive.provides[0].endswith("/"):
+                # the archive has the content of this folder, but not the folder
+                name = path.name if archive.flat else path.relative_to(tree)
+                targets[path] = base / archive.provides[0] / name
+            elif path.name in self._alone:  # one archive may have all lists
+                targets[path] = base / self._alone[path.name]
+        for path, target in targets.items():
+            if target.exists():
                 raise DataError(f"the source has two files named {path.name}; give one of them")
-            (base / place).parent.mkdir(parents=True, exist_ok=True)
-            path.rename(base / place)
-        return [base] if places else []
+            target.parent.mkdir(parents=True, exist_ok=True)
+            path.rename(target)
+        return [base] if targets else []
 
 
 def _bring(base: Path, tree: Path, link: bool) -> None:
@@ -333,19 +345,19 @@ def _bring(base: Path, tree: Path, link: bool) -> None:
     shutil.copytree(base, tree, symlinks=True, ignore=ignored, dirs_exist_ok=True)
     for copy in tree.rglob("*"):
         if copy.is_symlink() and not copy.resolve().is_relative_to(tree.resolve()):
-            words = f"{base}: link '{copy.relative_to(tree)}' leads out of it"
-            raise DataError(f"{words}; replace the link by what belongs there")
+            message = f"{base}: link '{copy.relative_to(tree)}' leads out of it"
+            raise DataError(f"{message}; replace the link by what belongs there")
 
 
 def _move(source: Path, target: Path) -> None:
     """Move the content of a folder into another; raise DataError before a file would change."""
     for path in source.iterdir():
-        place = target / path.name
-        if path.is_dir() and place.is_dir() and not (path.is_symlink() or place.is_symlink()):
-            _move(path, place)
-        elif os.path.lexists(place) and not filecmp.cmp(path, place):
+        present = target / path.name
+        if path.is_dir() and present.is_dir() and not (path.is_symlink() or present.is_symlink()):
+            _move(path, present)
+        elif os.path.lexists(present) and not filecmp.cmp(path, present):
             raise DataError(
-                f"{place} is not what the source has there; remove it, or choose an empty --root"
+                f"{present} is not what the source has there; remove it, or choose an empty --root"
             )
         else:
-            path.replace(place)
+            path.replace(present)
