@@ -335,7 +335,7 @@ def operating_region(context: Context) -> Analysis:
     sizes = doubled(context.block.batch_sizes)
     spec = context.spec(TRAINED, context.block.batch_sizes[0], context.seeds[0])
     width = half_width(spec.loss.params["tau"])
-    rows: list[dict[str, Any]] = []
+    rows = []
     for seed in context.seeds:
         trained_batches = {}
         for size in sizes:

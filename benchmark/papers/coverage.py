@@ -44,19 +44,8 @@ def coverage(studies: Iterable[Study], results: Path) -> pd.DataFrame:
             state = (OUTSIDE, "", "", number.outside, "")
         else:
             state = _state(number, grids, results)
-        row = [
-            number.source,
-            number.table,
-            number.row_label,
-            number.dataset,
-            number.protocol,
-            number.metric,
-            float(number.value),
-            number.line,
-            *state,
-            number.judged,
-        ]
-        rows.append(row)
+        facts = [getattr(number, name) for name in ("source", *COLUMNS[1:6])]
+        rows.append([*facts, float(number.value), number.line, *state, number.judged])
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 

@@ -69,8 +69,8 @@ def registration_state(study: Study, results: Path) -> RegistrationState:
             "The analysis was not registered before the runs: the workflow does that when it "
             "starts, and these results were made without it or before it did."
         )
-    found = json.loads(path.read_text(encoding="utf-8"))
-    before = found["parts"]
+    registered = json.loads(path.read_text(encoding="utf-8"))
+    before = registered["parts"]
     now = analysis_of(study)
     changes = []
     for part in dict.fromkeys([*before, *now]):
@@ -85,12 +85,12 @@ def registration_state(study: Study, results: Path) -> RegistrationState:
             if old.get(name) != new.get(name):
                 changes.append(f"{part}: {name} {words}")
     when = "before the first run"
-    if found["runs_before"]:
-        when = f"when {found['runs_before']} of the study's runs had already ended"
+    if registered["runs_before"]:
+        when = f"when {registered['runs_before']} of the study's runs had already ended"
     since = "nothing that decides a verdict has changed since."
     if changes:
         since = f"{len(changes)} thing{'s have' if len(changes) > 1 else ' has'} changed since."
-    head = f"The analysis was registered on {found['registered']}, {when}"
+    head = f"The analysis was registered on {registered['registered']}, {when}"
     return RegistrationState(f"{head}; {since}", tuple(changes))
 
 
@@ -98,9 +98,15 @@ def analysis_of(study: Study) -> Parts:
     """Return all that decides the verdicts of a study besides its scores, as plain JSON."""
     comparison = study.comparison
     frozen = Path(study.references.frozen or ".")
-    numbers = [each for each, _ in reached_numbers(study)]
+    numbers = [number for number, _ in reached_numbers(study)]
     frozen_digest = _digest(frozen.read_bytes().decode()) if frozen.is_file() else "none"
-    families = Counter(f"{each.source} {each.table}" for each in numbers)
+    families = Counter(f"{number.source} {number.table}" for number in numbers)
+    published = {}
+    rules = {}
+    for number in numbers:
+        line = f"{number.source} {number.table} line {number.line}"
+        published[line] = float(number.value)
+        rules[number.source] = " ".join(rule_of(number.source)).strip()
     recipes: dict[str, list[str]] = defaultdict(list)
     for block in study.blocks:
         first = (spec for spec in block.specs() if spec.seed == block.seeds[0])
@@ -112,16 +118,11 @@ def analysis_of(study: Study) -> Parts:
             for height, margin in metric.margin
         },
         "families": {**families, "frozen runs": frozen_digest},
-        "published numbers": {
-            f"{each.source} {each.table} line {each.line}": float(each.value) for each in numbers
-        },
+        "published numbers": published,
         "claims": {claim.name: _digest(asdict(claim)) for claim in claims_of(study.name)},
         "seeds": {block.name: list(block.planned_seeds) for block in study.blocks},
         "looks": {"seeds at each": list(study.looks)},
-        "selection": {
-            "headline": "last epoch",
-            **{each.source: " ".join(rule_of(each.source)).strip() for each in numbers},
-        },
+        "selection": {"headline": "last epoch", **rules},
         "comparison": {
             "baseline": comparison.baseline,
             "ablation": list(comparison.ablation),

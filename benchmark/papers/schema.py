@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
 from fnmatch import fnmatch
+from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -32,7 +33,7 @@ from benchmark.papers.vocabulary import (
 from benchmark.stats.judgement import NUMBER
 from benchmark.study.data_files import REPRODUCIBLE, is_countable
 
-# Factor from the printed unit to percentage points; other units are no scores.
+# Factor from the printed unit to percentage points. Numbers with other units are not scores.
 SCORE_UNITS = {"percent": 1.0, "fraction": 100.0}
 GAIN = "_relative_increase"  # of a metric, over the same loss without its calibration
 BATCH_SIZE = "batch_size"  # an x that no hyperparameter sets
@@ -210,7 +211,8 @@ class PublishedNumber:
 
 # What chooses and arranges rows, besides the conditions that they state.
 _FOLLOWING = ("line", "means", "outside", "conditions")
-COLUMNS = tuple(each.name for each in fields(PublishedNumber) if each.name not in _FOLLOWING)
+_NAMES = [column.name for column in fields(PublishedNumber)]
+COLUMNS = tuple(name for name in _NAMES if name not in _FOLLOWING)
 Columns = Annotated[tuple[str, ...], Field(min_length=1), Distinct]
 
 
@@ -515,21 +517,20 @@ def printed_numbers(
     """
     plain = "" if protocol == "test" else protocol
     split = protocol + split_suffix(arm.required)
-    here = [
-        each
-        for each in numbers
-        if each.metric == metric
-        and str(arm.embedding_dim or each.embedding_dim) == each.embedding_dim
-        and (arm.backbone or each.backbone) == each.backbone
-        and (
-            (each.dataset, each.protocol) == (dataset, plain)
-            or f"{each.dataset}_{each.protocol}" == split
-        )
-    ]
+    fitting = []
+    for number in numbers:
+        on_split = f"{number.dataset}_{number.protocol}" == split
+        if (
+            number.metric == metric
+            and (on_split or (number.dataset, number.protocol) == (dataset, plain))
+            and str(arm.embedding_dim or number.embedding_dim) == number.embedding_dim
+            and arm.backbone in ("", number.backbone)
+        ):
+            fitting.append(number)
     if arm.loss == BEST_COPIED:
-        copied = [each for each in here if each.provenance == "copied"]
-        return sorted(copied, key=lambda each: each.points)[-1:]
-    return [each for each in here if each.loss == arm.loss]
+        copied = [number for number in fitting if number.provenance == "copied"]
+        return sorted(copied, key=attrgetter("points"))[-1:]
+    return [number for number in fitting if number.loss == arm.loss]
 
 
 # The change of a score that our value is expected to make, in points; judged, not measured. An
@@ -539,9 +540,9 @@ Effect = Literal["no effect", "none", "below 0.3", "0.3 to 1", "above 1", "unkno
 
 @dataclass(frozen=True)
 class EpochRule(Closed):
-    """Which epoch a paper's numbers are of, and where that is known from.
+    """Which epoch a paper's numbers are of, and how that is known.
 
-    lead   the split whose epoch is that of all splits of a run; each has its own without it
+    lead   the split that chooses the epoch of all splits of a run; "": each split chooses its own
     """
 
     rule: Literal["last", "one_best", "best_recall_at_1"]
@@ -635,18 +636,18 @@ class Fact:
     line: int = 0
 
     def is_of(self, recipe: str) -> bool:
-        """Return whether the row holds for this recipe."""
-        return any(fnmatch(recipe, each) for each in self.recipe.split())
+        """Return whether the row is about this recipe."""
+        return any(fnmatch(recipe, pattern) for pattern in self.recipe.split())
 
     def in_repository(self, repository: str) -> Fact:
         """Return the fact as far as a line of this repository shows it; "": of any."""
-        places = [each for each in self.code_at.split() if each.startswith(repository)]
+        places = [place for place in self.code_at.split() if place.startswith(repository)]
         code = self.code if places or not self.code_at else ""
         return replace(self, code=code, code_at=" ".join(places))
 
     def is_about(self, item: str) -> bool:
-        """Return whether the row holds for this value."""
-        return any(fnmatch(item, each) for each in self.item.split())
+        """Return whether the row is about this value."""
+        return any(fnmatch(item, pattern) for pattern in self.item.split())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -692,16 +693,21 @@ class Paper:
 
     @property
     def made(self) -> dict[tuple[str, str], str]:
-        """The names of files that reports make of it, as ("table", name), with their keys."""
-        names = {("table", f"{self.source}_{name}"): f"tables.{name}" for name in self.tables}
-        figures = {("figure", each.name): f"figures.{name}" for name, each in self.figures.items()}
-        return names | figures
+        """The files that reports make of the paper, as ("table", name), with their keys."""
+        files = {}
+        for name in self.tables:
+            files["table", f"{self.source}_{name}"] = f"tables.{name}"
+        for name, figure in self.figures.items():
+            files["figure", figure.name] = f"figures.{name}"
+        return files
 
     def remarks_on(self, number: PublishedNumber) -> list[str]:
         """Return what the paper says against itself of one of its numbers."""
-        return [" ".join(each.text.split()) for each in self.remarks if number.fits(each.rows)]
+        remarks = [remark.text for remark in self.remarks if number.fits(remark.rows)]
+        return [" ".join(text.split()) for text in remarks]
 
     def table(self, name: str, source: str = "") -> list[PublishedNumber]:
         """Return the numbers of one printed table, in the order of the print."""
         source = source or self.source
-        return [each for each in self.numbers if (each.source, each.table) == (source, name)]
+        numbers = [number for number in self.numbers if number.source == source]
+        return [number for number in numbers if number.table == name]

@@ -216,8 +216,8 @@ def by_source(verdicts: pd.DataFrame) -> list[tuple[str, pd.Series, Mapping[str,
     frozen = word[ours].map(OF_FROZEN).mask(verdicts["se"].eq(0) & word.eq(REPRODUCED), IDENTICAL)
     heading = f"Numbers of papers: {numbers.ne(NOT_RUN).sum()} of {len(numbers)} run"
     ours_again = "Our own frozen runs, made again here: are the scores the same?"
-    found = [(heading, numbers, VERDICTS), (ours_again, frozen, FROZEN_VERDICTS)]
-    return [each for each in found if len(each[1])]
+    sources = [(heading, numbers, VERDICTS), (ours_again, frozen, FROZEN_VERDICTS)]
+    return [source for source in sources if len(source[1])]
 
 
 def read_verdicts(path: Path) -> pd.DataFrame:
@@ -225,7 +225,7 @@ def read_verdicts(path: Path) -> pd.DataFrame:
     kinds = {name: VERDICT[name].kind for name in FILED}
     numbers = [name for name, kind in kinds.items() if KINDS[kind] == "float64"]
     texts = [name for name in kinds if name not in numbers]
-    found = pd.read_csv(
+    verdicts = pd.read_csv(
         path,
         dtype=dict.fromkeys(texts, "str") | dict.fromkeys(numbers, "float64"),
         keep_default_na=False,
@@ -234,6 +234,6 @@ def read_verdicts(path: Path) -> pd.DataFrame:
     answers = {"True": True, "False": False, "": None}
     for name in texts:
         if kinds[name] != "text":
-            values = [answers[text] for text in found[name]]
-            found[name] = pd.Series(values, found.index, dtype=KINDS[kinds[name]])
-    return found
+            values = [answers[text] for text in verdicts[name]]
+            verdicts[name] = pd.Series(values, dtype=KINDS[kinds[name]])
+    return verdicts

@@ -106,7 +106,7 @@ def split_suffix(requirements: Iterable[Requirement]) -> str:
 
 @dataclass(frozen=True)
 class Quantity(Closed):
-    """A printed quantity that is no score: what measures it, and columns that do not matter."""
+    """A printed quantity that is not a score: what measures it, and columns that do not matter."""
 
     source: str
     free: tuple[str, ...] = ()

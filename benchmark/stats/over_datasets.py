@@ -42,11 +42,9 @@ def analyse_datasets(
         if len(means.dropna()) < FEWEST_DATASETS:
             continue
         facts = dict(zip(PLACE, place, strict=True))
-        ranks, tests = compare_ranks(means, alpha)
-        profiles = performance_profiles(values, 1 - alpha)
-        parts["ranks"].append(ranks.assign(**facts))
-        parts["rank_tests"].append(tests.assign(**facts))
-        parts["profiles"].append(profiles.assign(**facts))
+        tables_here = (*compare_ranks(means, alpha), performance_profiles(values, 1 - alpha))
+        for name, rows in zip(columns, tables_here, strict=True):
+            parts[name].append(rows.assign(**facts))
     tables = {}
     for name, names in columns.items():
         rows = pd.concat(parts[name] or [pd.DataFrame()], ignore_index=True)

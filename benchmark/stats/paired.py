@@ -84,7 +84,7 @@ def paired_tests(
         "d_z": d_z,
         "note": list(map(_note, n, seeds_first, seeds_second, difference, sd)),
     }
-    return pd.DataFrame(columns, columns=TEST)
+    return pd.DataFrame(columns)
 
 
 def _unbiased(df: Floats) -> Floats:

@@ -25,6 +25,7 @@ from benchmark.stats.reproduction import (
     ALPHA,
     Evidence,
     applies,
+    arrays_of,
     compare,
     standard_error,
     world_of,
@@ -184,17 +185,16 @@ def seeds_to_decide(evidence: Evidence, *, family: int = 1, alpha: float = ALPHA
     counts at the strictest level of Holm, ``alpha`` / ``family``. NaN: ``MOST_RUNS`` seeds do not
     decide either.
     """
-    columns = {}
-    for name, values in vars(evidence).items():
-        columns[name] = np.asarray(values, float)[..., None]
+    columns = {name: values[..., None] for name, values in arrays_of(evidence).items()}
     more = np.arange(1.0, MOST_RUNS + 1)  # seeds
     paired = columns["paired_n"] >= 1
-    grown = {}
-    for name in ("paired_n", "paired_df", "ours_n", "df"):
-        grows = paired == name.startswith("paired")
-        grown[name] = np.where(grows, columns[name] + more, columns[name])
-    seeds = np.where(paired, grown["paired_n"], grown["ours_n"])
-    result = compare(Evidence(**{**columns, **grown}), alpha)
+    seeds = more + np.where(paired, columns["paired_n"], columns["ours_n"])
+    more_pairs = np.where(paired, more, 0.0)
+    for name in ("paired_n", "paired_df"):
+        columns[name] = columns[name] + more_pairs
+    for name in ("ours_n", "df"):
+        columns[name] = columns[name] + (more - more_pairs)
+    result = compare(Evidence(**columns), alpha)
     decided = (result.p_equivalence <= alpha) | (result.p_drift <= alpha / max(family, 1))
     deciding = np.where(decided & (seeds <= MOST_RUNS), seeds, np.inf)
     fewest = deciding.min(axis=-1)

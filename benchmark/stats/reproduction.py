@@ -133,14 +133,17 @@ class TestResult:
     verdict: NDArray[np.str_]
 
 
+def arrays_of(evidence: Evidence) -> dict[str, Floats]:
+    """Return the fields of ``evidence`` as arrays of float64, by name."""
+    return {name: np.asarray(values, float) for name, values in vars(evidence).items()}
+
+
 def standard_error(evidence: Evidence) -> tuple[Floats, Floats, NDArray[np.int64]]:
     """Return the standard error of D, its df, and the index of ``STANDARD_ERRORS`` used.
 
     The variance between laboratories is taken as known, so the df are Satterthwaite's.
     """
-    values = {}
-    for name, column in vars(evidence).items():
-        values[name] = np.asarray(column, float)
+    values = arrays_of(evidence)
     n = values["ours_n"]
     v = values["variance"]
     df = values["df"]
@@ -171,14 +174,16 @@ def compare(evidence: Evidence, alpha: ArrayLike = ALPHA, planned: int = 0) -> T
     Without a spread there is no test, unless the runs are identical. ``planned`` is the number of
     tests in the plan, if fewer could be made.
     """
-    ours = np.asarray(evidence.ours, float)
-    reference = np.asarray(evidence.reference, float)
-    margin = np.asarray(evidence.margin, float)
-    slack = np.asarray(evidence.slack, float)
-    se, df, case = standard_error(evidence)
-    difference, se, df, case, margin, slack, alpha = np.broadcast_arrays(
-        ours - reference, se, df, case, margin, slack, np.asarray(alpha, float)
+    values = arrays_of(evidence)
+    difference, margin, slack, identical, alpha, *error = np.broadcast_arrays(
+        values["ours"] - values["reference"],
+        values["margin"],
+        values["slack"],
+        values["identical"],
+        alpha,
+        *standard_error(evidence),
     )
+    se, df, case = error
     has_spread = se > 0
     se = np.where(has_spread, se, np.nan)
     df = np.where(has_spread, df, np.nan)
@@ -194,7 +199,7 @@ def compare(evidence: Evidence, alpha: ArrayLike = ALPHA, planned: int = 0) -> T
     p_below = tail(room - difference)
     # one-sided for a wide margin, two-sided for a margin of zero
     p_drift = tail(size - margin - slack) + tail(size + margin + slack)
-    same = np.broadcast_to(np.asarray(evidence.identical, bool), difference.shape)
+    same = identical > 0
     p_equivalence = np.where(same, 0.0, np.maximum(p_above, p_below))
     p_drift = np.where(same, 1.0, np.minimum(p_drift, 1.0))
     p_holm = holm(np.atleast_1d(p_drift), planned).reshape(p_drift.shape)
