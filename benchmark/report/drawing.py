@@ -30,6 +30,7 @@ FAINT = "#6b7280"
 BAND = "#8d99ae"
 Dash = str | tuple[int, tuple[int, ...]]
 _SPARE = ("#A0436B", "#4C7A34", "#5B6ABF", "#B5804A", "#3E8E8E", "#B04A3A", "#D4327C", "#8561A8")
+_SALT = "1647"  # by which no two registered losses have one colour and marker
 _MARKERS = ("*", "d", "8", "H", "P", "X", "v", ">")
 _DASHES: tuple[Dash, ...] = (
     "-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 2)), (0, (7, 2)),
@@ -37,6 +38,7 @@ _DASHES: tuple[Dash, ...] = (
 # By tone: middle colours, to be told from white paper and from a dark page alike.
 COLOURS = {"good": "#12906C", "bad": "#D0472A", "unsure": "#A3801F", "muted": "#7B8190"}
 POINTS = 72  # in an inch
+MOVED = "Points are moved sideways so that none covers another."
 TICK = "$\\mathdefault"  # of the numbers that matplotlib writes at an axis
 _STYLE = re.compile(r'(?<=\s)style="([^"]*)"')
 _SIZE = re.compile(r'class="wide-(\d+)"')
@@ -93,7 +95,7 @@ def style_of(label: str, base: str | None = None) -> LineStyle:
     """
     if label in STYLES:
         return STYLES[label]
-    digest = hashlib.sha256(label.encode()).digest()
+    digest = hashlib.sha256(f"{_SALT}{label}".encode()).digest()
     marker = _MARKERS[digest[1] % len(_MARKERS)]
     dash = _DASHES[digest[2] % len(_DASHES)]
     if base in STYLES:

@@ -13,6 +13,7 @@ from benchmark.report.drawing import (
     DOUBLE,
     FAINT,
     INK,
+    MOVED,
     SINGLE,
     Drawing,
     Series,
@@ -37,7 +38,23 @@ WIDTHS = {1: 3, 2: 2, 3: 3}  # panels in a row by number of metrics, for metrics
 OVER = ["setting", "batch_size", "metric"]  # of figures over datasets
 KINDS = {"ranking": "ranking losses", "pair": "pairs and triplets", "proxy": "proxies"}
 PLACE = ["dataset", "setting", "batch_size"]
-MOVED = "Points are moved sideways so that none covers another."
+
+
+def panel_keys(inputs: Inputs, table: pd.DataFrame, by: Sequence[str]) -> list[tuple[Any, ...]]:
+    """Return the places of a table by these columns, in the order of their panels."""
+    columns = [name for name in by if name != "metric"]
+    keys = sorted(table[columns].drop_duplicates().itertuples(index=False, name=None))
+    if "metric" in by:
+        keys = [(*key, metric) for key in keys for metric in inputs.metrics(table["metric"])]
+    return keys
+
+
+def of_several_losses(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of places over datasets with several losses: one has nothing to compare."""
+    several = table.groupby(OVER)["loss"].transform("nunique") > 1
+    if not several.any():
+        raise NothingToShow("no place has several losses, whose ranks could be compared")
+    return table[several]
 
 
 def panel_grid(
@@ -55,10 +72,7 @@ def panel_grid(
     the study's in its order. ``across``: most panels of a row; ``size``: width of the figure and
     height of a row in inches; ``extra``: height of the legend.
     """
-    columns = [name for name in by if name != "metric"]
-    keys = sorted(table[columns].drop_duplicates().itertuples(index=False, name=None))
-    if "metric" in by:
-        keys = [(*key, metric) for key in keys for metric in inputs.metrics(table["metric"])]
+    keys = panel_keys(inputs, table, by)
     drawn = keys[:PANELS]
     rest = len(keys) - PANELS
     across = min(across, len(keys))
@@ -76,7 +90,8 @@ def panel_grid(
 
 def panel_title(where: Sequence[str], several: bool, *more: str) -> str:
     """Return a panel's title; ``where`` (dataset, setting, split) is named if there are several."""
-    named = textwrap.wrap(dataset_label(*where), 32, break_long_words=False) if several else []
+    place = dataset_label(*where).replace("~", " ~")  # a long setting breaks before its options
+    named = textwrap.wrap(place, 32, break_long_words=False) if several else []
     return "\n".join([*named, *([" · ".join(more)] if more else [])])
 
 
@@ -173,7 +188,9 @@ def whole_set(inputs: Inputs) -> Drawing:
     data = inputs.last[inputs.last["metric"] == inputs.headline].rename(columns=ENDS)
     options = inputs.runs.drop_duplicates("setting").set_index("setting")["options"]
     data = data.assign(equal=[" ".join(options[each]) for each in data["setting"]])
-    data = data[data["dataset"].isin(data.loc[data["equal"].isin(EQUAL), "dataset"])]
+    options_of = data.groupby("dataset")["equal"].agg(set)
+    both = [dataset for dataset, found in options_of.items() if found >= {*EQUAL}]
+    data = data[data["dataset"].isin(both)]
     if data.empty:
         raise NothingToShow("it compares runs under the options 'images' and 'steps'")
     columns = ["dataset", "split", "equal", "batch_size", "loss", "metric"]
@@ -249,16 +266,17 @@ def loss_cost(inputs: Inputs) -> Drawing:
 def learning_curves(inputs: Inputs) -> Drawing:
     """Return one panel per dataset and batch size: mean over seeds, band of one sd."""
     curves = inputs.some("curves")
-    if curves["epoch"].nunique() < 2:
+    rising = curves[curves.groupby([*CONDITION, "loss"])["epoch"].transform("nunique") > 1]
+    if rising.empty:
         raise NothingToShow(
             "every run was evaluated after one epoch only, so there is no curve to draw"
         )
-    metric = metric_label(curves["metric"].iloc[0])
-    several = len(curves.drop_duplicates(WHERE)) > 1
+    metric = metric_label(rising["metric"].iloc[0])
+    several = len(rising.drop_duplicates(WHERE)) > 1
     size = (DOUBLE, 2.5)
-    losses = inputs.losses(curves["loss"])
+    losses = inputs.losses(rising["loss"])
     share = {"sharey": not several}
-    figure, panels, _, rest = panel_grid(inputs, curves, CONDITION, 3, size, 0.5, **share)
+    figure, panels, _, rest = panel_grid(inputs, rising, CONDITION, 3, size, 0.5, **share)
     for axes, (*where, batch_size), here in panels:
         for loss in losses:
             curve = rows_of(here, loss=loss).sort_values("epoch")
@@ -281,9 +299,9 @@ def learning_curves(inputs: Inputs) -> Drawing:
         "deviation. The last epoch is the headline number; nothing is selected on these curves."
         f"{rest}"
     )
-    final = curves[curves["epoch"] == curves["epoch"].max()]["mean"]
+    final = rising[rising["epoch"] == rising["epoch"].max()]["mean"]
     alt = (
-        f"Curves of {metric} over {int(curves['epoch'].max())} epochs for {len(losses)} losses in "
+        f"Curves of {metric} over {int(rising['epoch'].max())} epochs for {len(losses)} losses in "
         f"{len(panels)} panels; at the last epoch {span(final)} percent."
     )
     return Drawing(caption, alt, figure, curves)
@@ -303,9 +321,12 @@ def seed_differences(inputs: Inputs) -> Drawing:
     tests = inputs.tests("baseline").drop(columns="mean")
     tests = in_percent(tests.rename(columns={"difference": "mean", **ENDS}))
     across = WIDTHS.get(data["metric"].nunique(), 3)
-    losses = inputs.losses(data["loss"])
+    drawn = [
+        rows_of(data, **dict(zip(by, key, strict=True))) for key in panel_keys(inputs, data, by)
+    ]
+    losses = inputs.losses(pd.concat(drawn[:PANELS])["loss"])
     several = len(data.drop_duplicates(WHERE)) > 1
-    size = (DOUBLE, 0.6 + 0.2 * len(losses))
+    size = (DOUBLE, 0.6 + 0.3 * several + 0.2 * len(losses))
     figure, panels, _, rest = panel_grid(inputs, data, by, across, size, 0.2, sharey=True)
     for number, (axes, key, here) in enumerate(panels):
         *where, batch_size, metric = key
@@ -317,7 +338,10 @@ def seed_differences(inputs: Inputs) -> Drawing:
             test = rows_of(tested, loss=loss)
             if seeds.empty:
                 beside = axes.get_yaxis_transform()
-                axes.text(0.02, row, "no pair", color=FAINT, va="center", transform=beside)
+                words = {"color": FAINT, "va": "center", "transform": beside}
+                # on paper, for the line at 0 may pass here
+                paper = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
+                axes.text(0.02, row, "no pair", bbox=paper, **words)
                 continue
             style = loss_line(inputs, loss, linestyle="none", label=None)
             small = {"color": style["color"], "markersize": 4, "alpha": 0.9}
@@ -383,9 +407,10 @@ def noise_sources(inputs: Inputs) -> Drawing:
 def critical_difference(inputs: Inputs) -> Drawing:
     """Return one panel per setting, batch size and metric; bars join losses that do not differ."""
     data = inputs.some("ranks")
-    metrics = inputs.metrics(data["metric"])
-    size = (DOUBLE, 0.9 + 0.17 * (data["losses"].max() + 2))
-    figure, panels, keys, rest = panel_grid(inputs, data, OVER, min(len(metrics), 3), size, 0.1)
+    several = of_several_losses(data)
+    metrics = inputs.metrics(several["metric"])
+    size = (DOUBLE, 0.9 + 0.17 * (several["losses"].max() + 3))
+    figure, panels, keys, rest = panel_grid(inputs, several, OVER, min(len(metrics), 3), size, 0.1)
     for axes, key, here in panels:
         setting, size, metric = key
         if here.empty:
@@ -397,7 +422,7 @@ def critical_difference(inputs: Inputs) -> Drawing:
         p = p_value(ranks["p_friedman"].iloc[0])
         title = [f"{setting} · batch size {size}"] * (len(keys) > len(metrics))
         axes.set_title("\n".join([*title, metric_label(metric), f"Friedman p {p}"]))
-    first = data.iloc[0]
+    first = several.iloc[0]
     caption = (
         f"Average rank of each loss over {first['datasets']} datasets, 1 for the best. A grey bar "
         "at the right joins losses whose ranks do not differ after Holm's correction over all "
@@ -407,7 +432,7 @@ def critical_difference(inputs: Inputs) -> Drawing:
     leaders = ", ".join(
         f"{inputs.label(rows['loss'].iloc[0])} ({metric_label(metric)})"
         for metric in metrics
-        if len(rows := rows_of(data, metric=metric).sort_values("rank"))
+        if len(rows := rows_of(several, metric=metric).sort_values("rank"))
     )
     alt = f"Dot plot of average ranks of {first['losses']} losses; first: {leaders}."
     return Drawing(caption, alt, figure, data)
@@ -420,7 +445,7 @@ def draw_ranks(axes: Any, ranks: pd.DataFrame, tests: pd.DataFrame, inputs: Inpu
     critical = float(ranks["critical"].iloc[0])
     drawn = min(critical, most - 1)
     axes.plot([1, 1 + drawn], [-1, -1], "|-", color=INK, linewidth=1.2, markersize=5)
-    whole = "" if critical <= most - 1 else ", longer than the axis"
+    whole = "" if critical <= most - 1 else ",\nlonger than the axis"
     axes.text(1, -1.3, f"critical difference{whole}", color=FAINT, va="bottom")
     for row, (loss, rank) in enumerate(zip(losses, ranks["rank"], strict=True)):
         axes.plot([rank], [row], **loss_line(inputs, loss, markersize=6, zorder=3, label=None))
@@ -430,7 +455,7 @@ def draw_ranks(axes: Any, ranks: pd.DataFrame, tests: pd.DataFrame, inputs: Inpu
         at = most + 0.5 + 0.4 * number
         axes.plot([at, at], [first - 0.2, last + 0.2], color=BAND, linewidth=3)
     axes.set_yticks(range(len(losses)), [*map(inputs.label, losses)])
-    axes.set(ylim=(len(losses) - 0.4, -2.1), xlim=(0.7, most + 0.5 + 0.4 * len(joined)))
+    axes.set(ylim=(len(losses) - 0.4, -3.1), xlim=(0.7, most + 0.5 + 0.4 * len(joined)))
     axes.set(xticks=range(1, most + 1), xlabel="average rank (1 = best)")
 
 
@@ -453,10 +478,11 @@ def performance_profiles(inputs: Inputs) -> Drawing:
     data = inputs.some("profiles")
     size = (DOUBLE, 2.2)
     metrics = inputs.metrics(data["metric"])
-    losses = inputs.losses(data["loss"])
-    figure, panels, keys, rest = panel_grid(inputs, data, OVER, 3, size, 0.5, sharey=True)
+    several = of_several_losses(data)
+    losses = inputs.losses(several["loss"])
+    figure, panels, keys, rest = panel_grid(inputs, several, OVER, 3, size, 0.5, sharey=True)
     for axes, (setting, batch_size, metric), here in panels:
-        for loss in losses:
+        for loss in inputs.losses(here["loss"]):
             curve = rows_of(here, loss=loss).sort_values("score")
             score, share, low, high = (100 * curve[n] for n in ("score", "share", "low", "high"))
             style = loss_line(inputs, loss, marker="")
@@ -466,6 +492,7 @@ def performance_profiles(inputs: Inputs) -> Drawing:
         title = [f"{setting} · batch size {batch_size}"] * (len(keys) > len(metrics))
         axes.set_title("\n".join([*title, metric_label(metric)]))
         axes.set(xlabel="score (% of the dataset's best mean)", ylim=(-2, 102))
+        axes.xaxis.get_major_locator().set_params(nbins=4)
     panels[0][0].set_ylabel("runs that reach it (%)")
     legend_below(figure)
     datasets = int(data["datasets"].max())

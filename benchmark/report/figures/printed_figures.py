@@ -26,6 +26,7 @@ from benchmark.report.drawing import (
     FAINT,
     GRID,
     INK,
+    MOVED,
     SERIES,
     SINGLE,
     Drawing,
@@ -58,7 +59,10 @@ _WORDS = {
     "band of one standard deviation",
     "effect": "difference in percentage points, paired by seed, {mean}",
 }
-_LEVELS = "viridis"  # ordered colours for ordered batch sizes; its yellow end is left out
+# Ordered colours for ordered batch sizes, of which white paper and a dark page leave this part.
+_LEVELS = "viridis"
+_DARKEST = 0.3
+_LIGHTEST = 0.75
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 Axes = Any
 
@@ -263,12 +267,16 @@ def draw(figure: Figure, marks: FigureMarks, inputs: Inputs, verdicts: Claims) -
     caption = f"{words[0].upper()}{words[1:]}."
     if (data["side"] == PUBLISHED).any():
         caption += " Open marks and dotted lines are published values."
+    moved = any(len(panel.test_sets) > 1 and on_log_axis(panel) for panel in panels)
+    if figure.kind == "sweep" and moved:
+        caption += f" {MOVED}"
     if any(panel.claims for panel in panels):
         caption += " Above each panel: what papers say about it, and whether that is so here."
     facts = {(panel.backbone, panel.batch_size) for panel in panels}
     if len(facts) == 1:
         backbone, size = facts.pop()
-        caption += f" Backbone {backbone}" + (f", batch size {size}." if size else ".")
+        named = load_vocabulary().name("backbone", backbone)
+        caption += f" Backbone {named}" + (f", batch size {size}." if size else ".")
     return Drawing(caption, alt, drawing, data)
 
 
@@ -313,7 +321,7 @@ def _judged(panel: Panel, verdicts: Claims) -> Iterator[str]:
 def sweep(axes: Axes, panel: Panel, marks: pd.DataFrame, inputs: Inputs) -> None:
     """Draw the score against a hyperparameter or the batch size, one line per test set."""
     alone = len(panel.test_sets) == 1
-    log = panel.x == BATCH_SIZE or panel.scale == "log"
+    log = on_log_axis(panel)
     middle = (len(panel.test_sets) - 1) / 2
     positions = set()
     for number, (_, each) in enumerate(zip(panel.test_sets, SERIES, strict=False)):
@@ -342,6 +350,11 @@ def sweep(axes: Axes, panel: Panel, marks: pd.DataFrame, inputs: Inputs) -> None
     axes.set(xlabel=label, ylabel=f"{metric_label(panel.metric)} (%)")
 
 
+def on_log_axis(panel: Panel) -> bool:
+    """Return whether the x of a panel is drawn on a logarithmic axis."""
+    return panel.x == BATCH_SIZE or panel.scale == "log"
+
+
 def gain(axes: Axes, panel: Panel, marks: pd.DataFrame, inputs: Inputs) -> None:
     """Draw the gain of one loss over another in percent of the latter, against batch size."""
     axes.axhline(0, color=INK, linewidth=0.7)
@@ -360,7 +373,8 @@ def convergence(axes: Axes, panel: Panel, marks: pd.DataFrame, inputs: Inputs) -
     sizes = sorted(marks["batch_size"].dropna().unique())
     for number, size in enumerate(sizes):
         curve = rows_of(marks, batch_size=size)
-        colour = colormaps[_LEVELS](0.85 * number / max(1, len(sizes) - 1))
+        level = _DARKEST + (_LIGHTEST - _DARKEST) * number / max(1, len(sizes) - 1)
+        colour = colormaps[_LEVELS](level)
         band = {"color": colour, "alpha": 0.15, "linewidth": 0}
         axes.fill_between(curve["x"], curve["low"], curve["high"], **band)
         style = {"color": colour, "marker": "osD^vP<>"[number % 8]}

@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+import dataclasses
 import re
 import xml.etree.ElementTree as ElementTree
 
 import matplotlib
+import numpy as np
 import pandas as pd
 import pytest
 from made_up_inputs import WENT_WRONG, inputs_of_trials, inputs_over_datasets, made, made_up_inputs
 from made_up_results import LOSSES, made_up_runs, made_up_study
 
+from benchmark.losses.catalogue import load_catalogue
 from benchmark.report.drawing import (
     COLOURS,
     DOUBLE,
@@ -27,6 +30,8 @@ from benchmark.report.drawing import (
     to_svg,
 )
 from benchmark.report.figures import FIGURES
+from benchmark.report.figures.loss_figures import panel_title
+from benchmark.report.figures.printed_figures import _DARKEST, _LEVELS, _LIGHTEST
 from benchmark.report.table import NothingToShow
 
 
@@ -64,6 +69,11 @@ def test_every_built_in_loss_has_its_own_colour_and_marker():
     )
 
 
+def test_no_two_registered_losses_share_colour_and_marker():
+    styles = [style_of(name) for name in load_catalogue()]
+    assert len({(found.colour, found.marker) for found in styles}) == len(styles) > 30
+
+
 def test_styles_follow_from_the_label_alone():
     assert style_of("my_loss") == style_of("my_loss") and style_of("my_loss").colour not in {
         f.colour for f in STYLES.values()
@@ -91,7 +101,8 @@ def test_colours_stand_out_from_white_paper_and_from_a_dark_page():
         return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
 
     to_rgb = matplotlib.colors.to_rgb
-    for colour in [*(found.colour for found in STYLES.values()), *COLOURS.values()]:
+    levels = matplotlib.colormaps[_LEVELS](np.linspace(_DARKEST, _LIGHTEST, 8))
+    for colour in [*(found.colour for found in STYLES.values()), *COLOURS.values(), *levels]:
         level = luminance(colour) + 0.05
         assert 1.05 / level > 2 and level / (luminance("#16181d") + 0.05) > 2.5, colour
 
@@ -166,6 +177,50 @@ def test_one_evaluated_epoch_is_no_learning_curve():
     runs = made_up_runs(study, epochs=1)
     with pytest.raises(NothingToShow, match="one epoch only"):
         draw("learning_curves", made_up_inputs(study, runs=runs))
+
+
+def test_a_loss_with_one_evaluated_epoch_is_left_out_of_the_learning_curves(inputs):
+    one = inputs.curves["batch_size"].eq(32) & inputs.curves["epoch"].gt(1)
+    drawing = draw("learning_curves", dataclasses.replace(inputs, curves=inputs.curves[~one]))
+    assert [axes.get_title(loc="left") for axes in drawing.figure.axes] == ["batch size 128"]
+
+
+def test_rows_of_differences_are_the_losses_that_the_panels_have():
+    study = made_up_study(batch_sizes=(32, 64, 128), seeds=(0, 1))  # nine panels, six are drawn
+    inputs = made_up_inputs(study)
+    only_large = inputs.differences["loss"].eq("roadmap") & inputs.differences["batch_size"].lt(128)
+    for rows, shown in ((inputs.differences, True), (inputs.differences[~only_large], False)):
+        drawing = draw("seed_differences", dataclasses.replace(inputs, differences=rows))
+        names = [label.get_text() for label in drawing.figure.axes[0].get_yticklabels()]
+        assert ("ROADMAP" in names) == shown and "SupAP" in names
+
+
+@pytest.mark.parametrize("name", ["critical_difference", "performance_profiles"])
+def test_a_place_with_one_loss_has_no_panel_of_ranks(name):
+    inputs = inputs_over_datasets()
+    frame = "ranks" if name == "critical_difference" else "profiles"
+    table = getattr(inputs, frame)
+    alone = table[table["loss"] == table["loss"].iloc[0]]
+    both = pd.concat([table, alone.assign(batch_size=999)])
+    panels = draw(name, inputs).figure.axes
+    assert len(draw(name, dataclasses.replace(inputs, **{frame: both})).figure.axes) == len(panels)
+    with pytest.raises(NothingToShow, match="several losses"):
+        draw(name, dataclasses.replace(inputs, **{frame: alone}))
+
+
+def test_batches_are_compared_with_the_whole_set_only_under_both_options():
+    inputs = inputs_over_datasets()
+    assert draw("whole_set", inputs).figure.axes
+    settings = inputs.summary["setting"] != "r10~steps"
+    one = dataclasses.replace(inputs, summary=inputs.summary[settings])
+    with pytest.raises(NothingToShow, match="'images' and 'steps'"):
+        draw("whole_set", one)
+
+
+def test_a_long_setting_breaks_before_its_options():
+    setting = "resnet101_listwise_triplets~batch1024"
+    lines = panel_title(("landmarks_clean", setting), True).splitlines()
+    assert lines[-2:] == ["resnet101_listwise_triplets", "~batch1024"]
 
 
 def test_score_axes_stay_between_0_and_100_percent():

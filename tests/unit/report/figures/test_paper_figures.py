@@ -171,6 +171,14 @@ def test_convergence_has_one_curve_for_each_batch_size():
     assert "<svg" in to_svg(drawing)
 
 
+def test_a_caption_says_that_points_are_moved_and_names_the_backbone(figures):
+    study = landmarks(("a", "resnet18", (variant("fast_ap"),), (32, 256)))
+    several = figures_of(study, made_up_runs(study))["fastap2019_fig4"].caption
+    assert "Points are moved sideways" in several
+    alone = figures["roadmap2021v2_fig13"].caption  # a single test set
+    assert "moved" not in alone and "Backbone ResNet-50, batch size 128." in alone
+
+
 def test_an_effect_compares_two_settings_of_the_loss():
     variants = (variant("softbin_ap"), variant("mine", "softbin_ap", ties="aware"))
     study = made_up_study(
