@@ -46,18 +46,18 @@ TORCH_FREE = {  # one process each
 BUDGETS = {
     "__init__.py": (3, 300),
     "__main__.py": (286, 753),
-    "analyses": (14_755, 1_145),
+    "analyses": (14_755, 1_050),
     "cli": (8_975, 860),
     "core": (12_795, 846),
     "datasets": (19_776, 1_014),
     "input": (7_943, 1_080),
-    "losses": (27_701, 1_060),
+    "losses": (27_701, 985),
     "metrics": (5_557, 1_069),
     "models": (3_756, 963),
-    "papers": (32_464, 994),
+    "papers": (32_464, 920),
     "report": (39_127, 1_005),
     "runs": (9_109, 1_087),
-    "stats": (20_330, 1_125),
+    "stats": (20_330, 1_055),
     "study": (15_348, 979),
     "training": (13_163, 950),
 }
@@ -82,8 +82,8 @@ LAYOUT = {
     tokenize.ENDMARKER,
 }
 # How code is set, at most; goals that are not reached stand behind.
-TOKENS_A_LINE = {"benchmark": 9.7, "tests": 10.6}  # goals: 9.5 and 10
-TOKENS_A_LINE_OF_A_FILE = 12.5  # goal: 12
+TOKENS_A_LINE = {"benchmark": 9.5, "tests": 10.6}  # goal of tests: 10
+TOKENS_A_LINE_OF_A_FILE = 12
 PACKED = 100  # assignments of independent values in one statement
 NESTED = 2.0  # comprehensions inside of comprehensions, for 1,000 lines of code
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
