@@ -191,7 +191,7 @@ def compare(
         blocked[np.ix_(rows, rows)] = blocked_p(values[rows])
         all_pairs += itertools.combinations(rows, 2)
     ones, twos = np.array(all_pairs).T
-    for place in np.unique(places):
+    for place in np.unique(places[ones]):
         in_place = places[ones] == place
         one = ones[in_place]
         two = twos[in_place]

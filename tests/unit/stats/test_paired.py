@@ -118,6 +118,13 @@ def test_all_pairs_of_a_place_lend_their_spread():
     )
 
 
+def test_a_dataset_with_one_loss_has_no_pairs_and_changes_none():
+    both = run_table(long_table({"p": 0.5, "q": 0.6})).test_scores("last")
+    alone = run_table(long_table({"p": 0.5}, dataset="other")).test_scores("last")
+    found = compare(pd.concat([both, alone]), None)
+    pd.testing.assert_frame_equal(found, compare(both, None))
+
+
 def test_values_of_a_sweep_are_tested_against_its_default_and_corrected_together():
     default = {0: 0.50, 1: 0.52, 2: 0.51}
     others = [{seed: value + shift for seed, value in default.items()} for shift in (0.03, 0.1)]
