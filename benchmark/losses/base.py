@@ -50,9 +50,9 @@ class Loss(nn.Module):
         """Return the loss (scalar) of L2-normalised embeddings (B, D) with integer labels (B,).
 
         With references (M, D) and (M,) the batch queries the references, else itself. Random
-        numbers come from ``generator``, without one from torch's own. Non-finite embeddings give a
-        non-finite loss. Wrong shapes, an empty batch, and a label outside of 0 to num_classes - 1
-        where the loss has proxies, raise RunError.
+        numbers come from ``generator``, or from torch's own generator. Non-finite embeddings give a
+        non-finite loss. Wrong shapes and an empty batch raise RunError. If the loss has proxies, a
+        label outside of 0 to num_classes - 1 does, too.
         """
         raise NotImplementedError
 
@@ -67,8 +67,8 @@ class Loss(nn.Module):
     ) -> Tensor:
         """Return the loss of a batch (B, D) that queries itself and a memory of others (M, D).
 
-        An empty memory gives the plain loss. Here batch and memory become the references, so that
-        each query meets itself as one of them; losses that treat that entry apart override this.
+        An empty memory gives the plain loss. Here batch and memory become the references, so each
+        query is one of its own references. Losses that treat this entry apart override the method.
         """
         references = torch.cat([embeddings, memory.to(embeddings.dtype)])
         reference_labels = torch.cat([labels, memory_labels.to(labels.device, non_blocking=True)])
@@ -77,17 +77,17 @@ class Loss(nn.Module):
 
 @implements(UNTRAINED)
 class Untrained(Loss):
-    """Stand where a loss stands in a study; its runs have no epochs (``training.epochs: 0``)."""
+    """The loss of runs without training (``training.epochs: 0``)."""
 
     def forward(self, *batch, **options):
         raise RunError(f"'{UNTRAINED}' is not a loss to train with; set training.epochs to 0")
 
 
 class ComparingLoss(Loss):
-    """A loss that tells a batch from other references; subclasses define ``compare``."""
+    """A loss that treats a batch and other references apart; subclasses define ``compare``."""
 
     labels_on_cpu = True
-    # Labels are below this, where the loss has a proxy for each class.
+    # Labels are below this number if the loss has a proxy for each class.
     num_classes: int | None = None
     _looked_at = False
 
@@ -100,7 +100,7 @@ class ComparingLoss(Loss):
         own: bool,
         generator: Generator | None,
     ) -> Tensor:
-        """Return the loss of a batch whose references are itself (``own``), then others if any."""
+        """Return the loss of a batch. Its references are itself (``own``), then the others."""
         raise NotImplementedError
 
     def forward(
@@ -146,7 +146,7 @@ class ComparingLoss(Loss):
         if not len(labels):
             raise RunError("got an empty batch; the loss of no image is undefined")
         labels = labels.long()
-        # on a GPU labels would be waited for in each step
+        # Labels on a GPU are checked once: each step would wait for them.
         if self.num_classes is not None and (labels.device.type == "cpu" or not self._looked_at):
             self._looked_at = True
             wrong = labels[(labels < 0) | (labels >= self.num_classes)]
@@ -165,8 +165,8 @@ class ScoreLoss(ComparingLoss):
 
     Scores and everything after them are computed in float32 (float64 for float64 embeddings)
     whatever autocast says. ``cosine`` says whether scores are divided by the lengths of the rows
-    first, as the published code of that loss does. On L2-normalised rows only the gradient along
-    the row itself differs, which a normalising network never sees.
+    first, as the published code of a loss may do. On L2-normalised rows only the gradient along the
+    row itself differs, which a normalising network never sees.
     """
 
     cosine = False
@@ -183,14 +183,14 @@ class ScoreLoss(ComparingLoss):
     def on_scores(
         self, scores: Tensor, relation: Relation, gradient: bool, generator: Generator | None
     ) -> ValueAndSlope:
-        """Return the loss of scores (Q, R) and its derivative, which autograd does not work out.
+        """Return the loss of scores (Q, R) and its derivative, without autograd.
 
-        The rows may be some of a batch: then it is their share of the loss of the whole batch.
+        If the rows are some of a batch, return their share of the loss of the whole batch.
         """
         raise NotImplementedError
 
     def components(self) -> Sequence[tuple[float, ScoreLoss]]:
-        """Return weights and losses whose sum this loss is: itself, unless it is a composite."""
+        """Return the weights and losses of a composite; of another loss the loss itself."""
         return [(1.0, self)]
 
     def compare(self, embeddings, labels, others, other_labels, own, generator):
@@ -216,8 +216,8 @@ class RankingLoss(ScoreLoss):
     def per_query(self, scores: Tensor, targets: Tensor) -> Tensor:
         """Return 1 - AP (Q,) of scores (Q, R) and targets (Q, R), which are True for positives.
 
-        A value depends on its own row only, and each row has a positive. The base class does
-        everything else: the query's own entry, references, a memory, precision, mean and gradient.
+        A value depends on its own row only, and each row has a positive. The base class handles the
+        query's own entry, references, a memory, precision, mean and gradient.
         """
         raise NotImplementedError
 
@@ -229,7 +229,7 @@ class RankingLoss(ScoreLoss):
         gradient: bool,
         generator: Generator | None,
     ) -> ValueAndSlope:
-        """Return 1 - AP of each query (Q,) and the derivative (Q, R) of ``scale`` x their sum.
+        """Return 1 - AP of each query (Q,) and the derivative (Q, R) of ``scale`` x the sum.
 
         Both are 0 for a query without a positive. Autograd is off.
         """
@@ -269,7 +269,8 @@ class RankingLoss(ScoreLoss):
         """Return 1 - AP (Q,) of scores (Q, R) and boolean targets (Q, R); NaN without a positive.
 
         ``self_pairs``: entry (i, i) is the query itself, which the loss counts or leaves out by its
-        own rule. Otherwise every entry is an ordinary reference. Autograd can differentiate it.
+        own rule. Otherwise every entry is an ordinary reference. Autograd can differentiate the
+        result.
         """
         relation = Relation.from_targets(targets, self_pairs, scores.device)
         with torch.no_grad(), torch.autocast(scores.device.type, enabled=False):
@@ -288,7 +289,7 @@ class SoftRankLoss(RankingLoss):
     """A ranking loss on the fast kernels: how ranks are counted, and what is made of them."""
 
     def soft_ranks(self) -> SoftRanks:
-        """Return both, from ``self.config``."""
+        """Return how ranks are counted and what is made of them, from ``self.config``."""
         raise NotImplementedError
 
     def rank(self, scores, relation, scale, gradient, generator):

@@ -1,4 +1,4 @@
-"""Losses of pairs, triplets and proxies, as published code has them and the library has not."""
+"""Losses of pairs, triplets and proxies of published code, which the library does not have."""
 
 import torch
 import torch.nn.functional as F
@@ -46,8 +46,8 @@ class CosineContrastive(ComparingLoss):
 class TripletMined(ComparingLoss):
     """Mean over triplets of [m + d(a, p) - d(a, n)]+ / 2 with squared Euclidean d.
 
-    The batch is a, p, n, a, p, n, ... as the sampler ``mined_triplets`` makes it; one of another
-    kind is an error.
+    The batch is a, p, n, a, p, n, ... as the sampler ``mined_triplets`` makes it. Any other batch
+    is an error.
     """
 
     group = OF_TRIPLET
@@ -75,12 +75,13 @@ class TripletMined(ComparingLoss):
 class TripletPerAnchor(ComparingLoss):
     """Mean over anchors of [d(a, p) - d(a, n) + margin]+ with squared Euclidean d.
 
-    The positive is drawn among those farther than the nearest negative, the negative among those
-    nearer than the farthest positive; where there are none, among all. With ``mining`` semihard the
-    positive is drawn among all, the negative among those farther than it by less than 0.2, in
-    distances that are not squared. Anchors without a positive are left out. A batch without any is
-    an error, one without negatives costs 0. Source: the code of Roth and Brattoli, which called the
-    first rule semi-hard until 16 March 2020, and the second since.
+    The positive is drawn among the positives farther than the nearest negative. The negative is
+    drawn among the negatives nearer than the farthest positive. If there are no such items, all
+    positives or negatives are drawn from. With ``mining`` semihard the positive is drawn among all,
+    and the negative among the negatives farther than the positive by less than 0.2, in distances
+    that are not squared. Anchors without a positive are left out. A batch without a positive is an
+    error. A batch without negatives costs 0. Source: the code of Roth and Brattoli, which called
+    the first rule semi-hard until 16 March 2020, and the second rule since.
     """
 
     def compare(self, embeddings, labels, others, other_labels, own, generator):
@@ -134,7 +135,7 @@ class ProxyNCAOthers(ComparingLoss):
     """Mean over images of s d(x, own) + log sum over other proxies p of exp(-s d(x, p)).
 
     d are squared distances of rows of unit length, s is the scale. The library's ``proxy_nca`` sums
-    over all proxies and is at least 0; this one has no lower bound. Source: equation 4 of the
+    over all proxies and is at least 0. This loss has no lower bound. Source: equation 4 of the
     paper, and the code of Roth and Brattoli, which scales rows and proxies by 3, so that s is 9.
     """
 

@@ -76,8 +76,8 @@ class Recall(Measure):
     """Mean over k of the soft number of positives among the first k / min(k, positives).
 
     A positive counts sigmoid((k - rank) / temperature). ``saturating``: an own query is ranked but
-    is no positive, and at most k count for k (Patel et al., Eq. 7). Plain formulas: ``_recall`` of
-    ``conformance.formulas``, and ``recall_at_k`` there for ``saturating``.
+    is not a positive, and at most k count for k (Patel et al., Eq. 7). Plain formulas: ``_recall``
+    of ``conformance.formulas``, and ``recall_at_k`` there for ``saturating``.
     """
 
     def __init__(self, ks: Sequence[int], temperatures: Sequence[float], saturating: bool = False):
@@ -138,7 +138,8 @@ class LevelGain(DiscountedGain):
     """The share of one level of relevance in NDCG.
 
     Positives of a finer level have weight 0. ``weight`` (Q,) is the gain of this level over the
-    ideal sum of each query; ``ids`` are those of its relation.
+    ideal sum of each query. ``ids`` are those of the relation of the level. Plain formula for a
+    single level: ``_gain`` of ``conformance.formulas``.
     """
 
     weight: Tensor
