@@ -215,6 +215,21 @@ def test_report_fits_the_screen_and_works_without_errors_or_requests(report, vis
     assert seen.errors == [] and seen.requests == [report.as_uri()]
 
 
+# Pixels for each point of the print, in pictures of legends: words have 7.5 points.
+SCALES = """pictures => pictures.filter((picture) => picture.querySelector("[id*='-legend_']"))
+  .map((picture) => picture.getBoundingClientRect().width / picture.viewBox.baseVal.width)"""
+
+
+def test_a_figure_with_one_panel_fits_a_phone_and_legends_have_words_of_one_size(of_paper, visit):
+    page = visit(width=400).page
+    page.goto(of_paper.as_uri())
+    plots = page.locator("#papers .plot")
+    assert plots.count() == 3 and plots.evaluate_all(WIDER) == []
+    for plot in plots.all():
+        scales = plot.locator("svg.panel").evaluate_all(SCALES)
+        assert scales and all(1.1 < scale < 1.85 for scale in scales)
+
+
 # Words of cells that stand on two lines, but for those with a place to break.
 BROKEN = """() => {
   const found = [];

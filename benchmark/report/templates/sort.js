@@ -77,7 +77,7 @@
   function stack(figure) {
     const parts = Array.from(figure.querySelectorAll("g[id*='-axes_'], g[id*='-legend_']"))
       .filter((part) => !part.parentNode.closest("g[id*='-axes_']"));
-    if (parts.length < 3) return;
+    if (!parts.length) return;
     const words = (part) => Array.from(part.querySelectorAll("g[id*='-text_']"));
     const rows = (part) => part.querySelectorAll("g[id*='-matplotlib.axis_']")[1];
     const frame = (part) => (part.querySelector("g[id*='-patch_']") || part).getBBox();
@@ -87,6 +87,8 @@
       const view = figure.cloneNode(false);
       view.setAttribute("viewBox", [left - 4, box.y - 4, right - left + 8, box.height + 8].join(" "));
       view.setAttribute("class", "panel");
+      // Words of a short legend are as large as those of the page, no larger.
+      if (!rows(part)) view.style.maxWidth = 1.8 * (right - left + 8) + "px";
       view.append(part);
       figure.parentNode.append(view);
     }
@@ -95,7 +97,9 @@
       let left = box.x;
       if (!rows(part)) {
         // A legend in two halves, or its words would be too small.
-        const starts = [...new Set(words(part).map((word) => Math.round(word.getBBox().x)))].sort((a, b) => a - b);
+        // Words of one column start within a letter's width of each other.
+        const starts = words(part).map((word) => word.getBBox().x).sort((a, b) => a - b)
+          .filter((start, at, all) => !at || start - all[at - 1] > 8);
         const middle = starts.length > 2 ? starts[Math.ceil(starts.length / 2)] - 32 : right;
         if (middle < right) {
           // Halves of one width, so that their words have one size.
