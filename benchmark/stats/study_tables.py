@@ -15,7 +15,7 @@ from benchmark.core.records import CELL_COLUMNS
 from benchmark.runs.run_table import RunTable
 from benchmark.stats.intervals import Floats, diverges, percentile_interval, t_intervals
 from benchmark.stats.over_datasets import analyse_datasets
-from benchmark.stats.paired import GROUP, TEST, by_seed, compare, corrected
+from benchmark.stats.paired import GROUP, TEST, compare, corrected
 from benchmark.stats.queries import Draws, with_query_intervals
 from benchmark.study.model import Comparison
 
@@ -28,7 +28,6 @@ SUMMARY_COLUMNS = [
 _OUTCOME = [*TEST, "detectable", "family", "p_holm", "family_size", "significant", "lost"]
 PAIRED_COLUMNS = [*GROUP, "kind", "loss", "against", *_OUTCOME]
 ABLATION_COLUMNS = [*GROUP, "kind", "step", "loss", "against", *_OUTCOME]
-GAIN_COLUMNS = [*GROUP, "loss", "against", "n", "gain", "sd", "ci_low", "ci_high", "gain_of_means"]
 DIFFERENCE_COLUMNS = [*GROUP, "loss", "against", "seed", "value", "value_against", "difference"]
 DIVERGENCE_COLUMNS = [*LOSS_CELL, "n_diverged", "n_ended", "rate", "low", "high", "diverges"]
 COST_COLUMNS = [
@@ -53,7 +52,6 @@ def analyse(
     A loss without a finished run has no row here; the table of runs names it.
     """
     alpha = comparison.alpha
-    ablation = comparison.ablation
     headline = table.test_scores("last", metrics)
     # runs of a square share seeds, so they are not a sample
     headline = headline[~headline["run_id"].isin(square_runs(table)["run_id"])]
@@ -65,14 +63,10 @@ def analyse(
     paired = tests.loc[~steps, PAIRED_COLUMNS].reset_index(drop=True)
     steps_of_ablation = tests.loc[steps, ABLATION_COLUMNS].reset_index(drop=True)
     of_last_epoch = with_query_intervals(summary[last], draws, 1 - alpha)
-    gain = pd.DataFrame(columns=GAIN_COLUMNS)
-    if len(ablation) > 1:
-        gain = relative_gain(headline, ablation[-1], ablation[-2], alpha)
     return {
         "summary": pd.concat([of_last_epoch, summary[~last]]),
         "paired": with_query_intervals(paired, draws, 1 - alpha),
         "ablation": with_query_intervals(steps_of_ablation, draws, 1 - alpha),
-        "gain": gain,
         "curves": learning_curves(table, metrics),
         "best_epoch": best_epochs(table, metrics),
         "differences": differences_by_seed(headline, comparison.baseline),
@@ -143,39 +137,6 @@ def summarise(table: RunTable, metrics: Sequence[str], alpha: float) -> pd.DataF
         rows.loc[rows["setting"].isin(shared), ["ci_low", "ci_high"]] = np.nan
         tables.append(rows.merge(counts, on=CELL, how="left"))
     return pd.concat(tables, ignore_index=True).reindex(columns=SUMMARY_COLUMNS)
-
-
-def relative_gain(scores: pd.DataFrame, loss: str, against: str, alpha: float) -> pd.DataFrame:
-    """Return the gain of ``loss`` over ``against`` in percent of the latter, per group.
-
-    ``gain`` is the mean over seeds of 100 (a - b) / b with its t interval. ``gain_of_means`` is
-    100 (mean a - mean b) / mean b, which papers print. Seeds where b is zero are dropped.
-    """
-    table = by_seed(scores)
-    losses = table.index.get_level_values("loss")
-    a = table[losses == loss].droplevel("loss")
-    b = table[losses == against].droplevel("loss")
-    a = a[a.index.isin(b.index)]
-    b = b.loc[a.index]
-    usable = np.isfinite(a) & (b > 0)
-    a = a.where(usable)
-    b = b.where(usable)
-    percent = 100 * (a - b) / b
-    n, mean, sd, low, high = t_intervals(percent.to_numpy(float), 1 - alpha)
-    mean_a = a.mean(axis=1)
-    mean_b = b.mean(axis=1)
-    gain_of_means = 100 * (mean_a - mean_b) / mean_b
-    rows = a.index.to_frame(index=False).assign(
-        loss=loss,
-        against=against,
-        n=n,
-        gain=mean,
-        sd=sd,
-        ci_low=low,
-        ci_high=high,
-        gain_of_means=gain_of_means.to_numpy(),
-    )
-    return rows.reindex(columns=GAIN_COLUMNS)
 
 
 def learning_curves(table: RunTable, metrics: Sequence[str]) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""All statistics of a made-up study: tests and their families, gains, divergence, costs, noise."""
+"""All statistics of a made-up study: tests and their families, divergence, costs, noise."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from made_up_results import long_table, made_up_runs, made_up_study, run_table, without_number
-from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
 from benchmark.core.files import write_csv
@@ -72,17 +71,6 @@ def test_ablation_steps_follow_the_order_and_end_with_the_total(found):
     assert steps == [first, second, ["total", "roadmap", "smooth_ap"]]
 
 
-def test_gain_is_relative_to_the_step_before_calibration(runs, found):
-    row = found["gain"].query(HERE).iloc[0]
-    kept = runs.query(f"{HERE} and selection == 'last'")
-    a, b = (kept[kept["loss"] == name]["value"].to_numpy() for name in ("roadmap", "sup_ap"))
-    gains = 100 * (a - b) / b
-    low, high = stats.t.interval(0.95, 4, loc=gains.mean(), scale=stats.sem(gains))
-    expected = [gains.mean(), low, high, 100 * (a.mean() / b.mean() - 1)]
-    columns = ["gain", "ci_low", "ci_high", "gain_of_means"]
-    assert row[columns].tolist() == pytest.approx(expected)
-
-
 def test_diverged_and_missing_runs_are_counted_and_left_out_of_every_number(runs):
     runs = without_number(runs, "loss == 'roadmap' and batch_size == 32 and seed == 0", "diverged")
     runs = without_number(runs, "loss == 'roadmap' and batch_size == 32 and seed == 1", "missing")
@@ -104,7 +92,7 @@ def test_one_seed_gives_differences_and_no_test():
 def test_an_unknown_baseline_leaves_the_pairs(runs):
     kinds = analyse(run_table(runs), Comparison("margin", (), 0.05), METRICS)
     assert set(kinds["paired"]["kind"]) == {"pairs"}
-    assert kinds["ablation"].empty and kinds["gain"].empty and "p_holm" in kinds["ablation"]
+    assert kinds["ablation"].empty and "p_holm" in kinds["ablation"]
 
 
 def test_a_table_without_finished_runs_gives_empty_tables_with_their_columns(runs):
@@ -121,7 +109,7 @@ def test_written_files_are_equal_for_equal_tables_and_read_back(runs, tmp_path):
         for file, rows in analyse(table, COMPARISON, METRICS).items():
             write_csv(tmp_path / name / f"{file}.csv", rows)
         files.append({path.name: path.read_bytes() for path in (tmp_path / name).iterdir()})
-    assert files[0] == files[1] and len(files[0]) == 13
+    assert files[0] == files[1] and len(files[0]) == 12
 
 
 CELL = "loss == 'sup_ap' and batch_size == 32"

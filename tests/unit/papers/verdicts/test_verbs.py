@@ -38,7 +38,7 @@ def test_build_writes_its_files(results):
     (results / "toy" / "provenance.json").write_text("{}")
     assert run("build", "toy", "--results", results).exit_code == 0
     written = {path.stem for path in (results / "toy" / "stats").iterdir()}
-    assert {"summary", "paired", "ablation", "gain"} < written
+    assert {"summary", "paired", "ablation"} < written
     assert not (results / "toy" / "papers").exists()
 
 
