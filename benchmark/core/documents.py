@@ -175,7 +175,7 @@ class Document:
     def locate(self, problem: Problem, above: str = "") -> Problem:
         """Return ``problem``, whose key stands below ``above``, with its line.
 
-        A key without a line gets that of the nearest value around it.
+        A key without a line gets the line of the nearest value around it.
         """
         located = problem.below(above)
         around = located.key

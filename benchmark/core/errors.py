@@ -19,7 +19,7 @@ WORKFLOW = (".smk", "Snakefile")
 class BenchmarkError(Exception):
     """Base of all errors that the command line prints without a traceback (exit status 2).
 
-    ``problems`` lists what is wrong, where the error says so.
+    ``problems`` lists what is wrong; it is empty if the error has only a message.
     """
 
     problems: "Sequence[Problem]" = ()

@@ -143,7 +143,7 @@ def _import_packages() -> None:
 
 
 def import_plugin(path: Path) -> None:
-    """Import one plugin file once; raise ConfigError, after the traceback, where it fails."""
+    """Import one plugin file once; raise ConfigError, after the traceback, if it fails."""
     name = f"{PLUGIN}{path.stem}"
     if name in sys.modules:
         return

@@ -95,7 +95,7 @@ class Result:
 
     @classmethod
     def read(cls, path: Path) -> Result:
-        """Return the result at ``path``; raise RunError where it is absent or unreadable."""
+        """Return the result at ``path``; raise RunError if it is absent or unreadable."""
         return read_record(cls, path, "a result", parse=_with_scores)
 
 
@@ -131,7 +131,7 @@ class EpochRecord:
 
     @classmethod
     def read_all(cls, path: Path) -> list[EpochRecord]:
-        """Return the lines of ``metrics.jsonl``; raise RunError where it is absent."""
+        """Return the lines of ``metrics.jsonl``; raise RunError if it is absent."""
         return read_record(
             list[EpochRecord],
             path,
@@ -248,7 +248,7 @@ class Provenance:
 
     @classmethod
     def read(cls, path: Path) -> Provenance:
-        """Return the provenance at ``path``; raise RunError where it is absent or unreadable."""
+        """Return the provenance at ``path``; raise RunError if it is absent or unreadable."""
         return read_record(cls, path, "the provenance of a run")
 
 

@@ -23,7 +23,7 @@ def check_dataset_params(
     name: str,
     params: Mapping[str, Any] | None = None,
 ) -> list[Problem]:
-    """Return what is wrong with the parameters of a dataset, without reading its files."""
+    """Return the problems of the parameters of a dataset, without reading its files."""
     config = DATASETS[name].target.Config
     return problems(config, with_root(name, params), f"dataset '{name}'")
 

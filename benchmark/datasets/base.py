@@ -94,7 +94,7 @@ class Protocol:
     judgements  relevant images of each query; labels are then not used
     repeats     without a gallery: divisions of the images into (queries, gallery), int64 indices
                 into ``query`` each; metrics are means over the divisions
-    distractors with judgements: images searched after those of the gallery, relevant to no query
+    distractors with judgements: images searched after the gallery, relevant to no query
     instances   without a gallery: int64 (N,), number of the instance that each image belongs to,
                 0 to M - 1; the mean of its images stands for it (frames of a video)
     """
@@ -143,7 +143,7 @@ class Archive:
 class Dataset:
     """A loaded dataset: training images, and evaluation protocols of classes unseen in training.
 
-    ``images_fingerprint`` is that of the images alone, which all views of a dataset share.
+    ``images_fingerprint`` covers the images alone, which all views of a dataset share.
     """
 
     name: str
@@ -173,7 +173,7 @@ class DatasetLoader(ABC):
     """Base of the registered classes: built from a Config; ``load`` returns the dataset.
 
     archives        files that the dataset is distributed in
-    other_archives  files of its second layout, where it is distributed in two
+    other_archives  files of the second layout, if there are two
     expected        published counts; each is a part of ``Dataset.counts``
     distributed     counts of the files as distributed, where the published ones differ from them
     trains          False for datasets that are for evaluation only

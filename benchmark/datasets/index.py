@@ -76,7 +76,7 @@ class IndexedLoader(DatasetLoader):
     sources  part of ``expected`` -> file that decides its counts; by default the lists
     roles    roles that must have images
     unique   columns that no two rows share
-    further  columns of the table beside those of every index table
+    further  columns of the table beside the columns of every index table
     """
 
     Config: ClassVar[type] = IndexConfig

@@ -275,7 +275,7 @@ class InShop(IndexedLoader):
         rows = rows[valid]
         names = names[valid]
         category = names.map(lambda name: "/".join(name[1:3]))
-        # an item in two categories counts to the one listed first: every class has one category
+        # an item in two categories belongs to the first one, so that every class has one category
         category = rows["item"].map(category.groupby(rows["item"]).first())
         return index_rows(rows["path"], rows["item"], category, rows["role"], "test")
 
@@ -350,7 +350,7 @@ class VehicleId(IndexedLoader):
         return index_rows("image/" + rows["path"] + ".jpg", rows["vehicle"], "", role, protocol)
 
     def counts(self, table: pd.DataFrame, dataset: Dataset) -> dict[str, dict[str, int]]:
-        """Return the counts, and that of the models in the attribute file, used or not."""
+        """Return the counts, and the number of models in the attribute file, used or not."""
         return {**dataset.counts, "models": {"categories": self.models}}
 
     def protocol(self, name: str, sets: Mapping[str, ImageSet]) -> Protocol:

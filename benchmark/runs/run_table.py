@@ -197,7 +197,7 @@ def _mapped(values: pd.Series[Any], change: Callable[[Any], Any]) -> pd.Series[A
 
 
 def _encode(value: Any) -> str:
-    """Return a setting as text: a string as it is if it is no JSON, everything else as JSON."""
+    """Return a setting as text: a string that is not JSON as it is, everything else as JSON."""
     if value is None:
         return ""
     if isinstance(value, str) and value and _decode(value) == value:

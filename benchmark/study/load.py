@@ -250,7 +250,7 @@ class Checker:
         return self.recipes[name]
 
     def problems_of_losses(self, file: RecipeFile) -> Iterator[Problem]:
-        """Yield what is wrong with the losses that a recipe and its options name."""
+        """Yield the problems of the losses that a recipe and its options name."""
         given: dict[str, dict[str, dict[str, Any]]] = {
             "losses": file.losses,
             "loss_precision": {loss: {} for loss in file.loss_precision},
@@ -459,7 +459,7 @@ class Checker:
 
 
 def name_problems(name: str, stem: str) -> Iterator[Problem]:
-    """Yield what is wrong with the name of a study in a file whose name is ``stem``."""
+    """Yield the problems of the name of a study in a file whose name is ``stem``."""
     if name != stem:
         message = f"'{name}' must equal the file name, '{stem}'"
         yield Problem(message, "study", code="other_name")

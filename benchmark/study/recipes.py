@@ -187,7 +187,7 @@ def merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
 
 @functools.cache
 def _backbone_problem(config: ModelConfig) -> Problem | None:
-    """Return what is wrong with the backbone. Only a name that is not on the list needs timm."""
+    """Return the problem of the backbone. Only a name that is not on the list needs timm."""
     untrained = not config.pretrained or config.checkpoint is not None
     if config.backbone in WEIGHTS or (untrained and config.backbone in ARCHITECTURES):
         return None

@@ -18,7 +18,7 @@ LOCAL_HEADER = 30  # bytes of a zip file before a member's name
 
 
 def read_arrays(path: Path, name: str) -> dict[str, Array]:
-    """Return the arrays of a file by name; ``name`` is that of an array without one.
+    """Return the arrays of a file by name; ``name`` is the name of an array without one.
 
     Raise DataError for a file that is missing, damaged or of another kind, or names code to run.
     """

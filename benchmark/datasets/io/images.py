@@ -36,7 +36,7 @@ Picture = Image.Image | np.ndarray  # as Pillow has it, or uint8 (height, width,
 
 
 def is_ignored(name: str) -> bool:
-    """Say whether a file is one that systems leave beside images."""
+    """Return whether a file is of a kind that systems leave beside images."""
     return name.startswith(".") or name.lower() in IGNORED
 
 
@@ -134,7 +134,7 @@ def upright(image: Image.Image) -> Image.Image:
 
 
 def is_dim(source: Path) -> bool:
-    """Say whether a picture is stored with 16 bits and uses 14 or fewer, as those of cameras do."""
+    """Return whether a picture is stored with 16 bits and uses 14 or fewer, as cameras do."""
     with opened(source) as image:
         deep = image.mode.startswith("I") or ";16" in str(vars(image)["tile"])
         return deep and bool(np.asarray(upright(image)).max() <= DIM)
@@ -157,7 +157,7 @@ class Opener:
         return image if self.boxes is None else self._cropped(image, index, self.boxes)
 
     def is_dim(self, index: int) -> bool:
-        """Say whether image number i uses few of its bits; see ``is_dim``."""
+        """Return whether image number i uses few of its bits; see ``is_dim``."""
         return is_dim(self.root / self.paths[index])
 
     def stored(self, index: int) -> Picture:

@@ -79,7 +79,7 @@ class PackedImages:
         self._index = _read_index(self.folder / INDEX).set_index("path")
 
     def missing(self, paths: Sequence[str]) -> list[str]:
-        """Return those of the paths that were not packed."""
+        """Return the paths that were not packed."""
         packed = set(self._index.index)
         return [path for path in paths if path not in packed]
 
@@ -141,7 +141,7 @@ def pack(
 
     folder = root / f"packed-{side}"
     work = root / f".packing-{side}"
-    with contextlib.suppress(DataError):  # there is none
+    with contextlib.suppress(DataError):  # no copy exists
         if not PackedImages(root, side).missing(paths):
             return folder
     plan = fingerprint_of(str(ENCODING_VERSION), str(side), str(compressed), "\n".join(paths))

@@ -209,14 +209,14 @@ class _TarInfo(tarfile.TarInfo):
 
 
 def _left(room: int, size: int) -> int:
-    """Return the bytes that may still be unpacked; raise ValueError where there are none."""
+    """Return the bytes that may still be unpacked; raise ValueError if none are left."""
     if size > room:
         raise ValueError(f"it holds more than {MOST_TIMES} times its own size")
     return room - size
 
 
 def _is_wanted(name: str, is_plain: bool) -> bool:
-    """Say whether to unpack a member; raise ValueError for one that no archive may have."""
+    """Return whether to unpack a member; raise ValueError for a forbidden member."""
     if not is_plain or leaves_root(name):
         reason = "would be written outside the target" if is_plain else "is a link or a device"
         raise ValueError(f"member {name!r} {reason}")
@@ -240,7 +240,7 @@ class Installer:
     def install(
         self, path: Path, url: str, digests: Mapping[str, str], link: bool
     ) -> dict[str, str]:
-        """Put the content of a source into the root; return where it is from, and its sha256.
+        """Put the content of a source into the root; return its origin and its sha256.
 
         digests: expected md5 or sha256; ``link`` links a directory's content instead of copying it.
         """
