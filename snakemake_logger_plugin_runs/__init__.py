@@ -118,7 +118,8 @@ class LogHandler(LogHandlerBase):
                 "stopping: no more runs are started, those under way finish or save their state"
             )
         elif message.startswith(NOTHING_TO_DO):
-            study = self._progress.study
-            self._display.say(f"{message}\n{study.last_words(True)}" if study else message)
+            if study := self._progress.study:
+                message += f"\n{study.last_words(True)}"
+            self._display.say(message)
         elif record.levelno >= WARNING or not self._started:
             self._display.say(message)

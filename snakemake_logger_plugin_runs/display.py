@@ -83,13 +83,15 @@ class LiveLine(Lines):
 
 
 def line(progress: Progress) -> str:
-    """Return the words of the live line."""
-    words = [f"{progress.done} of {progress.total} runs done"]
-    words += [f"{progress.failed} failed"] if progress.failed else []
+    """Return the text of the live line."""
+    facts = [f"{progress.done} of {progress.total} runs done"]
+    if progress.failed:
+        facts.append(f"{progress.failed} failed")
     if progress.running or progress.left:
-        words += [f"{len(progress.running)} running", f"{progress.left} left"]
+        facts += [f"{len(progress.running)} running", f"{progress.left} left"]
         seconds = progress.seconds_left()
-        words += ["" if seconds is None else f"about {rough_duration(seconds)} left"]
+        if seconds is not None:
+            facts.append(f"about {rough_duration(seconds)} left")
     elif progress.step:
-        words += [progress.step]
-    return ", ".join(word for word in words if word)
+        facts.append(progress.step)
+    return ", ".join(facts)

@@ -15,6 +15,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from logging import INFO
 from typing import Any
 
 from snakemake.logging import ColorizingTextHandler, DefaultFilter, DefaultFormatter
@@ -38,10 +39,11 @@ REPEATED = ("RuleException", "CalledProcessError")
 
 
 def own_words(settings: Any) -> ColorizingTextHandler:
-    """Return the handler with which Snakemake prints its own words under these settings."""
+    """Return the handler with which Snakemake prints its own messages under these settings."""
+    stream = sys.stdout if settings.stdout else sys.stderr
     handler = ColorizingTextHandler(
         nocolor=settings.nocolor,
-        stream=sys.stdout if settings.stdout else sys.stderr,
+        stream=stream,
         formatter=DefaultFormatter(settings.quiet, settings.show_failed_logs),
         filter=DefaultFilter(
             settings.quiet,
@@ -51,7 +53,7 @@ def own_words(settings: Any) -> ColorizingTextHandler:
             settings.printshellcmds,
         ),
     )
-    handler.setLevel(20 if not (settings.verbose or settings.debug_dag) else 0)
+    handler.setLevel(0 if settings.verbose or settings.debug_dag else INFO)
     return handler
 
 
@@ -63,7 +65,7 @@ class Inside:
 
     @property
     def is_main(self) -> bool:
-        """Whether this is the process that a person has called, and not that of a job."""
+        """Whether a person has started this process; it is not the process of a job."""
         return bool(self._workflow.is_main_process)
 
     @property
@@ -78,7 +80,7 @@ class Inside:
 
     @property
     def is_stored(self) -> bool:
-        """Whether files lie with a storage provider, as there is no shared disk."""
+        """Whether files are at a storage provider, because there is no shared disk."""
         return bool(self._workflow.storage_settings.default_storage_provider)
 
     @property
@@ -114,11 +116,11 @@ class Inside:
         return [job.wildcards_dict["run"] for job in jobs]
 
     def include_with_target(self, path: str) -> None:
-        """Include a Snakefile whose default target is that of the whole workflow, too."""
+        """Include a Snakefile whose default target is the default target of the workflow, too."""
         self._workflow.include(path, overwrite_default_target=True)
 
     def offer_gpus(self, count: int) -> None:
-        """Raise a limit on GPUs to that of this machine, where the profile sets one."""
+        """Raise a limit on GPUs to the GPUs of this machine, if the profile sets a limit."""
         if "gpu" in self._workflow.global_resources and count > 1:
             self._workflow.register_resource("gpu", count)
 
@@ -184,7 +186,7 @@ class Interrupt:
         if not self.happened:
             return
         try:
-            words = self._last_words()
+            text = self._last_words()
         except Exception:  # an import was interrupted, and what it left cannot be used
-            words = "stopped; finished runs are kept, the same command continues"
-        print(words, file=sys.stderr)
+            text = "stopped; finished runs are kept, the same command continues"
+        print(text, file=sys.stderr)

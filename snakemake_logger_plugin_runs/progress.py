@@ -50,10 +50,13 @@ class Progress:
     _last: float = 0.0
 
     def begin(self, to_do: int) -> None:
-        """Take the number of runs to train; the study's others are done already."""
-        self._to_do = to_do = to_do + (self.study.later if self.study else 0)
-        self.total = self.study.runs if self.study else to_do
-        self.done = self.total - to_do
+        """Take the number of runs to train; the other runs of the study are done."""
+        self._to_do = to_do
+        self.total = to_do
+        if self.study:
+            self._to_do += self.study.later
+            self.total = self.study.runs
+        self.done = self.total - self._to_do
         self._begun = time.monotonic()
 
     def finish_run(self, job: int) -> Run | None:
@@ -87,26 +90,30 @@ class Progress:
         """Return the line of a finished run: its id, score, and how many runs are done."""
         try:
             result = Result.read(run.result)
-            words = f"{result.status}: {result.reason}"
+            description = f"{result.status}: {result.reason}"
             if result.status == "ok":
                 split, scores = next(iter(result.metrics.last.items()))  # "test", or a protocol
                 metric = self.study.metric if self.study else ""
-                metric = metric if metric in scores else next(iter(scores))
-                words = f"{'' if split == 'test' else f'{split} '}{metric} {scores[metric]:.4f}"
+                if metric not in scores:
+                    metric = next(iter(scores))
+                description = f"{metric} {scores[metric]:.4f}"
+                if split != "test":
+                    description = f"{split} {description}"
         except RunError as error:
-            words = str(error)
-        return f"{run.name}  {words}  ({self.done} of {self.total})"
+            description = str(error)
+        return f"{run.name}  {description}  ({self.done} of {self.total})"
 
 
 def reason_of(logs: Sequence[str], message: str | None) -> str:
-    """Return why a job failed, and where its log lies.
+    """Return why a job failed, and the path of its log.
 
-    The log says it best. ``message`` is Snakemake's: a job that a cluster refused or killed has no
-    word of its own.
+    The reason is in the log, if there is one. ``message`` is from Snakemake: a job that a cluster
+    refused or killed says nothing itself.
     """
     message = " ".join((message or "").partition("sbatch call:")[0].split())
     for log in filter(os.path.exists, logs):
         lines = end_of_log(Path(log))
-        said = failure_in(lines) or message or (lines[-1].strip() if lines else "")
-        return f"{said or 'ended without a word'} (see {log})"
+        last = lines[-1].strip() if lines else ""
+        reason = failure_in(lines) or message or last or "ended without a word"
+        return f"{reason} (see {log})"
     return message or "ended before it could write a log (see .snakemake/log)"

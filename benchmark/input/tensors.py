@@ -72,9 +72,12 @@ def normalisation(config: InputConfig, channels: int) -> tuple[torch.Tensor, tor
 
     One value holds for all channels; grey takes the first of several.
     """
-    given = (config.mean, config.std)
-    both = [values * channels if len(values) == 1 else values[:channels] for values in given]
-    mean, std = torch.tensor(both, dtype=torch.float32).view(2, 1, channels, 1, 1)
+    constants = []
+    for values in (config.mean, config.std):
+        if len(values) == 1:
+            values = values * channels
+        constants.append(values[:channels])
+    mean, std = torch.tensor(constants, dtype=torch.float32).view(2, 1, channels, 1, 1)
     return mean, std
 
 
@@ -177,8 +180,8 @@ class FileInput(Input):
         constants = [torch.tensor(255.0), *normalisation(config, channels)]
         self._mean, self._std = (values.view(-1).numpy() for values in constants[1:])
         self._constants = {}
-        for place in (CPU, device):
-            self._constants[place.type] = [values.to(place) for values in constants]
+        for target in (CPU, device):
+            self._constants[target.type] = [values.to(target) for values in constants]
         self._jobs: list[Job] = []  # of now; the loader reads them at each start
         self._loader = DataLoader(  # its workers live from one use to the next
             _Views(image_set, config, channels),
@@ -304,8 +307,8 @@ class _Views(Dataset):
             if job.seed is None:
                 view = eval_view(size, self.config, job.scale)
             else:
-                place = job.epoch, job.batch, job.offset + offset
-                generator = np.random.default_rng(derive(job.seed, "augmentation", *place))
+                position = job.epoch, job.batch, job.offset + offset
+                generator = np.random.default_rng(derive(job.seed, "augmentation", *position))
                 view = train_view(size, self.config, generator)
             return view.divisor
 
@@ -316,7 +319,8 @@ class _Views(Dataset):
             picture = open_part(number, divisor)
         else:
             picture = open_part(number)
-            divisor(picture.shape[1::-1] if isinstance(picture, np.ndarray) else picture.size)
+            is_array = isinstance(picture, np.ndarray)
+            divisor(picture.shape[1::-1] if is_array else picture.size)
         if isinstance(picture, np.ndarray):  # RGB
             picture = picture if self.mode == "RGB" else Image.fromarray(picture).convert("L")
         elif picture.mode != self.mode:
@@ -337,11 +341,11 @@ def create_input(
     problems = check_input(config, channels)
     if config.augmentation == "affine_noise" and not fits:
         shape = "files" if image_set.pixels is None else f"{image_set.pixels.shape[1:3]} pixels"
-        words = (
+        message = (
             f"'affine_noise' works on images in memory of image_size {side}, and this dataset has "
             f"{shape}; use 'crop_flip' or 'none'"
         )
-        problems.append(Problem(words, "augmentation"))
+        problems.append(Problem(message, "augmentation"))
     if problems:
         raise ConfigError("recipe section input", problems)
     unresized = config.augmentation == "none" and config.resize in (None, side)

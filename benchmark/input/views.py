@@ -108,22 +108,22 @@ class View:
         divided = None
         if isinstance(picture, Image.Image) and picture.size != self.full:
             divided = picture
-        part = 1
+        divisor = 1
         if divided is not None:
-            part = self.divisor
-        if divided is not None and part > 1 and self.resized == self.full and not self.degrees:
-            box = (left / part, top / part, right / part, bottom / part)
+            divisor = self.divisor
+        if divided is not None and divisor > 1 and self.resized == self.full and not self.degrees:
+            box = (left / divisor, top / divisor, right / divisor, bottom / divisor)
             view = divided.resize(self.size, Image.Resampling.BILINEAR, box=box)
             pixels = pixels_of(view)
         else:
-            if divided is not None and any(length % part for length in self.full):
+            if divided is not None and any(length % divisor for length in self.full):
                 # Divided sides are rounded up: what sticks out beyond the image is left out.
-                extent = (0, 0, self.full[0] / part, self.full[1] / part)
+                extent = (0, 0, self.full[0] / divisor, self.full[1] / divisor)
                 picture = divided.resize(self.resized, Image.Resampling.BILINEAR, box=extent)
             pixels = resize(pixels_of(picture), self.resized)
             if self.degrees:
-                whole = Image.fromarray(pixels.squeeze(-1).numpy())
-                turned = whole.rotate(self.degrees, Image.Resampling.BILINEAR)
+                image = Image.fromarray(pixels.squeeze(-1).numpy())
+                turned = image.rotate(self.degrees, Image.Resampling.BILINEAR)
                 pixels = pixels_of(turned)
             pixels = resize(pixels[top:bottom, left:right], self.size)
         if self.mirrored:

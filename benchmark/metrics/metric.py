@@ -20,7 +20,7 @@ class Ranked(NamedTuple):
     """The positives of a block of Q queries that have some.
 
     counts     (Q,): positives of each query
-    starts     (Q,): where those of each query start in the next two
+    starts     (Q,): where the values of each query start in the next two
     ranks      (sum of counts,): ascending within each query, 1 = nearest
     precision  the same shape: precision at each of these ranks
     """
@@ -72,9 +72,9 @@ class Metric:
         return self.family.endswith("_k")
 
 
-def _precision_within_r(found: Ranked, k: int) -> np.ndarray:
-    within = found.ranks <= np.repeat(found.counts, found.counts)
-    return found.total(np.where(within, found.precision, 0.0)) / found.counts
+def _precision_within_r(ranked: Ranked, k: int) -> np.ndarray:
+    within = ranked.ranks <= np.repeat(ranked.counts, ranked.counts)
+    return ranked.total(np.where(within, ranked.precision, 0.0)) / ranked.counts
 
 
 def trapezoids(numbers: np.ndarray, ranks: np.ndarray) -> np.ndarray:
@@ -117,8 +117,8 @@ METRICS: dict[str, Metric] = {
 
 
 def metric_of(name: str) -> Metric | None:
-    """Return the metric that ``name`` belongs to, or None for a name that is no metric."""
-    return next((each for each in METRICS.values() if re.fullmatch(each.at(_K), name)), None)
+    """Return the metric that ``name`` belongs to; None if there is no such metric."""
+    return next((metric for metric in METRICS.values() if re.fullmatch(metric.at(_K), name)), None)
 
 
 def k_of(name: str) -> int | None:
@@ -128,11 +128,13 @@ def k_of(name: str) -> int | None:
 
 
 def check_metric(name: str) -> str | None:
-    """Return what is wrong with a metric's name, or None when it is one."""
+    """Return the problem of a metric's name; None for a valid name."""
     if isinstance(name, str) and metric_of(name):
         return None
-    words = " (K = 1, 2, ..., 999999999)"
-    known = [each.at("K") + words * each.has_k for each in METRICS.values()]
+    known = []
+    for metric in METRICS.values():
+        values_of_k = " (K = 1, 2, ..., 999999999)" if metric.has_k else ""
+        known.append(metric.at("K") + values_of_k)
     return unknown_name("metric", name, known)
 
 

@@ -63,7 +63,7 @@ def records_of(protocol: str, draws: Sequence[Found]) -> list[Record]:
         classes = np.concatenate([labels for _, labels in draws])
         sd = None
         if len(draws) > 1:
-            means = [np.nanmean(each) for each in of_draws]
+            means = [np.nanmean(of_draw) for of_draw in of_draws]
             sd = float(np.std(means, ddof=1))
         mean = float(np.nanmean(scores))
         count = int(some.sum()) // len(draws)
@@ -92,25 +92,25 @@ def with_class_means(scores: dict[str, Array], classes: Array) -> dict[str, Arra
     return {**scores, "map_at_r_by_class": means}
 
 
-def measured(found: Ranked, recall_at: Sequence[int]) -> dict[str, Array]:
+def measured(ranked: Ranked, recall_at: Sequence[int]) -> dict[str, Array]:
     """Return {metric: (Q,)}: ``METRICS``, and what other libraries print under their names."""
     scores = {}
-    counts = found.counts
+    counts = ranked.counts
     for k in recall_at:
-        scores[f"recall_at_{k}"] = METRICS["recall_at_k"].per_query(found, k)
-        hits = found.ranks <= k
-        scores[f"found_at_{k}"] = found.total(hits) / counts
-    numbers = np.rint(found.precision * found.ranks)
-    scores["map"] = METRICS["map"].per_query(found, 0)
-    areas = trapezoids(numbers, found.ranks)
-    scores["map_trapezoid"] = found.total(areas) / counts
-    scores["map_at_r"] = METRICS["map_at_r"].per_query(found, 0)
-    within = found.ranks <= np.repeat(counts, counts)
-    hits = np.maximum(found.total(within), 1)
+        scores[f"recall_at_{k}"] = METRICS["recall_at_k"].per_query(ranked, k)
+        hits = ranked.ranks <= k
+        scores[f"found_at_{k}"] = ranked.total(hits) / counts
+    numbers = np.rint(ranked.precision * ranked.ranks)
+    scores["map"] = METRICS["map"].per_query(ranked, 0)
+    areas = trapezoids(numbers, ranked.ranks)
+    scores["map_trapezoid"] = ranked.total(areas) / counts
+    scores["map_at_r"] = METRICS["map_at_r"].per_query(ranked, 0)
+    within = ranked.ranks <= np.repeat(counts, counts)
+    hits = np.maximum(ranked.total(within), 1)
     scores["map_at_r_found"] = scores["map_at_r"] * counts / hits
     size = counts + 1  # of the class, the query included
-    in_size = found.ranks <= np.repeat(size, counts)
-    scores["map_at_c"] = found.total(in_size * found.precision) / size
+    in_size = ranked.ranks <= np.repeat(size, counts)
+    scores["map_at_c"] = ranked.total(in_size * ranked.precision) / size
     return scores
 
 

@@ -83,39 +83,38 @@ def evaluate_retrieval(
         blocks = positive_ranks(queries, items, threads)
     else:
         blocks = positive_ranks_on(device, queries, items)
-    names = {
-        metric.at(k): (metric, k)
-        for metric in METRICS.values()
-        for k in (depths.tolist() if metric.has_k else (0,))
-    }
+    names = {}
+    for metric in METRICS.values():
+        for k in depths.tolist() if metric.has_k else [0]:
+            names[metric.at(k)] = (metric, k)
     # recalls of the queries follow from their nearest positive
     kept = ["nearest", *sorted(name for name in names if not name.startswith(RECALL))]
     sums = dict.fromkeys(names, 0.0)
     total = len(queries.classes)
-    found = []
+    of_blocks = []
     asked = []
     for numbers, counts, ranks in blocks:
         some = np.flatnonzero(counts)
         asked.append(numbers[some])
         if len(some):
             ranked = Ranked.of(counts[some], ranks)
-            values = {name: each.per_query(ranked, k) for name, (each, k) in names.items()}
+            values = {name: metric.per_query(ranked, k) for name, (metric, k) in names.items()}
             sums = {name: sums[name] + float(values[name].sum()) for name in names}
             values["nearest"] = ranked.nearest
-            found.append([values[name] for name in kept])
-    if not found:
+            of_blocks.append([values[name] for name in kept])
+    if not of_blocks:
         raise DataError(
             f"retrieval: none of the {total} queries has a positive to find; evaluation needs "
             "classes with at least two images, or a gallery with the queries' classes"
         )
     number = np.concatenate(asked)
     if skipped := total - len(number):
-        words = "%d of %d queries have no positive and are left out of the means"
-        logger.warning(words, skipped, total)
-    means = {name: float(np.clip(each / len(number), 0.0, 1.0)) for name, each in sums.items()}
+        message = "%d of %d queries have no positive and are left out of the means"
+        logger.warning(message, skipped, total)
+    means = {name: float(np.clip(sums[name] / len(number), 0.0, 1.0)) for name in sums}
     order = np.argsort(number)
     number = number[order]
-    joined = map(np.concatenate, zip(*found, strict=True))
+    joined = map(np.concatenate, zip(*of_blocks, strict=True))
     nearest, *averages = (values[order] for values in joined)
     by_name = dict(zip(kept[1:], averages, strict=True))
     scores = QueryScores(number, np.asarray(query_labels)[number], nearest, by_name)
@@ -159,7 +158,7 @@ def landmark_scores(
         relevant = [judgements.relevant[number] for number in numbers]
         for row, number in zip(scores, numbers, strict=True):
             row[judgements.ignored[number]] = -np.inf
-        counts = np.array([len(own) for own in relevant])
+        counts = np.array([len(of_query) for of_query in relevant])
         ranks = rank_rows(scores, counts, np.concatenate(relevant).astype(np.int64))
         split = np.split(ranks, np.cumsum(counts)[:-1])
         if distractors is not None:
@@ -169,8 +168,8 @@ def landmark_scores(
         nearest[numbers] = [part[0] for part in split]
         average[numbers] = of_block
     number = np.arange(len(rows))
-    own = number if labels is None else labels
-    return total / len(rows), QueryScores(number, own, nearest, {"map": average})
+    of_query = number if labels is None else labels
+    return total / len(rows), QueryScores(number, of_query, nearest, {"map": average})
 
 
 def _by_trapezoids(ranks: np.ndarray) -> float:

@@ -15,7 +15,7 @@ PLACES = 100  # of a ranking, where equal scores are looked for
 
 
 class Joined:
-    """The rows of one array (N, D), then those of another."""
+    """The rows of one array (N, D), followed by the rows of another array."""
 
     def __init__(
         self,
@@ -28,11 +28,11 @@ class Joined:
 
     def __getitem__(self, numbers: Array) -> Array:
         first, second = self.parts
-        found = np.empty((len(numbers), self.shape[1]), self.dtype)
+        rows = np.empty((len(numbers), self.shape[1]), self.dtype)
         behind = numbers >= len(first)
-        found[~behind] = first[numbers[~behind]]
-        found[behind] = second[numbers[behind] - len(first)]
-        return found
+        rows[~behind] = first[numbers[~behind]]
+        rows[behind] = second[numbers[behind] - len(first)]
+        return rows
 
 
 class EmbeddedRows:
@@ -80,10 +80,10 @@ class EmbeddedRows:
 
     def ready(self, numbers: Array) -> Array:
         """Return rows as they enter the products."""
-        found = self.embeddings[numbers]
+        rows = self.embeddings[numbers]
         if self.centre is None:
-            return unit_rows(found)
-        return found.astype(np.float32) - self.centre
+            return unit_rows(rows)
+        return rows.astype(np.float32) - self.centre
 
 
 def blocks(count: int) -> list[slice]:
@@ -122,14 +122,14 @@ def watched(
     return out
 
 
-def look(
+def examine(
     embeddings: Any,
     classes: Array,
     names: Any,
 ) -> tuple[dict[str, Any], Array, Any]:
-    """Return facts about rows (N, D); int64 (N,), the first row equal to each; the centre (D,).
+    """Return facts about rows (N, D), the first row equal to each, int64 (N,), and the centre (D,).
 
-    The centre is None where all rows have length 1. Raise DataError for rows that are not finite.
+    The centre is None if all rows have length 1. Raise DataError for rows that are not finite.
     """
     every = np.arange(len(classes))
     lengths = np.empty(len(every))
@@ -144,12 +144,14 @@ def look(
         squares = np.einsum("nd,nd->n", block, block, dtype=float)
         lengths[part] = np.sqrt(squares)
         total += block.sum(axis=0, dtype=float)
-        words = block.view(np.uint32)
-        content[part] = np.einsum("nd,d->n", words, weights)
+        bits = block.view(np.uint32)
+        content[part] = np.einsum("nd,d->n", bits, weights)
     broken = np.flatnonzero(~np.isfinite(lengths))
     if len(broken):
-        place = f"from row {broken[0]} (the first is 0) on"
-        raise DataError(f"embeddings: {len(broken)} rows are not finite, {place}; leave them out")
+        position = f"from row {broken[0]} (the first is 0) on"
+        raise DataError(
+            f"embeddings: {len(broken)} rows are not finite, {position}; leave them out"
+        )
     _, first, index = np.unique(content, return_index=True, return_inverse=True)
     same = first[index]
     again = np.flatnonzero(same != every)

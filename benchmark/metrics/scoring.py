@@ -1,7 +1,7 @@
 """``benchmark.metrics.score``: facts about embeddings, then their scores under every protocol."""
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ from benchmark.metrics.protocols import (
     with_class_means,
 )
 from benchmark.metrics.retrieval import landmark_scores
-from benchmark.metrics.rows import PLACES, EmbeddedRows, look
+from benchmark.metrics.rows import PLACES, EmbeddedRows, examine
 from benchmark.metrics.sets import numbered
 
 if TYPE_CHECKING:
@@ -30,26 +30,46 @@ ONE = {"one_per_class": ""}
 ITSELF = {"itself_hit": "hit", "itself_miss": "miss"}
 TYPES = ("float16", "float32", "float64")
 DRAWS = 10
-POOLED = 100_000  # rows of queries and gallery that are also searched as one set
+POOLED = 100_000  # most rows of queries and gallery that are also searched as one set
+Rank = Callable[[EmbeddedRows, EmbeddedRows, Mapping[str, str]], dict[str, Found]]
 
 
 class Scores(NamedTuple):
-    """What ``score`` found: facts about the rows, records, and what is left out, and why."""
+    """The result of ``score``: facts about the rows, records, and what is left out, and why."""
 
     facts: dict[str, Any]
     records: list[Record]
     left_out: list[str]
 
-    def add(
-        self,
-        protocol: str,
-        draws: Sequence[Found],
-    ) -> None:
-        """Add the records of a protocol, unless none of its queries has a positive."""
+    def add(self, protocol: str, draws: Sequence[Found]) -> None:
+        """Add the records of a protocol, unless no query has a positive."""
         if np.isnan(draws[0][0]["map"]).all():
             self.left_out.append(f"{protocol}: no query has a positive")
         else:
             self.records.extend(records_of(protocol, draws))
+
+    def add_pair(self, pair: str, rows: EmbeddedRows, items: EmbeddedRows, rank: Rank) -> None:
+        """Add the records and facts of all protocols in which ``rows`` search ``items``."""
+        if rows.centre is not None:
+            pair += "_euclidean"
+        ways = {pair: ""}
+        if rows.centre is None:
+            ways |= {f"{pair}_other_{kind}": kind for kind in KINDS if kind in rows.alike}
+            inside = int(np.isin(rows.alike["itself"], items.alike["itself"]).sum())
+            if rows is items:
+                ways |= ITSELF
+            elif inside:
+                self.facts["queries that equal a row of the gallery"] = inside
+                ways["gallery_without_itself"] = "itself"
+        for protocol, (by_metric, classes) in rank(rows, items, ways).items():
+            self.add(protocol, [(by_metric, classes)])
+            skipped = int(np.isnan(by_metric["map"]).sum())
+            if protocol in ZERO and 0 < skipped < len(classes):
+                self.facts[f"{pair}: queries without a positive"] = skipped
+                zeros = {metric: np.nan_to_num(values) for metric, values in by_metric.items()}
+                self.add(f"{pair}_zero", [(with_class_means(zeros, classes), classes)])
+        tied = f"{pair}: queries with equal scores of different rows in the first {PLACES} places"
+        self.facts[tied] = f"{sum(items.tied)} of {len(items.tied)} looked at"
 
 
 def score(
@@ -65,15 +85,17 @@ def score(
     recall_at: Sequence[int] = (1, 10),
     threads: int | None = None,
 ) -> Scores:
-    """Return the scores of embeddings (N, D) with ``labels`` (N,) under every protocol they allow.
+    """Return the scores of embeddings (N, D) with ``labels`` (N,) under every possible protocol.
 
-    ``query`` and ``gallery``: the rows that search, and those that are searched; masks (N,) or
-    indices. All rows are also searched as one set, if they are at most ``POOLED``. ``cameras`` and
-    ``categories`` (N,) of the rows: what protocols leave out; ``names`` (N,): what facts call them.
-    ``ground_truth``: of landmarks, by level the numbers of its queries and their judgements; labels
-    may then be None, and other rows of the gallery are distractors. Embeddings may be mapped from a
-    file: they are read in blocks. Raise DataError for sizes that do not fit and rows that are not
-    finite, and where no query has a positive.
+    query, gallery       rows that search, and rows that are searched: masks (N,) or indices
+    cameras, categories  (N,) of the rows: protocols leave out items that share them
+    names                (N,): names of the rows in facts
+    ground_truth         of landmarks: level -> numbers of its queries, and their judgements; labels
+                         may then be None, and other rows of the gallery are distractors
+
+    All rows are also searched as one set if there are at most ``POOLED``. Embeddings may be mapped
+    from a file, because they are read in blocks. Raise DataError for sizes that do not fit, for
+    rows that are not finite, and if no query has a positive.
     """
     if embeddings.dtype not in TYPES or len(embeddings.shape) != 2:
         kind = f"{embeddings.dtype} {embeddings.shape}"
@@ -82,81 +104,57 @@ def score(
     every = np.arange(embeddings.shape[0])
     if min(recall_at, default=1) < 1:
         raise DataError(f"recall_at is {recall_at!r}; whole numbers from 1 are needed")
-    groups = {
-        "": labels,
-        "camera": cameras,
-        "category": categories,
-    }
     alike = {}
-    for kind, each in groups.items():
-        if each is not None:
-            alike[kind] = numbered(kind or "labels", embeddings, each, {})
+    for kind, values in {"": labels, "camera": cameras, "category": categories}.items():
+        if values is not None:
+            alike[kind] = numbered(kind or "labels", embeddings, values, {})
     classes = alike.setdefault("", every)
     if "camera" in alike:
         alike["camera"] += classes * (alike["camera"].max() + 1)
-    facts, alike["itself"], far = look(embeddings, classes, every if names is None else names)
-    found = Scores(facts, [], [])
+    if names is None:
+        names = every
+    facts, alike["itself"], far = examine(embeddings, classes, names)
+    scores = Scores(facts, [], [])
     rank = functools.partial(ranked, recall_at=recall_at, threads=threads)
     of = functools.partial(EmbeddedRows, embeddings, alike)
-    sides = [_chosen(each, every) for each in (query, gallery) if each is not None]
+    sides = [_chosen(rows, every) for rows in (query, gallery) if rows is not None]
     for level, (used, judged) in (ground_truth or {}).items():
         if not len(used):
             continue
         if len(sides) < 2 or max(used) >= len(sides[0]):
             raise DataError("landmarks: query and gallery are needed, in the order of their lists")
-        rows = embeddings[sides[0][used]]
-        kept = landmark_scores(rows, embeddings[sides[1]], judged)[1]
-        scores = {"map_trapezoid": kept.averages["map"].astype(float)}
-        found.records.extend(records_of(level, [(scores, used)]))
-
-    def search(
-        pair: str,
-        rows: EmbeddedRows,
-        items: EmbeddedRows,
-    ) -> None:
-        if rows.centre is not None:
-            pair += "_euclidean"
-        ways = {pair: ""}
-        if rows.centre is None:
-            ways |= {f"{pair}_other_{kind}": kind for kind in KINDS if kind in alike}
-            inside = int(np.isin(rows.alike["itself"], items.alike["itself"]).sum())
-            if rows is items:
-                ways |= ITSELF
-            elif inside:
-                facts["queries that equal a row of the gallery"] = inside
-                ways["gallery_without_itself"] = "itself"
-        for protocol, each in rank(rows, items, ways).items():
-            found.add(protocol, [each])
-            skipped = int(np.isnan(each[0]["map"]).sum())
-            if protocol in ZERO and 0 < skipped < len(each[1]):
-                facts[f"{pair}: queries without a positive"] = skipped
-                zeros = {metric: np.nan_to_num(scores) for metric, scores in each[0].items()}
-                found.add(f"{pair}_zero", [(with_class_means(zeros, each[1]), each[1])])
-        words = f"{pair}: queries with equal scores of different rows in the first {PLACES} places"
-        facts[words] = f"{sum(items.tied)} of {len(items.tied)} looked at"
-
+        queries = embeddings[sides[0][used]]
+        kept = landmark_scores(queries, embeddings[sides[1]], judged)[1]
+        by_metric = {"map_trapezoid": kept.averages["map"].astype(float)}
+        scores.records.extend(records_of(level, [(by_metric, used)]))
     together = not sides or len(every) <= POOLED
     if not together:
-        found.left_out.append(f"all {len(every):,} rows as one set: above {POOLED:,}")
-    for centre in [None] if far is None else [None, far]:
-        if labels is not None and sides:
-            search("gallery", *[of(side, centre) for side in sides])
-        if labels is not None and together:
-            whole = of(every, centre)
-            search("others", whole, whole)
+        scores.left_out.append(f"all {len(every):,} rows as one set: above {POOLED:,}")
+    centres: list[Array | None] = [None]
+    if far is not None:
+        centres.append(far)
+    if labels is None:
+        centres = []
+    for centre in centres:
+        if sides:
+            rows, items = (of(side, centre) for side in sides)
+            scores.add_pair("gallery", rows, items, rank)
+        if together:
+            rows = of(every, centre)
+            scores.add_pair("others", rows, rows, rank)
     if labels is not None and together and facts["classes"] < len(every):
         draws = []
         for draw in range(DRAWS):
-            rest, one = random_gallery(classes, derive(0, "score gallery", draw))
-            draws.append(rank(of(rest), of(one), ONE)["one_per_class"])
-        found.add("one_per_class", draws)
-    if not found.records:
-        raise DataError(f"score: {'; '.join(found.left_out)}")
-    return found
+            rest, one_each = random_gallery(classes, derive(0, "score gallery", draw))
+            draws.append(rank(of(rest), of(one_each), ONE)["one_per_class"])
+        scores.add("one_per_class", draws)
+    if not scores.records:
+        raise DataError(f"score: {'; '.join(scores.left_out)}")
+    return scores
 
 
 def _chosen(rows: Any, every: Array) -> Array:
-    """Return rows given as a mask or as indices, as indices; raise DataError for others."""
+    """Return the indices of rows that are given as a mask or as indices; else raise DataError."""
     try:
         return every[rows]
     except (IndexError, TypeError) as error:

@@ -99,8 +99,8 @@ def nearest_in_blocks(
     indices = np.empty((len(queries), 0), np.int64)
     scores = np.empty((len(queries), 0), np.float32)
     for start, block in _blocks(parts):
-        found, values = nearest_neighbours(query, queries, neighbours, block)
-        indices = np.concatenate([indices, found + start], axis=1)
+        in_block, values = nearest_neighbours(query, queries, neighbours, block)
+        indices = np.concatenate([indices, in_block + start], axis=1)
         scores = np.concatenate([scores, values], axis=1)
         order = np.lexsort((indices, -scores))[:, :neighbours]
         indices = np.take_along_axis(indices, order, axis=1)
@@ -123,9 +123,9 @@ def ranks_behind(
     ``ranks`` (P,). A distractor that equals a relevant item has its score. Memory beside the
     distractors: one block of them.
     """
-    found = [own.copy() for own in ranks]
-    # falling scores, as ranks ascend
-    limits = [np.sort(row[own])[::-1] for row, own in zip(scores, relevant, strict=True)]
+    moved = [of_query.copy() for of_query in ranks]
+    # scores in falling order, because ranks ascend
+    limits = [np.sort(row[wanted])[::-1] for row, wanted in zip(scores, relevant, strict=True)]
     asked = DistinctRows.of(rows)
     wanted = np.unique(np.concatenate(relevant))
     known = {bits(items[item]): item for item in wanted.tolist()}
@@ -133,15 +133,15 @@ def ranks_behind(
     for _, block in _blocks([distractors]):
         block = unit_sets(rows, block)[1]
         others = (asked.rows @ block.T)[asked.number]
-        for place in np.flatnonzero(np.isin(block[:, 0], leading)):
-            item = known.get(bits(block[place]))
+        for number in np.flatnonzero(np.isin(block[:, 0], leading)):
+            item = known.get(bits(block[number]))
             if item is not None:
-                told = np.isfinite(scores[:, item])  # not to be found by the others
-                others[told, place] = scores[told, item]
+                told = np.isfinite(scores[:, item])  # of queries that may find it
+                others[told, number] = scores[told, item]
         others.sort(axis=1)
-        for rank, row, values in zip(found, others, limits, strict=True):
+        for rank, row, values in zip(moved, others, limits, strict=True):
             rank += len(row) - np.searchsorted(row, values, side="right")
-    return found
+    return moved
 
 
 def _blocks(parts: Sequence[np.ndarray]) -> Iterator[tuple[int, np.ndarray]]:

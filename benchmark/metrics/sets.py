@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmark.core.errors import DataError
 
-# Rows this close to unit length are left as they are: scores are those of the caller's own vectors.
+# Rows so close to unit length are not normalised: the scores are of the caller's own vectors.
 UNIT_TOLERANCE = 1e-5
 # Between these lengths no square of a component that matters leaves the range of float32.
 SHORT = 1e-10
@@ -33,8 +33,8 @@ class DistinctRows(NamedTuple):
     def of(cls, rows: np.ndarray) -> "DistinctRows":
         """Return the distinct ones among rows (N, D)."""
         few = np.frombuffer(bits(rows[:, :FIRST_COLUMNS]), np.uint32)
-        words = few.reshape(len(rows), -1).astype(np.uint64)
-        prints = (words * FACTORS[: words.shape[1]]).sum(axis=1, dtype=np.uint64)
+        columns = few.reshape(len(rows), -1).astype(np.uint64)
+        prints = (columns * FACTORS[: columns.shape[1]]).sum(axis=1, dtype=np.uint64)
         order = np.argsort(prints)
         ordered = prints[order]
         alike = np.flatnonzero(ordered[1:] == ordered[:-1])
@@ -50,7 +50,7 @@ class DistinctRows(NamedTuple):
 
 
 def bits(values: np.ndarray) -> bytes:
-    """Return what equal values have in common: -0.0 equals 0.0, which adding 0 makes of it."""
+    """Return bytes that are equal for equal values; adding 0 turns -0.0 into 0.0."""
     return (values + np.float32(0)).tobytes()
 
 
@@ -76,7 +76,7 @@ def embedded_sets(
     known: dict[Any, int] = {}
     queries = EmbeddedSet(DistinctRows.of(rows), numbered("query", rows, query_labels, known))
     if (gallery is None) != (gallery_labels is None):
-        shapes = [None if each is None else np.shape(each) for each in (gallery, gallery_labels)]
+        shapes = [None if array is None else np.shape(array) for array in (gallery, gallery_labels)]
         raise DataError(
             f"retrieval: gallery and gallery_labels have shapes {shapes}; give both or neither"
         )
@@ -100,11 +100,11 @@ def numbered(name: str, rows: Any, labels: Any, known: dict[Any, int]) -> np.nda
             "needs one label"
         )
     values = given.tolist()
-    for place, label in enumerate(values):
-        whole = isinstance(label, Real) and label % 1 == 0
-        if not whole and not isinstance(label, (str, bytes)):
+    for row, label in enumerate(values):
+        is_whole = isinstance(label, Real) and label % 1 == 0
+        if not is_whole and not isinstance(label, (str, bytes)):
             raise DataError(
-                f"{name}: the label of row {place} is {label!r}; a label is a whole number or a "
+                f"{name}: the label of row {row} is {label!r}; a label is a whole number or a "
                 "text. Leave out rows without one: embeddings[known], labels[known]"
             )
     numbers = [known.setdefault(label, len(known)) for label in values]
@@ -114,7 +114,7 @@ def numbered(name: str, rows: Any, labels: Any, known: dict[Any, int]) -> np.nda
 
 
 def unit_sets(query: np.ndarray, gallery: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return the unit rows of query (Q, D) and gallery (G, D), without one those of the query."""
+    """Return unit rows of query (Q, D) and gallery (G, D); without a gallery, the query twice."""
     rows = unit_rows(query)
     items = rows if gallery is None else unit_rows(gallery)
     if rows.shape[1] != items.shape[1]:

@@ -54,7 +54,7 @@ class Sampler(ABC):
 
     @classmethod
     def check(cls, config: Any, batch_size: int) -> list[str]:
-        """Return what is wrong with the batch size under this configuration."""
+        """Return the problems of the batch size under this configuration."""
         return []
 
     @classmethod
@@ -103,10 +103,12 @@ def create_sampler(
 
 
 def check(name: str, params: Mapping[str, Any], batch_size: int) -> list[Problem]:
-    """Return what is wrong with a sampler's parameters or batch size, without data."""
+    """Return the problems of a sampler's parameters and batch size, without data."""
     target = SAMPLERS[name].target
     wrong = problems(target.Config, dict(params), f"sampler '{name}'")
-    return wrong or [Problem(words) for words in target.check(target.Config(**params), batch_size)]
+    if wrong:
+        return wrong
+    return [Problem(message) for message in target.check(target.Config(**params), batch_size)]
 
 
 def shuffled(batches: Sequence[np.ndarray], generator: np.random.Generator) -> list[np.ndarray]:
@@ -116,18 +118,19 @@ def shuffled(batches: Sequence[np.ndarray], generator: np.random.Generator) -> l
 
 
 def unshared(batch_size: int, samples_per_class: int, categories: int = 1) -> list[str]:
-    """Return the problem of a batch that its categories cannot share equally, or is one class.
+    """Return the problem of a batch of one class, or of unequal shares of its categories.
 
-    A share is made of ``samples_per_class`` images each; 0 lets it have any size.
+    A share has groups of ``samples_per_class`` images; 0: a share has any size.
     """
     step = categories * max(samples_per_class, 1)
     if batch_size % step:
-        each = f"of samples_per_class {samples_per_class}" if samples_per_class else ""
-        parts = f"{categories} categories {each}" if categories > 1 else f"classes {each}"
+        divisor = f"{categories} categories" if categories > 1 else "classes"
+        if samples_per_class:
+            divisor += f" of samples_per_class {samples_per_class}"
         lower = batch_size // step * step
         nearest = " or ".join(str(size) for size in (lower, lower + step) if size)
-        return [f"batch size {batch_size} is not divisible by {parts.strip()}; choose {nearest}"]
+        return [f"batch size {batch_size} is not divisible by {divisor}; choose {nearest}"]
     if batch_size < 2 * samples_per_class:
-        words = f"batch size {batch_size} is one class of {samples_per_class}"
-        return [f"{words}; at least two are needed"]
+        message = f"batch size {batch_size} is one class of {samples_per_class}"
+        return [f"{message}; at least two are needed"]
     return []

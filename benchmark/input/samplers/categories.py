@@ -64,11 +64,11 @@ class GroupSampler(CategorySampler):
     @classmethod
     def check(cls, config: Any, batch_size: int) -> list[str]:
         """Return the problem of fewer categories to draw from than share a batch."""
-        words = (
+        message = (
             f"largest {config.largest} leaves fewer than the {config.nb_categories} categories "
             "that share a batch; raise it, or give 0 to draw from all"
         )
-        return [words] if 0 < config.largest < config.nb_categories else []
+        return [message] if 0 < config.largest < config.nb_categories else []
 
     @classmethod
     def images_of_epoch(cls, config: Any, batch_size: int, images: int, categories: int) -> int:
@@ -81,7 +81,7 @@ class GroupSampler(CategorySampler):
         self.least = self.config.nb_categories
         super().prepare()
         if self.config.largest:
-            sizes = {number: sum(map(len, found)) for number, found in self.classes.items()}
+            sizes = {number: sum(map(len, classes)) for number, classes in self.classes.items()}
             taken = sorted(sizes, key=lambda number: -sizes[number])[: self.config.largest]
             self.classes = {number: self.classes[number] for number in sorted(taken)}
         count = math.comb(len(self.classes), self.least) * self.config.batches_per_pair
@@ -141,7 +141,9 @@ class CategoryPairsSampler(GroupSampler):
         """Index the classes of each category; raise DataError for data that cannot be drawn."""
         super().prepare()
         share = self.batch_size // self.config.nb_categories
-        large = [number for number, found in self.classes.items() if min(map(len, found)) > share]
+        large = [
+            number for number, classes in self.classes.items() if min(map(len, classes)) > share
+        ]
         if large and not self.config.samples_per_class:
             raise DataError(
                 f"categories {large} have no class that fits into a share of {share} images; "
@@ -152,7 +154,8 @@ class CategoryPairsSampler(GroupSampler):
         """Return the batches of one epoch."""
         size = self.config.samples_per_class
         made = []
-        for group in (each for each in self.groups() for _ in range(self.config.batches_per_pair)):
+        groups = [group for group in self.groups() for _ in range(self.config.batches_per_pair)]
+        for group in groups:
             picks = []
             for category in group:
                 free = self.batch_size // len(group)
@@ -237,7 +240,7 @@ class CategoryAndRestSampler(CategorySampler):
         rest = endless(self.classes[last], generator)
         made = []
         for category in labelled:
-            own = endless(self.classes[category], generator)
+            classes = endless(self.classes[category], generator)
             turns = math.ceil(sum(map(len, self.classes[category])) / half)
-            made += [taken([rest, own], half) for _ in range(turns)]
+            made += [taken([rest, classes], half) for _ in range(turns)]
         return made

@@ -78,7 +78,7 @@ class MPerClassSampler(Sampler):
 
     @classmethod
     def check(cls, config: Config, batch_size: int) -> list[str]:
-        """Return the problem of a batch size that is no multiple of m."""
+        """Return the problem of a batch size that is not a multiple of m."""
         return unshared(batch_size, config.samples_per_class)
 
     def batches(self, generator: np.random.Generator) -> list[np.ndarray]:
@@ -177,16 +177,16 @@ class MinedTripletsSampler(Sampler):
 
     @classmethod
     def check(cls, config: Config, batch_size: int) -> list[str]:
-        """Return the problem of an epoch that is no whole number of batches."""
-        words = (
+        """Return the problem of an epoch that is not a whole number of batches."""
+        message = (
             f"{config.triplets} triplets of an epoch are not a whole number of batches of "
             f"{batch_size} triplets; choose a divisor of {config.triplets}"
         )
-        return [words] if config.triplets % batch_size else []
+        return [message] if config.triplets % batch_size else []
 
     @classmethod
     def images_of_epoch(cls, config: Config, batch_size: int, images: int, categories: int) -> int:
-        """Return how many images the triplets have; those of the pool are not counted."""
+        """Return the number of images of the triplets; images of the pool are not counted."""
         return 3 * config.triplets
 
     def pool(self, number: int) -> np.ndarray:
@@ -199,16 +199,17 @@ class MinedTripletsSampler(Sampler):
         """Return the batches of epoch ``number``, given the unit rows (N, D) of its pool."""
         pool = self.pool(number)
         generator = np.random.default_rng(derive(self.seed, "sampler", number))
-        found = self._candidates(self.labels[pool], embeddings)
-        if not found:
+        candidates = self._candidates(self.labels[pool], embeddings)
+        if not candidates:
             raise DataError(
                 f"a pool of {len(pool)} training images has no triplet: no image has another of "
                 "its class and one of a different class; choose a larger pool"
             )
-        costing = [(triplets, losses) for triplets, losses in found if losses[0] > 0]
+        costing = [(triplets, losses) for triplets, losses in candidates if losses[0] > 0]
+        anchors = costing or candidates
         chosen = []
-        for anchor in generator.integers(len(costing or found), size=self.config.triplets):
-            triplets, losses = (costing or found)[anchor]
+        for anchor in generator.integers(len(anchors), size=self.config.triplets):
+            triplets, losses = anchors[anchor]
             allowed = max(int((losses > 0).sum()), 1) if costing else len(triplets)
             chosen.append(triplets[generator.integers(allowed)])
         return list(pool[np.array(chosen)].reshape(-1, 3 * self.batch_size))
@@ -225,7 +226,7 @@ class MinedTripletsSampler(Sampler):
         Of an anchor only as many of the farthest positives and nearest negatives can take part.
         """
         keep = self.config.hardest
-        found = []
+        candidates = []
         blocks = (embeddings[at : at + 512] for at in range(0, len(embeddings), 512))
         rows = (row for block in blocks for row in 2 - 2 * block @ embeddings.T)
         for anchor, distances in enumerate(rows):  # squared, to all unit rows
@@ -243,5 +244,5 @@ class MinedTripletsSampler(Sampler):
             triplets = np.stack(
                 [np.full(len(order), anchor), positives[of_positive], negatives[of_negative]], 1
             )
-            found.append((triplets, losses.ravel()[order]))
-        return found
+            candidates.append((triplets, losses.ravel()[order]))
+        return candidates
