@@ -73,30 +73,35 @@ class Flow:
     @property
     def folder(self) -> str:
         """The folder of everything derived for the study, or for its final runs."""
-        path = self.selected
-        return (Path(self.results) / (path.stem if path else self.study.name)).as_posix()
+        name = self.selected.stem if self.selected else self.study.name
+        return (Path(self.results) / name).as_posix()
 
     def asked_in(self, results: str | Path) -> str:
         """Return the arguments of verbs for a shell: the study as it is asked for, and results."""
         path = self.study.path
-        by_name = any(path.parent.resolve() == folder.resolve() for folder in config_folders())
-        return shlex.join([path.stem if by_name else path.as_posix(), "--results", str(results)])
+        study = path.as_posix()
+        if path.parent.resolve() in [folder.resolve() for folder in config_folders()]:
+            study = path.stem
+        return shlex.join([study, "--results", str(results)])
 
     def arguments_in(self, results: str | Path) -> str:
-        """Return the same arguments of verbs that are about the final runs, where there are any."""
+        """Return the same arguments for the final runs, if the study has any."""
         if self.selected is None:
             return self.asked_in(results)
         return shlex.join([self.selected.as_posix(), "--results", str(results)])
 
     @property
     def arguments(self) -> str:
-        """The arguments of verbs: the study, or that of its final runs, and the results folder."""
+        """The arguments of verbs: the study, or its study of final runs, and the results folder."""
         return self.arguments_in(self.results)
 
     @property
     def imported(self) -> list[str]:
         """The arguments of each study whose runs go to MLflow."""
-        return [self.asked_in(self.results), *([self.arguments] if self.is_chosen else [])]
+        studies = [self.asked_in(self.results)]
+        if self.is_chosen:
+            studies.append(self.arguments)
+        return studies
 
     @property
     def unknown(self) -> int:
@@ -157,7 +162,8 @@ class Flow:
 
     def files(self, name: str) -> list[str]:
         """Return the path of file ``name`` of every run that the report is made of."""
-        return self.paths(self.final_runs if self.study.trials else self.runs, name)
+        runs = self.final_runs if self.study.trials else self.runs
+        return self.paths(runs, name)
 
     def paths(self, runs: Collection[str], name: str) -> list[str]:
         """Return the path of file ``name`` of these runs.
@@ -175,7 +181,7 @@ class Flow:
         return paths
 
     def data(self, step: str, papers: Collection[str] | None = None) -> list[str]:
-        """Return the data files that a step reads of ``papers`` (keys), or those of the study."""
+        """Return the data files that a step reads of ``papers`` (keys; default: of the study)."""
         named = named_papers(self.study.references.published) if papers is None else papers
         return [path.as_posix() for path in data_files(step, named)]
 
@@ -202,14 +208,14 @@ class Flow:
 
     def analysed(self, without: Sequence[str] = ()) -> list[str]:
         """Return the analyses below the study's folder, each with a digest of its files."""
-        found = []
+        analyses = []
         for folder in sorted(Path(self.folder).glob("analyses/*/")):
             digest = hashlib.sha256()
             for path in sorted(path for path in folder.iterdir() if path.is_file()):
                 digest.update(os.fsencode(path.name) + b"\0" + path.read_bytes())
             if (folder / "summary.json").exists() and folder.name not in without:
-                found.append(f"{folder.name} {digest.hexdigest()[:16]}")
-        return found
+                analyses.append(f"{folder.name} {digest.hexdigest()[:16]}")
+        return analyses
 
     def attempt(self, *verb: str) -> None:
         """Run a verb whose failure must not stop the workflow; show its errors alone.
@@ -241,7 +247,7 @@ def load_flow(
     configfiles: Sequence[Any] = (),
     settle: Callable[[Run, Path], Standing] = _by_presence,
 ) -> Flow:
-    """Return the flow of Snakemake's ``config``; raise ConfigError with all problems of the study.
+    """Return the flow of Snakemake's ``config``; raise ConfigError with all its problems.
 
     config          {"study": name or path, "results": folder, "dataset": another that the study's
                     rules allow}, all optional; or a whole study file, given with --configfile
@@ -251,8 +257,10 @@ def load_flow(
     own_file = "blocks" in config and bool(configfiles)
     unknown = ", ".join(sorted(map(str, set(config) - set(SETTINGS))))
     elsewhere = "seeds, losses and all others stand in the study's file (docs/studies.md)"
-    problems = [f"unknown setting {unknown}; allowed: {', '.join(SETTINGS)}; {elsewhere}"]
-    problems = (problems if unknown and not own_file else []) + _misread(config)
+    problems = _misread(config)
+    if unknown and not own_file:
+        allowed = ", ".join(SETTINGS)
+        problems.insert(0, f"unknown setting {unknown}; allowed: {allowed}; {elsewhere}")
     if problems:
         raise ConfigError("workflow configuration", problems)
     asked = config.get("study", DEFAULT_STUDY)
@@ -262,8 +270,8 @@ def load_flow(
         changed = [str(key) for key in config if config[key] != written.get(key)]
         changed = [key for key in changed if key not in SETTINGS]
         if changed or asked != written.get("study"):
-            words = f"a study cannot be changed with --config ({', '.join(changed) or 'study'})"
-            raise ConfigError(str(path), [f"{words}; write another study file instead"])
+            message = f"a study cannot be changed with --config ({', '.join(changed) or 'study'})"
+            raise ConfigError(str(path), [f"{message}; write another study file instead"])
         asked = str(path)
     if dataset := config.get("dataset"):
         asked = name_on(asked, dataset)
@@ -275,7 +283,7 @@ def load_flow(
 
 
 def _misread(config: Mapping[str, Any]) -> list[str]:
-    """Return what is wrong with the values of settings."""
+    """Return the problems of the values of settings."""
     problems = []
     for key in SETTINGS:
         value = config.get(key, "")
@@ -303,12 +311,14 @@ def check_executor(name: str) -> None:
     try:
         subprocess.run(["sinfo"], capture_output=True, text=True, timeout=PATIENCE, check=True)
     except (OSError, subprocess.TimeoutExpired) as error:
-        said = str(error)
+        answer = str(error)
     except subprocess.CalledProcessError as error:
-        said = error.stderr.strip() or str(error)
+        answer = error.stderr.strip() or str(error)
     else:
         return
-    raise RunError(f"Slurm does not answer (sinfo: {said.splitlines()[-1]}): wait for it, {local}")
+    raise RunError(
+        f"Slurm does not answer (sinfo: {answer.splitlines()[-1]}): wait for it, {local}"
+    )
 
 
 def or_end(load: Callable[[], Any], say: Callable[[str], object] | None = None) -> Any:

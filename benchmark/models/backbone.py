@@ -52,11 +52,10 @@ def create_backbone(config: ModelConfig) -> nn.Module:
     except Exception as error:  # hub clients raise many kinds; each means: no weights
         if not hub:
             raise
-        reason = str(error).strip().splitlines()
+        reason = [*str(error).strip().splitlines(), type(error).__name__][0]
         raise DataError(
-            f"{WHERE}: the weights of '{config.backbone}' could not be loaded "
-            f"({reason[0] if reason else type(error).__name__}); connect to the hub once, or set "
-            "model.checkpoint to a file with the state dict"
+            f"{WHERE}: the weights of '{config.backbone}' could not be loaded ({reason}); connect "
+            "to the hub once, or set model.checkpoint to a file with the state dict"
         ) from error
     if source is not None:
         load_weights(backbone, source.state_dict(), config.backbone)
@@ -121,10 +120,12 @@ def facts_of_weights(backbone: str) -> WeightFacts:
     known = timm.get_pretrained_cfg(backbone)
     if known is None:
         return WeightFacts(IMAGENET_DEFAULT_MEAN, IMAGENET_DEFAULT_STD, None)
-    follows = timm.models.model_entrypoint(architecture).__module__ in RESIZING_MODULES
-    patch = re.search(r"_(?:patch|p)(\d+)", architecture) if follows else None
+    patch = None
+    if timm.models.model_entrypoint(architecture).__module__ in RESIZING_MODULES:
+        match = re.search(r"_(?:patch|p)(\d+)", architecture)
+        patch = int(match[1]) if match else None
     side = known.input_size[-1] if known.fixed_input_size else None
-    return WeightFacts(tuple(known.mean), tuple(known.std), side, int(patch[1]) if patch else None)
+    return WeightFacts(tuple(known.mean), tuple(known.std), side, patch)
 
 
 def prepare_torchvision() -> bool:
@@ -160,8 +161,10 @@ class GoogLeNet(nn.Module):
         super().__init__()
         from torchvision.models import googlenet
 
-        options = {"weights": None, "aux_logits": False, "init_weights": True}
-        network = googlenet(**options if tag is None else {"weights": GOOGLENET_WEIGHTS[tag]})
+        if tag is None:
+            network = googlenet(weights=None, aux_logits=False, init_weights=True)
+        else:
+            network = googlenet(weights=GOOGLENET_WEIGHTS[tag])
         self.rescale = _Rescale()
         for name, layer in network.named_children():
             if name == "avgpool":

@@ -76,7 +76,9 @@ class EmbeddingModel(nn.Module):
         if not isinstance(self.backbone, nn.Identity):
             features = self.pooling(self.backbone.forward_features(images))
         projected = self.head(self.norm(features))
-        return F.normalize(projected if projected.dtype == torch.float64 else projected.float())
+        if projected.dtype != torch.float64:
+            projected = projected.float()
+        return F.normalize(projected)
 
     def take_backbone(self) -> FrozenBackbone:
         """Return backbone and pooling; norm and head alone stay, which take their features."""
@@ -98,8 +100,8 @@ class EmbeddingModel(nn.Module):
         self, head_lr_multiplier: float = 1.0, layer_decay: float = 1.0
     ) -> list[dict[str, Any]]:
         """Return what trains: the backbone, by layers where rates decay, then pooling and head."""
-        own = [*self.pooling.parameters(), *self.head.parameters()]
-        trained = [parameter for parameter in own if parameter.requires_grad]
+        parameters = [*self.pooling.parameters(), *self.head.parameters()]
+        trained = [parameter for parameter in parameters if parameter.requires_grad]
         head = {"params": trained, "lr_multiplier": head_lr_multiplier}
         groups = [*rates_by_layer(self.backbone, layer_decay), head]
         return [group for group in groups if group["params"]]
@@ -115,7 +117,7 @@ class EmbeddingModel(nn.Module):
 class FrozenBackbone(nn.Module):
     """Maps images (B, C, H, W) to features (B, F), always in evaluation mode.
 
-    ``digest`` is that of its weights, ``width`` is F.
+    ``digest`` is the digest of its weights, ``width`` is F.
     """
 
     def __init__(self, backbone: Any, pooling: nn.Module, digest: str, width: int):
@@ -153,14 +155,14 @@ def rates_by_layer(backbone: Any, decay: float) -> list[dict[str, Any]]:
     if decay == 1.0 or not parameters:
         return [{"params": [*parameters.values()], "lr_multiplier": 1.0}]
     if not hasattr(backbone, "group_matcher"):
-        words = f"layer_decay  {type(backbone).__name__} has no groups of layers; give 1"
-        raise ConfigError("recipe section optimizer", [words])
+        message = f"layer_decay  {type(backbone).__name__} has no groups of layers; give 1"
+        raise ConfigError("recipe section optimizer", [message])
     layers = group_parameters(backbone, backbone.group_matcher(coarse=False), reverse=True)
     numbers = sorted({layers[name] for name in parameters})
     groups = []
-    for place, number in enumerate(numbers):
+    for position, number in enumerate(numbers):
         of_layer = [p for name, p in parameters.items() if layers[name] == number]
-        multiplier = decay ** (len(numbers) - 1 - place)
+        multiplier = decay ** (len(numbers) - 1 - position)
         groups.append({"params": of_layer, "lr_multiplier": multiplier})
     return groups
 
@@ -185,8 +187,9 @@ class Pooling(nn.Module):
         """Return (B, C)."""
         if self.kind == "token":
             return features[:, 0]
-        dims = (1,) if features.ndim == 3 else (1, 2) if self.channels_last else (2, 3)
+        dims: tuple[int, ...] = (1, 2) if self.channels_last else (2, 3)
         if features.ndim == 3:
+            dims = (1,)
             features = features[:, self.prefix :]
         if self.kind == "max":
             return features.amax(dim=dims)

@@ -29,7 +29,7 @@ PACKAGED_STD = PACKAGED_MEAN
 
 
 def package_at_hand() -> bool:
-    """Say whether the package of weights is installed."""
+    """Return whether the package of weights is installed."""
     return importlib.util.find_spec(PACKAGE) is not None
 
 
@@ -39,8 +39,8 @@ def read_packaged(checkpoint: str) -> dict[str, torch.Tensor]:
     ``prepare_torchvision`` must have let timm be imported.
     """
     if checkpoint != PACKAGED:
-        words = f"unknown checkpoint '{checkpoint}'; the only packaged one is {PACKAGED}"
-        raise DataError(f"{WHERE}: {words}")
+        message = f"unknown checkpoint '{checkpoint}'; the only packaged one is {PACKAGED}"
+        raise DataError(f"{WHERE}: {message}")
     spec = importlib.util.find_spec(PACKAGE)
     if spec is None or spec.origin is None:
         raise DataError(
@@ -108,11 +108,10 @@ def load_weights(backbone: Any, weights: dict[str, torch.Tensor], source: str) -
     from timm.models import adapt_input_conv
 
     expected = backbone.state_dict()
-    layers = {
-        key: [names] if isinstance(names, str) else list(names)
-        for key in ("classifier", "first_conv")
-        for names in [backbone.default_cfg.get(key) or ()]
-    }
+    layers = {}
+    for key in ("classifier", "first_conv"):
+        names = backbone.default_cfg.get(key) or ()
+        layers[key] = [names] if isinstance(names, str) else list(names)
     classifiers = [f"{name}{end}" for name in layers["classifier"] for end in (".", "_dist.")]
     dropped = (*classifiers, EMBEDDING, POWER)
     weights = {key: value for key, value in weights.items() if not key.startswith(dropped)}
@@ -135,11 +134,14 @@ def load_head_and_power(
 ) -> None:
     """Load the weights ``embedding.*`` of a linear head and the power of GeM, if there are any.
 
-    Raise ConfigError when they do not fit, or there is nothing to take them.
+    Raise ConfigError if the weights do not fit, or the network has no such part.
     """
-    own = {k.removeprefix(EMBEDDING): v for k, v in weights.items() if k.startswith(EMBEDDING)}
-    if own:
-        _load(head, own, source, "set embedding_dim to the width of the file")
+    of_head = {}
+    for key, value in weights.items():
+        if key.startswith(EMBEDDING):
+            of_head[key.removeprefix(EMBEDDING)] = value
+    if of_head:
+        _load(head, of_head, source, "set embedding_dim to the width of the file")
     if POWER in weights:
         if "power" not in dict(pooling.named_parameters()) or weights[POWER].numel() != 1:
             raise ConfigError(WHERE, [f"{source} has one power of GeM; set pooling: gem"])

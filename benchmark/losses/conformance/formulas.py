@@ -105,7 +105,9 @@ def recall_at_k(scores: Tensor, positive: Tensor, config: Any, queries: int) -> 
     An own query is an item that is ranked, and no positive.
     """
     _, rank = _smooth(scores, positive, config)
-    temperatures = config.temperatures * (len(config.ks) if len(config.temperatures) == 1 else 1)
+    temperatures = config.temperatures
+    if len(temperatures) == 1:
+        temperatures = temperatures * len(config.ks)
     recalls = []
     for k, temperature in zip(config.ks, temperatures, strict=True):
         hits = torch.sigmoid((k - rank) / temperature).sum()
@@ -307,37 +309,40 @@ class Expected:
         return draws(partial(self.reference.answer, self.case))
 
     def differing(
-        self, part: str, found: Any, wanted: Any = None, times: float = 1.0
+        self, part: str, given: Any, wanted: Any = None, times: float = 1.0
     ) -> Mismatch | None:
-        """Return how far a "value" or "gradient" is from the one here, or ``wanted``.
+        """Return how far a "value" or "gradient" is from the answer here, or from ``wanted``.
 
-        None within ``times`` what is allowed; None too where no gradient is expected.
+        None if the difference is within ``times`` the allowed one, or no gradient is expected.
         """
         wanted = getattr(self.answer, part) if wanted is None else wanted
         if wanted is None:
             return None
-        off = torch.as_tensor((0.0 if found is None else found) - wanted, dtype=FLOAT64).abs()
+        value = 0.0 if given is None else given
+        off = torch.as_tensor(value - wanted, dtype=FLOAT64).abs()
         gradient, (*_, floor, of_gradient) = self.answer.gradient, PRECISION[self.dtype]
         if part == "gradient" and gradient is not None:
             floor = of_gradient * max(0.3, float(gradient.abs().max()))
         largest = float(off.max())  # without a look at the noise first
         if largest <= times * floor or largest <= (limit := times * (floor + noise(self, part))):
             return None
-        if found is None:
+        size = "finite" if math.isfinite(largest) else str(largest)
+        kind = f"{part} {size}"
+        if given is None:
             text = "no gradient reaches the embeddings"
+            kind = "no gradient"
         elif part == "value":
-            text = f"value {found:.7g}, expected {wanted:.7g} (+-{limit:.1g})"
+            text = f"value {given:.7g}, expected {wanted:.7g} (+-{limit:.1g})"
         else:
             row, column = divmod(int(off.nan_to_num(torch.inf).argmax()), wanted.shape[1])
             text = (
-                f"gradient of row {row}, column {column} is {found[row, column]:.7g}, expected "
+                f"gradient of row {row}, column {column} is {given[row, column]:.7g}, expected "
                 f"{wanted[row, column]:.7g} (+-{limit:.1g})"
             )
             if float(wanted.abs().max()) > limit:
-                share = float((found * wanted).sum() / wanted.square().sum())
+                share = float((given * wanted).sum() / wanted.square().sum())
                 text += f"; along the expected gradient it is {share:.4g} of it"
-        size = "finite" if math.isfinite(largest) else str(largest)
-        return Mismatch(text, largest / limit, "no gradient" if found is None else f"{part} {size}")
+        return Mismatch(text, largest / limit, kind)
 
 
 expected = cache(Expected)  # one for each reference and batch, whichever candidate is held to it
@@ -354,10 +359,10 @@ def noise(right: Expected, part: str) -> float:
     disturbance, margin, *_ = PRECISION[right.dtype]
     answer = partial(right.reference.answer, right.case, disturbance, gradient=of_gradient)
     answers = right.draws if drawn else [answer(seed=seed) for seed in SEEDS]
-    parts = torch.stack([torch.as_tensor(getattr(a, part), dtype=FLOAT64) for a in answers])
+    values = torch.stack([torch.as_tensor(getattr(a, part), dtype=FLOAT64) for a in answers])
     if drawn:
-        return STANDARD_ERRORS * (2.0 / DRAWS) ** 0.5 * float(parts.std(0).max())
-    return margin * float((parts - getattr(right.answer, part)).abs().max())
+        return STANDARD_ERRORS * (2.0 / DRAWS) ** 0.5 * float(values.std(0).max())
+    return margin * float((values - getattr(right.answer, part)).abs().max())
 
 
 def draws(draw: Callable[[], Answer]) -> list[Answer]:
@@ -369,9 +374,10 @@ def draws(draw: Callable[[], Answer]) -> list[Answer]:
 def mean(answers: list[Answer]) -> Answer:
     """Return the mean of answers, without a gradient if one has none."""
     gradients = [answer.gradient for answer in answers if answer.gradient is not None]
-    complete = len(gradients) == len(answers)
-    value = fmean(answer.value for answer in answers)
-    return Answer(value, torch.stack(gradients).mean(0) if complete else None)
+    gradient = None
+    if len(gradients) == len(answers):
+        gradient = torch.stack(gradients).mean(0)
+    return Answer(fmean(answer.value for answer in answers), gradient)
 
 
 def reference(name: str, options: Mapping[str, Any]) -> Reference:

@@ -1,4 +1,4 @@
-"""What an implementation of a ranking loss has to do on batches made for the purpose."""
+"""Check an implementation of a ranking loss on batches that are made for the checks."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ SCALING = "scaling over processes"
 PROCESSES = 2
 SECONDS = 120
 Result = Literal["passed", "failed", "not applicable"]
-# From a batch to what is wrong with the candidate on it, None when nothing is.
+# From a batch to the mismatch of the candidate on it; None without a mismatch.
 Problem = Callable[[Case], Mismatch | None]
 TENSORS = ("embeddings", "labels", "references", "reference_labels")  # of a case
 MOST_TRIALS = 200  # of smaller batches
@@ -111,12 +111,15 @@ def mixed(name: str, classes: Sequence[int], dim: int, seed: int, *, narrow: boo
     where every sigmoid is in its bend. Large batches cannot keep their scores apart.
     """
     labels = _labels(classes)
-    for attempt in range(ATTEMPTS if len(labels) < 100 else 1):
+    attempts = ATTEMPTS if len(labels) < 100 else 1
+    for attempt in range(attempts):
         generator = torch.Generator().manual_seed(1000 * seed + attempt)
         centers = torch.randn(len(classes), dim, generator=generator)
         rows = centers[labels] + 1.2 * torch.randn(len(labels), dim, generator=generator)
         order = torch.randperm(len(labels), generator=generator)
-        case = Case(name, _rounded((rows + 8.0 if narrow else rows)[order]), labels[order])
+        if narrow:
+            rows = rows + 8.0
+        case = Case(name, _rounded(rows[order]), labels[order])
         if _keeps_order(case):
             break
     return case
@@ -128,7 +131,7 @@ def in_order(case: Case) -> Case:
 
 
 def perfect(name: str, classes: Sequence[int]) -> Case:
-    """Return classes whose images are equal, at a right angle to those of other classes."""
+    """Return classes whose images are equal, and at a right angle to images of other classes."""
     labels = _labels(classes)
     return Case(name, torch.eye(len(classes), dtype=torch.float64)[labels], labels, exact=True)
 
@@ -197,13 +200,13 @@ def _rounded(rows: Tensor) -> Tensor:
 
 
 def _keeps_order(case: Case) -> bool:
-    """Say whether rounding leaves the order of the scores of every query as it is."""
+    """Return whether rounding keeps the order of the scores of every query."""
     unit = normalize(case.embeddings, dim=1)
     return bool((unit @ unit.T).sort(1).values.diff(dim=1).min() > SMALLEST_GAP)
 
 
 class NoNumberError(Exception):
-    """A candidate returned something else than a loss."""
+    """A candidate did not return one number."""
 
 
 class LossUnderTest:
@@ -231,7 +234,8 @@ class LossUnderTest:
         The batch ``between`` goes forward before this one goes backward.
         """
         autocast = dtype == BFLOAT16
-        free = case.embeddings.to(torch.float32 if autocast else dtype, copy=True).requires_grad_()
+        precision = torch.float32 if autocast else dtype
+        free = case.embeddings.to(precision, copy=True).requires_grad_()
         references = {}
         if case.references is not None and self.reference_arguments is not None:
             pool = normalize(case.references, dim=1).to(free.dtype)
@@ -244,7 +248,8 @@ class LossUnderTest:
             self.function(normalize(between.embeddings.float(), dim=1), between.labels)
         if value.requires_grad:
             (value * factor).backward()
-        return Answer(value.item(), None if free.grad is None else free.grad.double())
+        gradient = None if free.grad is None else free.grad.double()
+        return Answer(value.item(), gradient)
 
     def value(self, *batch: Tensor, **references: Any) -> Tensor:
         """Return what the candidate gives; raise NoNumberError unless it is one number."""
@@ -270,8 +275,8 @@ class LossUnderTest:
 
         It may differ by what rounding in ``precision`` does, without one in ``dtype``.
         """
-        found = getattr(self.answer(case, dtype), part)
-        return expected(self.reference, case, precision or dtype).differing(part, found)
+        given = getattr(self.answer(case, dtype), part)
+        return expected(self.reference, case, precision or dtype).differing(part, given)
 
     def small_enough(self, batches: Sequence[Case]) -> list[Case]:
         """Return the batches that can be drawn many times, where the loss is random."""
@@ -282,14 +287,14 @@ class LossUnderTest:
 def load(source: str, reference: Reference) -> LossUnderTest:
     """Return the candidate named MODULE:OBJECT, FILE.py:OBJECT or FILE.py.
 
-    Of several functions and classes of a file the one with the name of the loss is taken. A loss
+    Of several functions and classes in a file, the one with the name of the loss is taken. A loss
     class of this suite is made with the options of the reference. Raises ConfigError for what
-    cannot be imported or is no loss.
+    cannot be imported or is not a loss.
     """
-    place, _, name = source.partition(":")
+    location, _, name = source.partition(":")
     try:
-        if place.endswith(".py"):
-            path = Path(place)
+        if location.endswith(".py"):
+            path = Path(location)
             spec = importlib.util.spec_from_file_location(f"candidate_{path.stem}", path)
             assert spec is not None and spec.loader is not None
             module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
@@ -298,7 +303,7 @@ def load(source: str, reference: Reference) -> LossUnderTest:
             spec.loader.exec_module(module)
         else:
             sys.path.insert(0, "")
-            module = importlib.import_module(place)
+            module = importlib.import_module(location)
         public = [
             key
             for key, value in vars(module).items()
@@ -308,9 +313,10 @@ def load(source: str, reference: Reference) -> LossUnderTest:
         ]
         if not name and reference.name not in public and len(public) != 1:
             listed = ", ".join(sorted(public)) or "none"
-            words = f"name one object as {place}:OBJECT (functions and classes: {listed})"
-            raise ConfigError(place, [words])
-        name = name or (reference.name if reference.name in public else public[0])
+            message = f"name one object as {location}:OBJECT (functions and classes: {listed})"
+            raise ConfigError(location, [message])
+        if not name:
+            name = reference.name if reference.name in public else public[0]
         target = attrgetter(name)(module)
         if inspect.isclass(target) and issubclass(target, Loss):
             target = target(build(target.Config, reference.options, f"loss '{source}'"))
@@ -368,9 +374,9 @@ class CheckOutcome:
 
 def in_common(failed: set[str]) -> str:
     """Return in a line what the failed checks have in common; "" where no rule says it."""
-    for failing, right, words in COMMON:
+    for failing, right, cause in COMMON:
         if failing <= failed and not right & failed:
-            return words
+            return cause
     return ""
 
 
@@ -383,12 +389,12 @@ def examine(
     """
     for case in cases:
         try:
-            found = problem(case)
+            mismatch = problem(case)
         except Exception as error:
             return of_error(check, case, error, crash)
-        if found is not None:
-            smallest, there = shrink(case, problem, found)
-            note = f"{case.name}: {found.text}"
+        if mismatch is not None:
+            smallest, there = shrink(case, problem, mismatch)
+            note = f"{case.name}: {mismatch.text}"
             if smallest is not case:
                 rows = f"{len(smallest.labels)} of its {len(case.labels)} rows"
                 note += f"\n  on {rows}: {there.text}"
@@ -400,22 +406,22 @@ def of_error(check: str, case: Case, error: Exception, crash: Result = "failed")
     """Return what an exception says: the candidate refuses the batch, or it crashes."""
     if isinstance(error, REFUSALS):
         return CheckOutcome(check, "not applicable", f"refused: {in_words(error)}")
-    said = str(error) if isinstance(error, NoNumberError) else f"raised {in_words(error)}"
-    note = f"{case.name}: {said}"
+    problem = str(error) if isinstance(error, NoNumberError) else f"raised {in_words(error)}"
+    note = f"{case.name}: {problem}"
     return CheckOutcome(check, crash, note, case if crash == "failed" else None)
 
 
-def shrink(case: Case, problem: Problem, found: Mismatch) -> tuple[Case, Mismatch]:
-    """Return the smallest batch on which the problem still is plain, and what is wrong there.
+def shrink(case: Case, problem: Problem, mismatch: Mismatch) -> tuple[Case, Mismatch]:
+    """Return the smallest batch on which the problem still is plain, and its mismatch there.
 
     The kind of the mistake stays: a wrong number does not become NaN. Rows are left out first, then
     dimensions.
     """
     trials = 0
-    plain = min(PLAIN, found.times)
+    plain = min(PLAIN, mismatch.times)
 
     def still_plain(smaller: Case) -> bool:
-        nonlocal trials, case, found
+        nonlocal trials, case, mismatch
         trials += 1
         if not smaller.has_positive or trials > MOST_TRIALS:
             return False
@@ -423,10 +429,10 @@ def shrink(case: Case, problem: Problem, found: Mismatch) -> tuple[Case, Mismatc
             again = problem(smaller)
         except Exception:
             return False
-        if again is None or again.kind != found.kind or again.times < plain:
+        if again is None or again.kind != mismatch.kind or again.times < plain:
             return False
         case = smaller
-        found = again
+        mismatch = again
         return True
 
     step = len(case.labels) // 2
@@ -442,7 +448,7 @@ def shrink(case: Case, problem: Problem, found: Mismatch) -> tuple[Case, Mismatc
             narrow = replace(case, embeddings=_rounded(case.embeddings[:, :dim]))
             if _keeps_order(narrow) and still_plain(narrow):
                 break
-    return case, found
+    return case, mismatch
 
 
 def all_findings(candidate: LossUnderTest, processes: bool) -> Iterator[CheckOutcome]:
@@ -454,7 +460,7 @@ def all_findings(candidate: LossUnderTest, processes: bool) -> Iterator[CheckOut
 
 
 def check_agreement(candidate: LossUnderTest) -> Iterator[CheckOutcome]:
-    """Yield whether values and gradients are those of the formula."""
+    """Yield whether values and gradients equal the formula's."""
     batches = candidate.small_enough(ordinary_batches())
     for part in ("value", "gradient"):
         exactly, roughly, single = (
@@ -467,16 +473,17 @@ def check_agreement(candidate: LossUnderTest) -> Iterator[CheckOutcome]:
             finding = rough if rough.case else replace(rough, note="to float32 precision only")
         yield finding
         finding = examine(f"{part}s, float32", batches, single)
-        refused = finding.result == "not applicable"  # which equal classes may not be
-        yield replace(finding, result="failed") if refused else finding
+        if finding.result == "not applicable":  # a loss must take equal classes
+            finding = replace(finding, result="failed")
+        yield finding
 
     def wrong_factor(case: Case) -> Mismatch | None:
         right = expected(candidate.reference, case, FLOAT32)
         if right.answer.gradient is None:
             return None
         gradient = candidate.fresh_answer(case, FLOAT32, factor=-3.0).gradient
-        found = right.differing("gradient", gradient, -3.0 * right.answer.gradient, 3.0)
-        return found and replace(found, text=f"of -3 x loss: {found.text}")
+        mismatch = right.differing("gradient", gradient, -3.0 * right.answer.gradient, 3.0)
+        return mismatch and replace(mismatch, text=f"of -3 x loss: {mismatch.text}")
 
     if hasattr(candidate.reference.config, "lambda_val"):
         note = "the gradient is a difference quotient, which a factor may change"
@@ -508,10 +515,10 @@ def check_invariances(candidate: LossUnderTest) -> Iterator[CheckOutcome]:
         before = candidate.answer(case, FLOAT32)
         after = candidate.answer(other, FLOAT32)
         right = expected(candidate.reference, case, FLOAT32)
-        found = right.differing("value", after.value, before.value, 2.0)
-        if found is None and before.gradient is not None:
-            found = right.differing("gradient", after.gradient, moved(before.gradient), 2.0)
-        return found
+        mismatch = right.differing("value", after.value, before.value, 2.0)
+        if mismatch is None and before.gradient is not None:
+            mismatch = right.differing("gradient", after.gradient, moved(before.gradient), 2.0)
+        return mismatch
 
     for name in ("order of images", "names of labels", "rotation of the space"):
         problem = partial(changed, name=name)
@@ -526,8 +533,8 @@ def check_unusual(candidate: LossUnderTest) -> Iterator[CheckOutcome]:
     """Yield the findings on perfect rankings, unusual classes, ties and references."""
 
     def wrong(case: Case) -> Mismatch | None:
-        parts = (candidate.wrong(part, case, FLOAT32) for part in ("value", "gradient"))
-        return next(filter(None, parts), None)
+        mismatches = (candidate.wrong(part, case, FLOAT32) for part in ("value", "gradient"))
+        return next(filter(None, mismatches), None)
 
     for name, batches in unusual_batches().items():
         if name == "references" and candidate.reference_arguments is None:
@@ -541,8 +548,8 @@ def check_execution(candidate: LossUnderTest) -> Iterator[CheckOutcome]:
     first, second, _, other, _ = ordinary_batches()
 
     def autocast(case: Case) -> Mismatch | None:  # what rounding all scores makes of the formula
-        if found := candidate.wrong("value", case, BFLOAT16):
-            return found
+        if mismatch := candidate.wrong("value", case, BFLOAT16):
+            return mismatch
         gradient = candidate.answer(case, BFLOAT16).gradient
         if gradient is None:
             return Mismatch("no gradient reaches the embeddings")
@@ -582,7 +589,8 @@ def check_execution(candidate: LossUnderTest) -> Iterator[CheckOutcome]:
     finding = examine("autocast", [first], autocast, crash="not applicable")
     if finding.result == "passed":
         rounded = candidate.wrong("value", first, BFLOAT16, FLOAT32)
-        finding = replace(finding, note=f"in {'bfloat16' if rounded else 'full'} precision")
+        precision = "bfloat16" if rounded else "full"
+        finding = replace(finding, note=f"in {precision} precision")
     yield finding
     yield examine("determinism", [first, second], differs)
     yield examine("two calls in flight", [first, second], mixes)
@@ -642,38 +650,40 @@ def check_processes(candidate: LossUnderTest) -> CheckOutcome:
         return CheckOutcome(SCALING, "not applicable", "random numbers differ between processes")
     whole = in_order(mixed("two halves of 4 classes of 2", [4] * 4, 8, 13))
     order = torch.arange(len(whole.labels)).view(-1, PROCESSES).T
-    whole, halves = whole.subset(order.reshape(-1)), [whole.subset(rows) for rows in order]
+    halves = [whole.subset(rows) for rows in order]
+    whole = whole.subset(order.reshape(-1))
     resource_tracker.ensure_running()  # its start in the block would let signals through
     with held_back():
         pool = multiprocessing.get_context("spawn").Pool(PROCESSES, obey_parent_alone)
     with pool, tempfile.TemporaryDirectory() as folder:
-        named = f"file://{folder}/meeting", candidate.source, candidate.reference
-        works = [(rank, half, *named) for rank, half in enumerate(halves)]
+        shared = (f"file://{folder}/meeting", candidate.source, candidate.reference)
+        works = [(rank, half, *shared) for rank, half in enumerate(halves)]
         try:
             given = pool.starmap_async(_work, works, chunksize=1).get(SECONDS)
         except multiprocessing.TimeoutError:
             return CheckOutcome(SCALING, "failed", f"no answer within {SECONDS} s in two processes")
-    for each in given:
-        if isinstance(each, RunError):
-            raise each
-        if isinstance(each, CheckOutcome):
-            return each
-    answers = [each for each in given if isinstance(each, Answer)]
-    *own, of_whole = (expected(candidate.reference, each, FLOAT32) for each in (*halves, whole))
-    pairs = list(zip(answers, own, strict=True))
+    for outcome in given:
+        if isinstance(outcome, RunError):
+            raise outcome
+        if isinstance(outcome, CheckOutcome):
+            return outcome
+    answers = [outcome for outcome in given if isinstance(outcome, Answer)]
+    of_halves = [expected(candidate.reference, half, FLOAT32) for half in halves]
+    of_whole = expected(candidate.reference, whole, FLOAT32)
+    pairs = list(zip(answers, of_halves, strict=True))
     if not any(half.differing("value", answer.value) for answer, half in pairs):
         for answer, half in pairs:
-            if found := half.differing("gradient", answer.gradient):
-                note = f"each process on its own half: {found.text}"
+            if mismatch := half.differing("gradient", answer.gradient):
+                note = f"each process on its own half: {mismatch.text}"
                 return CheckOutcome(SCALING, "failed", note, half.case)
         note = "each process ranks its own half of the batch"
         return CheckOutcome(SCALING, "not applicable", note)
     # each process has the gradients of its own rows only, so that no summing is left to do
-    found = of_whole.differing("value", sum(answer.value for answer in answers) / PROCESSES)
+    mismatch = of_whole.differing("value", sum(answer.value for answer in answers) / PROCESSES)
     gradients = [answer.gradient for answer in answers if answer.gradient is not None]
     complete = torch.cat(gradients) / PROCESSES if len(gradients) == PROCESSES else None
-    if found := found or of_whole.differing("gradient", complete):
-        note = f"mean over {PROCESSES} processes: {found.text}"
+    if mismatch := mismatch or of_whole.differing("gradient", complete):
+        note = f"mean over {PROCESSES} processes: {mismatch.text}"
         return CheckOutcome(SCALING, "failed", note, whole)
     return CheckOutcome(SCALING, "passed", "mean over processes = one process with the whole batch")
 
