@@ -1,4 +1,4 @@
-"""Everything that a run needs, made from its specification and reproducible from its seed."""
+"""Make the components of a run from its specification and its seed."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ from benchmark.training.features import FrozenFeatures
 class Components:
     """The components of one run; labels (N,) of the training images are 0 to C - 1.
 
-    A loss with levels of relevance gets labels (N, 2), class and category, where there are any.
+    A hierarchical loss gets labels (N, 2), class and category, if the dataset has categories.
     """
 
     spec: RunSpec
@@ -66,25 +66,18 @@ def version_of_run(spec: RunSpec) -> str:
 def build_components(
     spec: RunSpec, device: torch.device, report: Callable[[str], None] = print
 ) -> Components:
-    """Return the components of ``spec``; raise ConfigError or DataError with what to change.
+    """Return the components of ``spec``; raise ConfigError or DataError with the advice to follow.
 
     ``report`` gets the progress of the features of a frozen backbone, and may raise to stop.
     """
     recipe = spec.recipe
-    loss_facts = LOSSES[spec.loss.name].facts
-    problem = memory_problem(recipe, spec.loss.name, loss_facts["accepts_references"])
-    problems = check_recipe(recipe) + ([Problem(problem, "memory.size")] if problem else [])
-    if spec.loss.name == UNTRAINED and recipe.training.epochs:
-        words = f"is {recipe.training.epochs}; '{UNTRAINED}' trains nothing: give 0, or a loss"
-        problems.append(Problem(words, "training.epochs"))
-    if problems:
-        raise ConfigError(spec.run_id, problems)
+    check_specification(spec)
     dataset = load_dataset(spec.dataset.name, spec.dataset.params)
     train = dataset.train
     labels = torch.unique(torch.from_numpy(train.labels), return_inverse=True)[1]
     if not len(train) and recipe.training.epochs:
-        words = f"'{spec.dataset.name}' has no training images; give 0"
-        raise ConfigError(spec.run_id, [Problem(words, "training.epochs")])
+        message = f"'{spec.dataset.name}' has no training images; give 0"
+        raise ConfigError(spec.run_id, [Problem(message, "training.epochs")])
     chosen = recipe.sampler if len(train) else SamplerConfig(name="random")
     sampler = create_sampler(
         chosen.name,
@@ -95,25 +88,18 @@ def build_components(
         seed=spec.seed_of("order"),
     )
     if recipe.model.freeze_backbone and sampler.pooled:
-        words = f"'{recipe.sampler.name}' embeds images anew each epoch, which a frozen backbone "
-        words += "does once (model.freeze_backbone); give another sampler"
-        raise ConfigError(spec.run_id, [Problem(words, "sampler.name")])
-    # torch's annotations of ``to`` leave the memory format out
-    place: dict[str, Any] = {"device": device, "memory_format": torch.channels_last}
+        message = (
+            f"'{recipe.sampler.name}' embeds images anew each epoch, which a frozen backbone "
+            "does once (model.freeze_backbone); give another sampler"
+        )
+        raise ConfigError(spec.run_id, [Problem(message, "sampler.name")])
     model = create_model(recipe.model, spec.seed_of("weights"))
     if not recipe.model.freeze_backbone:
         model.fit_positions(recipe.input.image_size)
-    model.to(**place)
-    size = recipe.training.micro_batch
-    split = size is not None and size < spec.batch_size and not recipe.training.staged
-    # they would normalise with other statistics: the gradient of another network
-    if split and (norms := training_norms(model)):
-        problem = (
-            f"micro_batch  {size} splits batches of {spec.batch_size}, and {norms} batch norms "
-            "of this network use the statistics of what they are given; set "
-            "model.freeze_batch_norm: true, or micro_batch: null"
-        )
-        raise ConfigError("recipe section training", [problem])
+    # torch's annotations of ``to`` leave the memory format out
+    layout: dict[str, Any] = {"device": device, "memory_format": torch.channels_last}
+    model.to(**layout)
+    check_micro_batch(spec, model)
     loss = create_loss(
         spec.loss.name,
         embedding_dim=model.embedding_dim,
@@ -144,6 +130,37 @@ def build_components(
     )
 
 
+def check_specification(spec: RunSpec) -> None:
+    """Raise ConfigError with all problems that need no dataset and no network."""
+    recipe = spec.recipe
+    accepts_references = LOSSES[spec.loss.name].facts["accepts_references"]
+    problems = check_recipe(recipe)
+    if message := memory_problem(recipe, spec.loss.name, accepts_references):
+        problems.append(Problem(message, "memory.size"))
+    if spec.loss.name == UNTRAINED and recipe.training.epochs:
+        message = f"is {recipe.training.epochs}; '{UNTRAINED}' trains nothing: give 0, or a loss"
+        problems.append(Problem(message, "training.epochs"))
+    if problems:
+        raise ConfigError(spec.run_id, problems)
+
+
+def check_micro_batch(spec: RunSpec, model: torch.nn.Module) -> None:
+    """Raise ConfigError if micro-batches change the gradient of the network.
+
+    Batch norms that train would use the statistics of a micro-batch, not of the batch.
+    """
+    training = spec.recipe.training
+    size = training.micro_batch
+    norms = training_norms(model)
+    if norms and size is not None and size < spec.batch_size and not training.staged:
+        problem = (
+            f"micro_batch  {size} splits batches of {spec.batch_size}, and {norms} batch norms "
+            "of this network use the statistics of what they are given; set "
+            "model.freeze_batch_norm: true, or micro_batch: null"
+        )
+        raise ConfigError("recipe section training", [problem])
+
+
 def training_norms(model: torch.nn.Module) -> int:
-    """Return how many batch norms use the statistics of what they are given."""
-    return sum(isinstance(each, _BatchNorm) and each.training for each in model.modules())
+    """Return the number of batch norms that use the statistics of their batch."""
+    return sum(isinstance(module, _BatchNorm) and module.training for module in model.modules())

@@ -28,15 +28,16 @@ from benchmark.metrics.search import SPLIT_SUFFIX, nearest_in_blocks, ranks_behi
 from benchmark.metrics.sets import similarities, unit_sets
 from benchmark.models import EmbeddingModel
 
-# Training images that whitening is learnt on: some ten per dimension of the widest embeddings.
+# Training images that whitening is learnt on: about ten for each dimension of wide embeddings.
 WHITENING_IMAGES = 20_000
 
 
 @dataclass(frozen=True)
 class EmbeddedProtocol:
-    """Queries (Q, D) and gallery (G, D) of one protocol; None when the set queries itself.
+    """Queries (Q, D) and gallery (G, D) of one protocol; None if the set queries itself.
 
-    Distractors (N, D), if any, are searched with the gallery; their indices go on behind its own.
+    Distractors (N, D), if any, are searched after the gallery; their indices follow those of the
+    gallery.
     """
 
     protocol: Protocol
@@ -48,26 +49,28 @@ class EmbeddedProtocol:
     def of(cls, protocol: Protocol, rows: Mapping[int, np.ndarray]) -> EmbeddedProtocol:
         """Return a protocol with the rows (N, D) of its image sets, which are keyed by ``id``.
 
-        The mean of the images of an instance stands for it at unit length, with the label and the
-        picture of the first.
+        The query of an instance is the mean of its images at unit length, with the label and the
+        picture of the first image.
         """
         query = rows[id(protocol.query)]
         if protocol.instances is not None:
             order = np.argsort(protocol.instances, kind="stable")
             starts = np.unique(protocol.instances[order], return_index=True)[1]
-            sums = np.add.reduceat(query[order], starts, axis=0)  # their directions are the means'
+            sums = np.add.reduceat(query[order], starts, axis=0)  # with the direction of the mean
             lengths = np.linalg.norm(sums, axis=1, keepdims=True)
             query = sums / np.where(lengths > 0, lengths, 1)
             protocol = replace(protocol, query=protocol.query.part(order[starts]), instances=None)
-        rest = [
-            None if images is None else rows[id(images)]
-            for images in (protocol.gallery, protocol.distractors)
-        ]
-        return cls(protocol, query, *rest)
+        gallery = None
+        distractors = None
+        if protocol.gallery is not None:
+            gallery = rows[id(protocol.gallery)]
+        if protocol.distractors is not None:
+            distractors = rows[id(protocol.distractors)]
+        return cls(protocol, query, gallery, distractors)
 
     @property
     def items(self) -> np.ndarray:
-        """What is searched, without distractors."""
+        """The rows that are searched, without distractors."""
         return self.query if self.gallery is None else self.gallery
 
     @property
@@ -85,10 +88,10 @@ class EmbeddedProtocol:
     def nearest(
         self, queries: np.ndarray, neighbours: int
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the nearest items to the queries (n,), best first, without those they ignore.
+        """Return the nearest items to the queries (n,), best first, without ignored items.
 
-        That is their indices int64, cosine similarities float32 and whether each is a match, all
-        (n, K). K is ``neighbours``, or as many as every query has.
+        Return indices int64, cosine similarities float32 and whether each item is a match, all
+        (n, K). K is ``neighbours``, or less if a query has fewer items.
         """
         judgements = self.protocol.judgements
         ignored: list[Any] = [()] * len(queries)
@@ -98,23 +101,24 @@ class EmbeddedProtocol:
         if self.distractors is None:
             items, scores = nearest_neighbours(self.query, queries, reach, self.gallery)
         else:
-            parts = (self.items, self.distractors)
-            items, scores = nearest_in_blocks(self.query, queries, reach, parts)
-        # a stable sort puts what a query ignores last
+            sets = (self.items, self.distractors)
+            items, scores = nearest_in_blocks(self.query, queries, reach, sets)
+        # a stable sort puts ignored items last
         junk = among(items, ignored)
         width = min(neighbours, items.shape[1] - junk.sum(1).max(initial=0))
         order = np.argsort(junk, axis=1, kind="stable")[:, :width]
-        items, scores = (np.take_along_axis(values, order, axis=1) for values in (items, scores))
+        items = np.take_along_axis(items, order, axis=1)
+        scores = np.take_along_axis(scores, order, axis=1)
         if judgements is not None:
             return items, scores, among(items, [judgements.relevant[query] for query in queries])
         labels = self.protocol.query.labels[queries]
         return items, scores, self.images.labels[items] == labels[:, None]
 
     def positive_ranks(self, queries: np.ndarray) -> list[np.ndarray]:
-        """Return the ranks int64 (P,) of all that each of the queries (n,) is to find, 1 = nearest.
+        """Return the ranks int64 (P,) of all matches of each of the queries (n,), 1 = nearest.
 
-        They ascend. The ranking is the whole of that of ``nearest``, so that average precision and
-        the precision-recall curve of the query follow exactly.
+        The ranks ascend. They belong to the whole ranking of which ``nearest`` returns the
+        beginning, so average precision and the precision-recall curve follow exactly.
         """
         if not len(queries):
             return []
@@ -123,11 +127,11 @@ class EmbeddedProtocol:
         rows = every[queries]
         scores = similarities(rows, items)
         if judgements is None:
-            own = queries if self.gallery is None else None
-            if own is not None:
-                scores[np.arange(len(queries)), own] = -np.inf
+            itself = queries if self.gallery is None else None
+            if itself is not None:
+                scores[np.arange(len(queries)), itself] = -np.inf
             labels = self.protocol.query.labels[queries]
-            counts, positives = ClassIndex(self.images.labels).positives(labels, own)
+            counts, positives = ClassIndex(self.images.labels).positives(labels, itself)
         else:
             for row, query in zip(scores, queries, strict=True):
                 row[judgements.ignored[query]] = -np.inf
@@ -141,14 +145,14 @@ class EmbeddedProtocol:
 
 
 def among(items: np.ndarray, lists: Sequence[np.ndarray]) -> np.ndarray:
-    """Return which items (n, K) are in the list of their row, boolean (n, K)."""
-    found = [np.isin(row, some) for row, some in zip(items, lists, strict=True)]
-    return np.array(found, dtype=bool).reshape(items.shape)
+    """Return whether each item (n, K) is in the list of its row, boolean (n, K)."""
+    is_listed = [np.isin(row, listed) for row, listed in zip(items, lists, strict=True)]
+    return np.array(is_listed, dtype=bool).reshape(items.shape)
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What was measured on embeddings: metrics by split, and the scores of the queries behind."""
+    """Scores of embeddings: metrics by split, and the scores of the queries."""
 
     embedded: Mapping[str, EmbeddedProtocol]
     scores: Scores = field(default_factory=dict)
@@ -158,10 +162,10 @@ class Evaluation:
 def measure(
     embedded: Mapping[str, EmbeddedProtocol], config: EvaluationConfig, device: torch.device
 ) -> Evaluation:
-    """Return the metrics, in [0, 1], and the queries' scores; a split for each protocol.
+    """Return the metrics, in [0, 1], and the queries' scores; one split for each protocol.
 
-    One that judges by lists has a second split ``name+aqe`` of expanded queries, if the recipe
-    expands them. A GPU ranks by labels itself; lists are always ranked by the processor.
+    If the recipe expands queries, a protocol with lists has a second split ``name+aqe`` of expanded
+    queries. A GPU ranks protocols with labels. The processor ranks protocols with lists.
     """
     result = Evaluation(embedded)
     expansion = config.query_expansion
@@ -183,26 +187,28 @@ def measure(
                 result.scores[split] = {"map": value}
             continue
         if protocol.repeats:
-            asked = [ask for ask, _ in protocol.repeats]
-            parts = [
-                rank(rows[ask], labels[ask], rows[answer], labels[answer])
-                for ask, answer in protocol.repeats
+            asked = [queries for queries, _ in protocol.repeats]
+            repeats = [
+                rank(rows[queries], labels[queries], rows[gallery], labels[gallery])
+                for queries, gallery in protocol.repeats
             ]
         else:
             asked = [np.arange(len(rows))]
             items = None if item.gallery is None else item.images.labels
-            parts = [rank(rows, labels, item.gallery, items)]
+            repeats = [rank(rows, labels, item.gallery, items)]
         means = {}
-        for metric in parts[0].metrics:
-            means[metric] = float(np.mean([part.metrics[metric] for part in parts]))
+        for metric in repeats[0].metrics:
+            means[metric] = float(np.mean([repeat.metrics[metric] for repeat in repeats]))
         result.scores[name] = means
-        numbers = [ask[part.scores.query] for ask, part in zip(asked, parts, strict=True)]
-        result.queries[name] = joined([part.scores for part in parts], numbers)
+        numbers = [
+            queries[repeat.scores.query] for queries, repeat in zip(asked, repeats, strict=True)
+        ]
+        result.queries[name] = joined([repeat.scores for repeat in repeats], numbers)
     return result
 
 
 class Evaluator:
-    """Embeds the evaluation images of one dataset, whose tensors are prepared once."""
+    """Embeds the evaluation images of one dataset; their tensors are prepared once."""
 
     def __init__(
         self,
@@ -211,7 +217,7 @@ class Evaluator:
         config: EvaluationConfig,
         embedding_dim: int,
     ):
-        """Raise ConfigError when whitening is to keep more dimensions than the embeddings have."""
+        """Raise ConfigError if whitening keeps more dimensions than the embeddings have."""
         self.protocols = dataset.protocols
         self.config = config
         self._make_input = make_input
@@ -227,21 +233,22 @@ class Evaluator:
             self._sample = sample_of(dataset.train, WHITENING_IMAGES)
 
     def embed(self, model: EmbeddingModel, device: torch.device) -> dict[str, EmbeddedProtocol]:
-        """Return the embeddings of every protocol, whitened if the recipe says so.
+        """Return the embeddings of every protocol in float32, whitened if the recipe says so.
 
-        They are float32. The model is left in its mode.
+        The model keeps its mode (training or evaluation).
         """
-        unique = {id(part): part for item in self.protocols.values() for part in item.image_sets()}
+        sets = [images for item in self.protocols.values() for images in item.image_sets()]
+        unique = {id(images): images for images in sets}
         training = model.training
         model.eval()
         try:
-            rows = {key: self._embed(part, model, device) for key, part in unique.items()}
+            rows = {key: self._embed(images, model, device) for key, images in unique.items()}
             sample = None if self._sample is None else self._embed(self._sample, model, device)
         finally:
             model.train(training)
         if sample is not None and self.config.whitening is not None:
             whiten = learn_whitening(sample, self.config.whitening, self.config.whitening_power)
-            # one copy at a time
+            # ``pop``: the memory holds one more copy of one set at a time
             rows = {key: whiten(rows.pop(key)) for key in list(rows)}
         return {name: EmbeddedProtocol.of(item, rows) for name, item in self.protocols.items()}
 
@@ -252,9 +259,11 @@ class Evaluator:
         config = self.config
         if key not in self._inputs:
             self._inputs[key] = self._make_input(image_set)
-        shown = self._inputs[key], len(image_set), config.batch_size, device
-        see = partial(embed_images, model, *shown)
-        return see() if config.scales is None else pooled(map(see, config.scales), config)
+        images = self._inputs[key]
+        at_scale = partial(embed_images, model, images, len(image_set), config.batch_size, device)
+        if config.scales is None:
+            return at_scale()
+        return pooled(map(at_scale, config.scales), config)
 
 
 @torch.inference_mode()
@@ -266,28 +275,28 @@ def embed_images(
     device: torch.device,
     scale: float = 1.0,
 ) -> np.ndarray:
-    """Return the embeddings (count, D) float32 of all ``images``, seen as test images.
+    """Return the embeddings (count, D) float32 of all ``images`` as test images.
 
-    ``scale``: of their sides.
+    The sides of the images are multiplied by ``scale``.
     """
     rows = np.empty((count, 0), np.float32)
     start = 0
-    # filled in place: a million images fit once
+    # filled in place, because the embeddings of a million images fit into memory only once
     for batch in images.eval_batches(batch_size, scale):
         shown = images.normalised(batch.to(device, non_blocking=True))
-        part = model(shown).float().cpu().numpy()
+        embeddings = model(shown).float().cpu().numpy()
         if start == 0:
-            rows = np.empty((count, part.shape[1]), np.float32)
-        rows[start : start + len(part)] = part
-        start += len(part)
+            rows = np.empty((count, embeddings.shape[1]), np.float32)
+        rows[start : start + len(embeddings)] = embeddings
+        start += len(embeddings)
     return rows
 
 
 def pooled(scales: Iterable[np.ndarray], config: EvaluationConfig) -> np.ndarray:
     """Return the unit rows (N, D) of the mean over ``scales``, each (N, D), at ``scale_power``.
 
-    The code of SoftBinAP's authors (naver/deep-image-retrieval) pools scales so, at power 3 unless
-    told otherwise; power 1 is the plain mean.
+    The code of SoftBinAP's authors (naver/deep-image-retrieval) pools scales in this way, with
+    power 3 by default. Power 1 is the plain mean.
     """
     power = config.scale_power
     total: np.ndarray | None = None
@@ -302,7 +311,7 @@ def pooled(scales: Iterable[np.ndarray], config: EvaluationConfig) -> np.ndarray
 
 
 def sample_of(image_set: ImageSet, count: int) -> ImageSet:
-    """Return ``count`` images of the set in their order, always the same ones; all if fewer."""
+    """Return ``count`` images of the set, always the same images; all images if fewer."""
     total = len(image_set)
     if total <= count:
         return image_set

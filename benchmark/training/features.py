@@ -1,8 +1,8 @@
 """Features of a frozen backbone, computed once for all runs that need them.
 
-They lie in ``BENCHMARK_CACHE`` below a digest of everything that decides their bits: weights,
-images and how they are shown, the code between them, packages, machine and threads. Runs that start
-at the same time share the work: each computes the parts that no other is computing.
+The features are in ``BENCHMARK_CACHE``, below a digest of everything that decides their bits:
+weights, images and their view, the code between them, packages, machine and threads. Runs that
+start at the same time share the work: each run computes the parts that no other run computes.
 """
 
 import contextlib
@@ -33,7 +33,7 @@ PACKAGES = ("torch", "torchvision", "timm", "numpy", "pillow")
 
 
 class FeatureInput(Input):
-    """Hands out rows of features (N, F) in place of images."""
+    """Gives rows of features (N, F) instead of images."""
 
     def __init__(self, features: torch.Tensor):
         self._features = features
@@ -46,12 +46,12 @@ class FeatureInput(Input):
             yield self._features.index_select(0, torch.from_numpy(numbers))
 
     def eval_batches(self, batch_size: int, scale: float = 1.0) -> Iterator[torch.Tensor]:
-        """Yield all features in order; they have no sides to scale."""
+        """Yield all features in order; ``scale`` has no effect on features."""
         yield from self._features.split(batch_size)
 
 
 class FrozenFeatures:
-    """Makes the input of an image set: the features that a frozen backbone gives it."""
+    """Makes the input of an image set: the features of its images."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class FrozenFeatures:
         device: torch.device,
         report: Callable[[str], None],
     ):
-        """``report`` gets a line for each part that was computed, and may raise to stop."""
+        """``report`` gets a line for each computed part, and may raise an error to stop."""
         self.backbone = backbone
         self.recipe = recipe
         self.device = device
@@ -83,35 +83,36 @@ class FrozenFeatures:
         }
 
     def __call__(self, image_set: ImageSet) -> FeatureInput:
-        """Return the input of ``image_set``; a part of a set takes its rows of the whole set's."""
-        whole, numbers = image_set.origin or (image_set, np.arange(len(image_set)))
-        if id(whole) not in self._known:
-            self._known[id(whole)] = self._features(whole)
-        return FeatureInput(self._known[id(whole)][torch.from_numpy(numbers)])
+        """Return the input of ``image_set``; a part of a set takes the rows of the whole set."""
+        images, numbers = image_set.origin or (image_set, np.arange(len(image_set)))
+        if id(images) not in self._known:
+            self._known[id(images)] = self._features(images)
+        return FeatureInput(self._known[id(images)][torch.from_numpy(numbers)])
 
     def _features(self, images: ImageSet) -> torch.Tensor:
-        """Return the features (N, F) of a set, from the cache as far as it is there."""
+        """Return the features (N, F) of a set, from the cache as far as they are in it."""
         pixels = [] if images.pixels is None else [images.pixels]
         content = fingerprint_of("\n".join(images.names), images.labels, *pixels)
         decided_by = json.dumps({**self._decided_by, "set": content}, sort_keys=True)
         folder = cache_folder() / "features" / fingerprint_of(decided_by)
         starts = range(0, len(images), PART)
-        found: dict[int, np.ndarray] = {}
-        patience = 0.0  # for a part that another run computes: none while others are free
-        while len(found) < len(starts):
-            before = len(found)
+        features: dict[int, np.ndarray] = {}
+        patience = 0.0  # do not wait for a part of another run while other parts are free
+        while len(features) < len(starts):
+            before = len(features)
             for start in starts:
-                if start not in found:
+                if start not in features:
                     part = images.part(np.arange(start, min(start + PART, len(images))))
                     with contextlib.suppress(Timeout):
                         path = folder / f"{start // PART:05d}.npz"
-                        found[start] = self._part(path, part, patience)
-            patience = WAIT if len(found) == before else 0.0
-            if patience:
+                        features[start] = self._part(path, part, patience)
+            patience = 0.0
+            if len(features) == before:
+                patience = WAIT
                 self._report("waiting for another run that computes features")
-        if not found:
+        if not features:
             return torch.empty(0, 0)
-        return torch.from_numpy(np.concatenate([found[start] for start in starts]))
+        return torch.from_numpy(np.concatenate([features[start] for start in starts]))
 
     def _part(self, path: Path, images: ImageSet, patience: float) -> np.ndarray:
         """Return the features of a part; raise Timeout while another run computes them."""

@@ -1,8 +1,9 @@
-"""Runs that start at once: a process that has everything imported, and forks itself for each.
+"""Start runs at once: a server process imports everything, and forks itself for each run.
 
 Importing torch, timm and faiss takes longer than an epoch of a small study. So a workflow on one
-machine keeps such a process, which has one thread and touches no GPU. A fork has the streams,
-folder and environment of its command, hears its signals to stop, and ends when it does.
+machine keeps such a server, which has one thread and uses no GPU. A fork has the streams, folder
+and environment of its command. The command passes signals to stop on to its fork, and the fork ends
+when the command ends.
 """
 
 import contextlib
@@ -44,7 +45,7 @@ class ForkServer:
             return
         path = f"{tempfile.mkdtemp(prefix='benchmark-', dir='/tmp')}/socket"  # for its owner only
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        listener.bind(path)  # here, so that no command comes too early
+        listener.bind(path)  # here, because a command may come before the server is ready
         listener.listen(128)
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "benchmark.training.fork_server", str(listener.fileno())],
@@ -58,7 +59,7 @@ class ForkServer:
         os.environ[VARIABLE] = path
 
     def stop(self) -> None:
-        """Let the server end, in whatever state it is; what it has forked goes on."""
+        """End the server in any of its states; forks go on."""
         if self._process is not None and self._process.stdin is not None:
             self._process.stdin.close()
             self._process = None
@@ -66,8 +67,11 @@ class ForkServer:
 
 
 def train_forked(started: float) -> int | None:
-    """Return the exit status of this command, started then; None where no server takes it."""
-    if not THREADS.items() <= os.environ.items():  # the server has runs of one thread only
+    """Run this command, which started at ``started``, in a fork of the server.
+
+    Return its exit status, or None if no server takes the command.
+    """
+    if not THREADS.items() <= os.environ.items():  # all runs of the server have one thread
         return None
     request = [[*sys.argv[1:], "--started", repr(started)], os.getcwd(), dict(os.environ)]
     try:
@@ -85,15 +89,15 @@ def train_forked(started: float) -> int | None:
     status = b""
     with connection, handling_stop_signals(pass_on), contextlib.suppress(OSError):
         status = connection.recv(99)
-    return int(status or 128 + signal.SIGKILL)  # without a word: it was killed
+    return int(status or 128 + signal.SIGKILL)  # no answer: the fork was killed
 
 
 def serve(listener: socket.socket) -> None:
-    """Fork for each connection until the standard input ends; early ones wait."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for a fork
+    """Fork for each connection until the standard input ends; early connections wait."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no process waits for a fork
     choose_kernels()
     with listener:
-        # what runs import; only the optimiser's first use loads dynamo
+        # the imports of runs; dynamo is loaded at the first use of an optimiser
         import faiss  # noqa: F401
         import torch
 
@@ -108,12 +112,12 @@ def serve(listener: socket.socket) -> None:
         from benchmark.training import run  # noqa: F401
 
         importlib.import_module("benchmark.__main__")
-        parts = (*DATASETS, *SAMPLERS, *LOSSES)
-        code_version(*(entry.target.__module__ for entry in parts))  # of what is imported now
+        entries = (*DATASETS, *SAMPLERS, *LOSSES)
+        code_version(*(entry.target.__module__ for entry in entries))  # of the imported code
         torch.optim.AdamW([torch.nn.Parameter(torch.zeros(1))])
-        gc.freeze()  # so that collections in the forks do not copy the shared pages
+        gc.freeze()  # garbage collection in a fork would copy the shared pages
         while sys.stdin not in select.select([sys.stdin, listener], [], [])[0]:
-            # without memory for a fork the connection is closed, and the command trains by itself
+            # without memory for a fork, the connection closes and the command trains by itself
             with contextlib.suppress(OSError), listener.accept()[0] as connection:
                 if os.fork() == 0:
                     listener.close()
@@ -134,7 +138,7 @@ def _be_command(connection: socket.socket) -> NoReturn:
         os.chdir(folder)
         os.environ.clear()
         os.environ.update(environment, **{VARIABLE: OFF})
-        tempfile.tempdir = None  # to be found again with these variables
+        tempfile.tempdir = None  # these variables may name another folder
         # SIGIO ends this process when the client closes its end or is gone
         fcntl.fcntl(connection, fcntl.F_SETOWN, os.getpid())
         fcntl.fcntl(connection, fcntl.F_SETFL, os.O_ASYNC)
@@ -142,7 +146,7 @@ def _be_command(connection: socket.socket) -> NoReturn:
         runpy.run_module("benchmark", run_name="__main__", alter_sys=True)  # ends with SystemExit
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else int(end.code is not None)
-    except BaseException:  # whatever ends a command, its log must say so
+    except BaseException:  # the log of a command must say what ended it
         sys.excepthook(*sys.exc_info())
     finally:
         with contextlib.suppress(OSError):

@@ -25,7 +25,7 @@ from benchmark.training.progress import Progress
 from benchmark.training.state import RunState, load_checkpoint, save_checkpoint
 from benchmark.training.step import DivergedError, Memory, Stepper
 
-DRAIN_EVERY = 20  # steps between two looks at the losses: one device transfer for all of them
+DRAIN_EVERY = 20  # steps whose losses are read in one transfer from the device
 
 
 class Trainer:
@@ -61,7 +61,7 @@ class Trainer:
     def run(self, stop: StopRequest) -> Evaluation:
         """Train to the end; return the last evaluation. Raise DivergedError or Interrupted.
 
-        Without epochs the network is evaluated as it starts.
+        Without epochs the initial network is evaluated.
         """
         if not self.epochs:
             first = self._evaluate()
@@ -79,9 +79,13 @@ class Trainer:
             rate = self._train_epoch(stop)
             done = state.epoch + 1
             due = done == self.epochs or done % self.recipe.evaluation.every == 0
-            with stop.answered_by(self._checkpoint):  # an evaluation may take hours
-                last = self._evaluate() if due else None
-            record = state.finish_epoch(rate, None if last is None else last.scores)
+            last = None
+            scores = None
+            if due:
+                with stop.answered_by(self._checkpoint):  # an evaluation may take hours
+                    last = self._evaluate()
+                scores = last.scores
+            record = state.finish_epoch(rate, scores)
             EpochRecord.write_all(self.folder / METRICS, state.records)
             spent = state.train_seconds + state.eval_seconds
             self.progress.finish_epoch(record, spent / state.epoch * (self.epochs - state.epoch))
@@ -89,7 +93,7 @@ class Trainer:
         return last or self._evaluate()
 
     def _train_epoch(self, stop: StopRequest) -> float:
-        """Take the steps that are left of the epoch; return its last learning rate."""
+        """Take the remaining steps of the epoch; return its last learning rate."""
         state = self.state
         components = self.components
         stepper = self.stepper
@@ -99,7 +103,7 @@ class Trainer:
         if not batches:
             with stop.answered_by(self._checkpoint):
                 batches, embedded = batches_of(components, state.epoch)
-        if embedded:  # mined batches are kept, as the network moves on
+        if embedded:  # a resumed run cannot mine the same batches with a later network
             state.mined = [batch.tolist() for batch in batches]
             state.images_forward += embedded
             state.epoch_seconds += time.perf_counter() - clock
@@ -121,9 +125,9 @@ class Trainer:
             try:
                 stepper(images, labels, state.step, remembered, reads=started)
             except DivergedError as error:
-                # a loss that nobody has looked at may have been the first
+                # a loss that was not read yet may be the first that is not finite
                 self._check_losses()
-                raise DivergedError(f"{error} at {self._place(state.position + 1)}") from error
+                raise DivergedError(f"{error} at {self._step_text(state.position + 1)}") from error
             now = time.perf_counter()
             state.count_step(len(indices), now - clock, stepper.passes(len(images)))
             self.progress.step()
@@ -135,27 +139,27 @@ class Trainer:
         return self._rate((len(batches) - 1) / len(batches))
 
     def _rate(self, share: float) -> float:
-        """Return the learning rate of the backbone at ``share`` of the epoch under way."""
+        """Return the learning rate of the backbone at ``share`` of the present epoch."""
         factor = learning_rate_factor(self.recipe.schedule, self.state.epoch, share, self.epochs)
         return self.recipe.optimizer.lr * factor
 
     def _drain(self) -> None:
-        """Take over the losses of the last steps."""
+        """Read the losses of the last steps."""
         self.state.losses += self.stepper.drain()
         self.state.epoch_loss_seconds += self.stepper.stopwatch.drain()
 
     def _check_losses(self) -> None:
-        """End the run at its first non-finite loss.
+        """Raise DivergedError for the first loss that is not finite.
 
-        That is looked for at steps that no clock and no interruption chooses, so that the result of
-        a diverged run is the same bits, too.
+        Neither the clock nor an interruption chooses the steps of this check, so that the result of
+        a diverged run has the same bits, too.
         """
         self._drain()
         for step, value in enumerate(self.state.losses, 1):
             if not math.isfinite(value):
-                raise DivergedError(f"loss became {value} at {self._place(step)}")
+                raise DivergedError(f"loss became {value} at {self._step_text(step)}")
 
-    def _place(self, step: int) -> str:
+    def _step_text(self, step: int) -> str:
         return f"epoch {self.state.epoch + 1}, step {step} of it"
 
     def _evaluate(self) -> Evaluation:
@@ -171,9 +175,9 @@ class Trainer:
         return evaluation
 
     def _save_if_due(self, stop: StopRequest) -> None:
-        """Save the state when its time has come, or on request; then raise Interrupted.
+        """Save the state if it is time; on request save it and raise Interrupted.
 
-        A run that has all its epochs is not stopped: the rest takes seconds.
+        A run with all its epochs is not stopped, because it ends in seconds.
         """
         state = self.state
         if stop.requested and state.epoch < self.epochs:
@@ -194,14 +198,14 @@ class Trainer:
         self._saved = time.perf_counter()
 
     def total_seconds(self) -> float:
-        """Return the seconds of this attempt and of all earlier ones that left a checkpoint."""
+        """Return the seconds of this attempt and of earlier attempts that saved a checkpoint."""
         return self.state.total_seconds + time.perf_counter() - self._started
 
 
 def batches_of(components: Components, epoch: int) -> tuple[list[np.ndarray], int]:
-    """Return the batches of ``epoch`` (from 0) and how many images were embedded to mine them.
+    """Return the batches of ``epoch`` (from 0), and the number of images embedded to mine them.
 
-    The images of the pool are seen as test images are, and the network is left in its mode.
+    The images of the pool are embedded like test images. The network keeps its mode.
     """
     sampler = components.sampler
     recipe = components.recipe

@@ -1,6 +1,7 @@
-"""Where and how a run computes: device, threads, precision, optimiser, learning rate.
+"""Device, threads, precision, optimiser and learning rate of a run.
 
-Schedules are pure functions of progress: resuming needs no state of them.
+The learning rate depends only on the progress of the training, so a resumed run needs no state of
+the schedule.
 """
 
 import contextlib
@@ -22,12 +23,12 @@ ONE_CYCLE_END = 1e-4
 
 
 def prepare_numerics(config: TrainingConfig) -> torch.device:
-    """Set threads and determinism for this process; returns the device to compute on.
+    """Set threads and determinism for this process; return the device to compute on.
 
-    Deterministic mode pins: deterministic torch kernels, cuDNN autotuning off, TF32 off, and a
-    fixed cuBLAS workspace (without which cuBLAS may change its order of summation between streams).
-    Torch would also fill every new tensor with NaN, a seventh of a step's time; kernels that write
-    all of their output, as those here do, are none the safer for it.
+    Deterministic mode means deterministic torch kernels, no cuDNN autotuning, no TF32, and a fixed
+    cuBLAS workspace (without it cuBLAS may change its order of summation between streams). Torch
+    would also fill every new tensor with NaN, which takes a seventh of a step's time. That is
+    switched off, because the kernels here write all of their output.
     """
     torch.set_num_threads(config.threads)
     if config.deterministic:
@@ -53,21 +54,21 @@ def autocast(config: TrainingConfig, device: torch.device) -> contextlib.Abstrac
 def tf32(config: TrainingConfig) -> Iterator[None]:
     """Let products and convolutions on CUDA round to TF32 in the block, if the recipe says so.
 
-    The switches are the process's: they are put back, so that losses, evaluations and later runs
-    compute as before. A CPU takes no notice.
+    The switches belong to the process. They are restored at the end of the block, so that losses,
+    evaluations and later runs compute as before. On a CPU the switches have no effect.
     """
     if config.precision != "tf32":
         yield
         return
     switches: list[Any] = [torch.backends.cuda.matmul, torch.backends.cudnn]
-    before = [each.allow_tf32 for each in switches]
+    before = [switch.allow_tf32 for switch in switches]
     try:
-        for each in switches:
-            each.allow_tf32 = True
+        for switch in switches:
+            switch.allow_tf32 = True
         yield
     finally:
-        for each, value in zip(switches, before, strict=True):
-            each.allow_tf32 = value
+        for switch, value in zip(switches, before, strict=True):
+            switch.allow_tf32 = value
 
 
 def grad_scaler(config: TrainingConfig, device: torch.device) -> torch.amp.GradScaler:
@@ -82,12 +83,12 @@ def create_optimizer(
     groups = list(model.parameter_groups(config.head_lr_multiplier, config.layer_decay))
     proxies = [parameter for parameter in loss.parameters() if parameter.requires_grad]
     if proxies:
-        multiplier = config.proxy_lr_multiplier
-        decay = config.proxy_weight_decay
-        own: dict[str, Any] = {"lr_multiplier": multiplier or config.head_lr_multiplier}
-        own |= {} if decay is None else {"weight_decay": decay}
-        groups.append({"params": proxies, **own})
-    groups = groups or [{"params": []}]  # of a network without head that is only evaluated
+        multiplier = config.proxy_lr_multiplier or config.head_lr_multiplier
+        group: dict[str, Any] = {"params": proxies, "lr_multiplier": multiplier}
+        if config.proxy_weight_decay is not None:
+            group["weight_decay"] = config.proxy_weight_decay
+        groups.append(group)
+    groups = groups or [{"params": []}]  # a network without head that is only evaluated has none
     return OPTIMIZERS[config.name](
         groups, lr=config.lr, weight_decay=config.weight_decay, fused=True
     )

@@ -1,9 +1,8 @@
-"""Where a run can be followed: a bar on a terminal, lines in a log, a tracking server.
+"""Show the progress of a run: a bar on a terminal, lines in a log, metrics on a tracking server.
 
-MLflow is never imported here, and nothing that a server does, or fails to do, reaches the training.
-A run is logged while it trains where MLFLOW_TRACKING_URI is the address of a server, and
-BENCHMARK_STUDY, which the workflow sets, the experiment that it belongs to. A local store gets its
-runs from the import alone.
+MLflow is never imported here, and no error of a server reaches the training. A run is sent to a
+server while it trains if MLFLOW_TRACKING_URI is the address of a server, and BENCHMARK_STUDY is the
+name of the study (the workflow sets it). A local store gets its runs only by the import.
 """
 
 from __future__ import annotations
@@ -20,15 +19,15 @@ from tqdm import tqdm
 from benchmark.core.environment import STUDY, TRACKING_URI, is_server, value_of
 from benchmark.core.results import EpochRecord
 
-HEADLINES = ("recall_at_1", "map_at_r")  # of what is measured, what a line shows
-LOGGER = "benchmark.runs.tracking"  # by name: training imports nothing of the runs' side
-SOON = 5.0  # seconds: a shorter run is left to the import, and nothing is started for it
-# Python alone, of milliseconds, which becomes the process that logs unless the run ends before.
+HEADLINES = ("recall_at_1", "map_at_r")  # metrics in the line of an epoch
+LOGGER = "benchmark.runs.tracking"  # a name, because training must not import the package runs
+SOON = 5.0  # seconds: the import brings in shorter runs
+# Starts in milliseconds, waits, and becomes the process that logs unless the run ends before.
 WAIT = """
 import os, select, sys
 select.select([0], [], [], {})[0] or os.execv(sys.argv[1], sys.argv[1:])
 """
-# seconds, and share of a run, to wait for it at most
+# longest wait for that process after the run: seconds, and share of the run's time
 AFTERWARDS = 5.0
 SMALL_SHARE = 0.03
 
@@ -66,17 +65,15 @@ class Progress:
     def finish_epoch(self, record: EpochRecord, seconds_left: float) -> None:
         """Print the line of a finished epoch."""
         self.close()
-        scores = [
-            f"{split} {metric} {100 * value:.2f}"
-            for split, metrics in (record.evaluation or {}).items()
-            for metric, value in metrics.items()
-            if metric in HEADLINES
-            or not metrics.keys() & set(HEADLINES)  # landmarks are scored by mAP alone
-        ]
+        scores = []
+        for split, metrics in (record.evaluation or {}).items():
+            # landmarks have none of the headlines
+            shown = [metric for metric in metrics if metric in HEADLINES] or metrics
+            scores += [f"{split} {metric} {100 * metrics[metric]:.2f}" for metric in shown]
         if record.loss is None:
             self.say("  ".join(["not trained", *scores]))
             return
-        parts = [
+        facts = [
             f"epoch {record.epoch}/{self.epochs}",
             f"loss {record.loss:.5f}",
             *scores,
@@ -84,14 +81,14 @@ class Progress:
             f"loss {record.loss_ms:.2f} ms/step",
             f"about {seconds_left:.0f} s left",
         ]
-        self.say("  ".join(parts))
+        self.say("  ".join(facts))
 
 
 @contextlib.contextmanager
 def logged_live(spec: Path, out: Path) -> Iterator[None]:
-    """Have a process of its own send what appears in ``out`` to the tracking server, if any.
+    """Send the metrics in ``out`` to the tracking server, if any, by a process of its own.
 
-    The end of a pipe tells it that the run is over; after 5 s more it ends.
+    The end of a pipe tells the process that the run is over; it ends within 5 s.
     """
     study = value_of(STUDY)
     started = time.monotonic()
@@ -105,5 +102,5 @@ def logged_live(spec: Path, out: Path) -> Iterator[None]:
         yield
     finally:
         lasted = time.monotonic() - started
-        with contextlib.suppress(subprocess.TimeoutExpired):  # a cluster would end it with the run
+        with contextlib.suppress(subprocess.TimeoutExpired):  # a cluster ends it with the run
             logger.communicate(timeout=min(AFTERWARDS, SMALL_SHARE * lasted))

@@ -1,4 +1,4 @@
-"""One run from its specification to the files that it leaves: ``python -m benchmark train``."""
+"""Train one run, from its specification to its files: ``python -m benchmark train``."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import resource
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
+from PIL import Image
 
 from benchmark.core import provenance
 from benchmark.core.errors import RunError
@@ -62,13 +63,14 @@ def train(
     """Return the result of the run described by ``spec_path``, after writing it into ``out``.
 
     out         folder of the results; by default the folder of the specification
-    started     time.monotonic() at the start of the process, for the start-up time on record
-    attempt     of the same workflow: a run that did not fit its GPU at one does not begin another
+    started     time.monotonic() at the start of the process, to record the start-up time
+    attempt     number of this attempt in a workflow: if the first attempt did not fit the GPU, a
+                further attempt raises the same error
 
     A finished result of the same specification is returned as it is. A checkpoint of the same
     specification, code version, data, platform and kernels is continued. A run whose loss or
-    embeddings become non-finite ends with status ``diverged``. On a signal to stop the state is
-    saved and ``Interrupted`` raised.
+    embeddings become non-finite ends with status ``diverged``. At a signal to stop, the state is
+    saved and ``Interrupted`` is raised.
     """
     started = time.monotonic() if started is None else started
     spec = RunSpec.read(spec_path)
@@ -76,13 +78,13 @@ def train(
     progress = Progress(spec.run_id, spec.recipe.training.epochs)
     path = folder / RESULT
     finished = None
-    with contextlib.suppress(RunError):  # there is none, or a damaged one
+    with contextlib.suppress(RunError):  # the result is absent or damaged
         finished = Result.read(path)
     if finished and finished.spec_digest == spec.digest:
         progress.say("already finished; delete result.json to train again")
-        remove_checkpoint(folder)  # the last thing that a run does: it may not have come to it
+        remove_checkpoint(folder)  # a run may have been killed before this last step
         return finished
-    if finished:  # which is never overwritten
+    if finished:  # a result is never overwritten
         raise RunError(
             f"{path} was made from another specification (digest {finished.spec_digest}, now "
             f"{spec.digest}); move it away, or give another folder with --out"
@@ -111,7 +113,8 @@ def train(
                 reason = str(error)
                 progress.say(f"diverged: {reason}")
             except torch.cuda.OutOfMemoryError as error:
-                write_text(no_room, reason := why_no_room(components, error))
+                reason = why_no_room(components, error)
+                write_text(no_room, reason)
                 raise RunError(reason) from error
             finally:
                 progress.close()
@@ -139,9 +142,9 @@ def why_no_room(components: Components, error: Exception) -> str:
 
 
 def write_outcome(trainer: Trainer, last: Evaluation | None, startup: float, reason: str) -> Result:
-    """Write everything that a run leaves, last result.json, which says that it is finished.
+    """Write the files of a run, at last result.json, which marks the run as finished.
 
-    The result is the same bits for the same specification and code.
+    The result has the same bits for the same specification and code.
     """
     folder = trainer.folder
     components = trainer.components
@@ -158,19 +161,23 @@ def write_outcome(trainer: Trainer, last: Evaluation | None, startup: float, rea
         write_query_scores(folder, spec.digest, last.queries)
     make_provenance(trainer, startup).write(folder / PROVENANCE)
     best: dict[str, dict[str, BestScore]] = {}
-    for record in records:  # the first evaluation on ties
+    for record in records:  # of equal scores the first counts
         for split, metrics in (record.evaluation or {}).items():
             of_split = best.setdefault(split, {})
             for metric, value in metrics.items():
                 if metric not in of_split or value > of_split[metric].value:
                     of_split[metric] = BestScore(value, record.epoch)
-    final = records[-1].evaluation if records and not reason else None
+    final = None
+    status: Literal["ok", "diverged"] = "diverged"
+    if not reason:
+        status = "ok"
+        final = records[-1].evaluation
     batches = hashlib.sha256("".join(state.batch_digests).encode()).hexdigest()
     result = Result(
         run_id=spec.run_id,
         spec_digest=spec.digest,
         code_version=trainer.identity["code_version"],
-        status="diverged" if reason else "ok",
+        status=status,
         reason=reason,
         epochs=state.epoch,
         steps=state.step,
@@ -184,14 +191,19 @@ def write_outcome(trainer: Trainer, last: Evaluation | None, startup: float, rea
 
 
 def make_provenance(trainer: Trainer, startup: float) -> Provenance:
-    """Return who computed this and at what cost: what may differ between equal results."""
+    """Return what computed the result and at what cost; equal results may differ in this."""
     components = trainer.components
     state = trainer.state
     identity = trainer.identity
-    on_gpu = components.device.type == "cuda"
     records = state.records
     images = sum(record.images_per_second * record.seconds for record in records)
     seconds = sum(record.seconds for record in records)
+    speed = images / seconds if seconds else 0.0
+    precision = "float32"
+    gpu_bytes = 0
+    if components.device.type == "cuda":
+        precision = components.recipe.training.precision
+        gpu_bytes = torch.cuda.max_memory_allocated()
     return Provenance(
         run_id=components.spec.run_id,
         spec_digest=identity["spec_digest"],
@@ -201,7 +213,7 @@ def make_provenance(trainer: Trainer, startup: float) -> Provenance:
             train_seconds=state.train_seconds,
             eval_seconds=state.eval_seconds,
             total_seconds=startup + trainer.total_seconds(),
-            images_per_second=images / seconds if seconds else 0.0,
+            images_per_second=speed,
             loss_ms=sum(record.loss_ms for record in records) / max(len(records), 1),
             resumed=state.resumed,
             updates=state.step,
@@ -210,7 +222,7 @@ def make_provenance(trainer: Trainer, startup: float) -> Provenance:
         ),
         memory=MemoryUse(
             peak_rss_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-            peak_gpu_mb=(torch.cuda.max_memory_allocated() if on_gpu else 0) / 2**20,
+            peak_gpu_mb=gpu_bytes / 2**20,
         ),
         platform=identity["platform"],
         hardware=provenance.hardware(),
@@ -220,7 +232,7 @@ def make_provenance(trainer: Trainer, startup: float) -> Provenance:
         weights=components.model.provenance(),
         numerics=Numerics(
             device=components.device.type,
-            precision=components.recipe.training.precision if on_gpu else "float32",
+            precision=precision,
             threads=torch.get_num_threads(),
             kernels=provenance.kernels(),
             deterministic=torch.are_deterministic_algorithms_enabled(),
@@ -233,29 +245,27 @@ def write_neighbours(
 ) -> None:
     """Write the nearest neighbours of a fixed sample of queries of the first protocol.
 
-    ``digest`` is that of the run's specification. The sample depends on the number of queries only,
-    so that all runs on a dataset show the same queries. Beside the neighbours stand
-    ``positive_ranks``, the ranks of all that a query is to find (``positives`` of them each, query
-    after query), thumbnails, and ``query_categories``, -1 where a dataset has none.
+    ``digest`` is the digest of the run's specification. The sample depends only on the number of
+    queries, so all runs on a dataset show the same queries. The file also has thumbnails and
+
+    positive_ranks    the ranks of all matches, query after query
+    positives         the number of these ranks of each query
+    query_categories  -1 if the dataset has no categories
     """
-    item = next(iter(embedded.values()))
-    total = len(item.query)
+    first = next(iter(embedded.values()))
+    total = len(first.query)
     order = np.random.default_rng(derive(0, "neighbour queries", total)).permutation(total)
     queries = np.sort(order[: config.neighbour_queries])
-    neighbours, scores, matches = item.nearest(queries, config.neighbours)
-    ranks = item.positive_ranks(queries)
-    asked = item.protocol.query
-    found = item.images
-    if (extra := item.protocol.distractors) is not None:  # numbered behind the gallery
-        inner = found.image
-        size = len(found)
-        found = ImageSet(
-            np.concatenate([found.labels, extra.labels]),
-            [*found.names, *extra.names],
-            lambda number: inner(number) if number < size else extra.image(number - size),
-        )
-    categories = np.full(total, -1) if asked.categories is None else asked.categories
-    names = [[found.names[i] for i in row] for row in neighbours]
+    neighbours, scores, matches = first.nearest(queries, config.neighbours)
+    ranks = first.positive_ranks(queries)
+    query_images = first.protocol.query
+    searched = _searched_images(first)
+    categories = query_images.categories
+    if categories is None:
+        categories = np.full(total, -1)
+    names = []
+    for row in neighbours:
+        names.append([searched.names[number] for number in row])
     arrays: dict[str, Any] = {
         SPEC_DIGEST: np.array(digest),
         "queries": queries,
@@ -265,13 +275,30 @@ def write_neighbours(
         "positives": np.array([len(of_query) for of_query in ranks], dtype=np.int64),
         "positive_ranks": np.concatenate([*ranks, np.empty(0, np.int64)]),
         "query_categories": categories[queries].astype(np.int64),
-        "query_names": np.array([asked.names[i] for i in queries], dtype=np.str_),
+        "query_names": np.array([query_images.names[i] for i in queries], dtype=np.str_),
         "neighbour_names": np.array(names, dtype=np.str_),
-        "query_images": _thumbnails(asked, queries),
-        "neighbour_images": _thumbnails(found, neighbours.ravel()),
+        "query_images": _thumbnails(query_images, queries),
+        "neighbour_images": _thumbnails(searched, neighbours.ravel()),
     }
     with replacing(folder / NEIGHBOURS) as temporary, open(temporary, "wb") as stream:
         np.savez_compressed(stream, **arrays)
+
+
+def _searched_images(embedded: EmbeddedProtocol) -> ImageSet:
+    """Return the images that queries search: the gallery, followed by the distractors."""
+    gallery = embedded.images
+    distractors = embedded.protocol.distractors
+    if distractors is None:
+        return gallery
+    size = len(gallery)
+
+    def image(number: int) -> Image.Image:
+        if number < size:
+            return gallery.image(number)
+        return distractors.image(number - size)
+
+    labels = np.concatenate([gallery.labels, distractors.labels])
+    return ImageSet(labels, [*gallery.names, *distractors.names], image)
 
 
 def _thumbnails(image_set: ImageSet, indices: np.ndarray) -> np.ndarray:

@@ -1,6 +1,7 @@
-"""What a run knows about itself between two steps, and its checkpoint.
+"""The state of a run between two steps, and its checkpoint.
 
-The checkpoint is rolling: the whole state of a run, written atomically, read without code.
+The checkpoint is the whole state of a run. It is written atomically, replaces the last checkpoint,
+and holds no code.
 """
 
 from __future__ import annotations
@@ -29,16 +30,16 @@ CHECKPOINT = f"{STATE}/checkpoint.pt"
 class RunState:
     """Position and history of a run; plain values only, so that it fits a weights-only checkpoint.
 
-    epoch, position     the next step: epoch (from 0) and its place in the epoch
+    epoch, position     the next step: its epoch (from 0) and its number in the epoch
     step                optimiser steps done
     images_forward      training images that went through the network, each pass counted
     images_backward     training images that gave a gradient
-    losses              the loss of every step of the epoch under way
-    mined               the batches of the epoch under way, where they were mined
+    losses              the loss of every step of the present epoch
+    mined               the batches of the present epoch, if they were mined
     records             the finished epochs
     batch_digests       digests of the first batches, for the matched-pairs check
-    machines            models of the machines that took part, first one first
-    package_digests     digests of the packages' versions that took part, first one first
+    machines            models of the machines that took part, in order
+    package_digests     digests of the packages' versions that took part, in order
     """
 
     epoch: int = 0
@@ -61,7 +62,7 @@ class RunState:
     package_digests: list[str] = field(default_factory=list)
 
     def count_step(self, images: int, seconds: float, passes: int) -> None:
-        """Add one step of the epoch under way, with forward ``passes`` of each image."""
+        """Add one step of the present epoch, with forward ``passes`` of each image."""
         self.images_forward += passes * images
         self.images_backward += images
         self.step += 1
@@ -75,9 +76,9 @@ class RunState:
         images: torch.Tensor,
         normalised: Callable[[torch.Tensor], torch.Tensor],
     ) -> None:
-        """Note the digest of one of the first batches: which images, in which augmented form.
+        """Record the digest of one of the first batches: its indices and its augmented images.
 
-        Images on their way to a GPU are ``normalised`` here as well, so that nothing waits for it.
+        Images for a GPU are ``normalised`` here as well, so that nothing waits for the GPU.
         """
         if len(self.batch_digests) >= HASHED_BATCHES:
             return
@@ -87,21 +88,22 @@ class RunState:
         self.batch_digests.append(content.hexdigest())
 
     def before_training(self, evaluation: Scores) -> EpochRecord:
-        """Note the scores of the network as it starts, as epoch 0; return the record."""
+        """Record the scores of the initial network as epoch 0; return the record."""
         nothing = dict.fromkeys(("learning_rate", "images_per_second", "loss_ms", "seconds"), 0.0)
         self.records.append(EpochRecord(0, 0, None, **nothing, evaluation=evaluation))
         return self.records[-1]
 
     def finish_epoch(self, learning_rate: float, evaluation: Scores | None) -> EpochRecord:
-        """Close the epoch under way; return its record."""
+        """Close the present epoch; return its record."""
         steps = max(len(self.losses), 1)
         seconds = self.epoch_seconds
+        speed = self.epoch_images / seconds if seconds else 0.0
         record = EpochRecord(
             epoch=self.epoch + 1,
             step=self.step,
             loss=sum(self.losses) / steps,
             learning_rate=learning_rate,
-            images_per_second=self.epoch_images / seconds if seconds else 0.0,
+            images_per_second=speed,
             loss_ms=1000.0 * self.epoch_loss_seconds / steps,
             seconds=seconds,
             evaluation=evaluation,
@@ -118,31 +120,31 @@ class RunState:
         return record
 
     def continued(self, saved: dict[str, Any]) -> RunState:
-        """Return the state in a checkpoint's content, with machine and packages of this one."""
-        own = {item.name: saved[item.name] for item in dataclasses.fields(self)}
-        own["records"] = [EpochRecord(**record) for record in own["records"]]
+        """Return the state in a checkpoint, with the machine and packages of this state added."""
+        values = {item.name: saved[item.name] for item in dataclasses.fields(self)}
+        values["records"] = [EpochRecord(**record) for record in values["records"]]
+        values["resumed"] += 1
         for name in ("machines", "package_digests"):
-            own[name] = [*dict.fromkeys(own[name] + getattr(self, name))]
-        return RunState(**{**own, "resumed": own["resumed"] + 1})
+            values[name] = [*dict.fromkeys(values[name] + getattr(self, name))]
+        return RunState(**values)
 
 
-# What decides the numbers of a run: a checkpoint of another identity is not continued.
+# Facts that decide the numbers of a run: a checkpoint of another identity is not continued.
 Identity = dict[str, str]  # see Components.identity
 
 
 def save_checkpoint(folder: Path, identity: Identity, state: dict[str, Any]) -> None:
-    """Write ``state``: tensors and plain containers."""
+    """Write ``state``, which has tensors and plain containers."""
     with replacing(folder / CHECKPOINT) as temporary:
         torch.save({"identity": identity, "state": state}, temporary)
 
 
 def load_checkpoint(folder: Path, identity: Identity) -> tuple[dict[str, Any] | None, str]:
-    """Return the state and a message; None when there is nothing that this run can continue from.
+    """Return the state and a message; None and a message if the run cannot continue from it.
 
-    A checkpoint of another identity, or a file that torch cannot read, is left aside with a
-    message: starting over is always right, continuing from it never is. Tensors stay on the CPU:
-    the optimiser keeps its step counts where they are, and reads them there without waiting for a
-    GPU.
+    A checkpoint of another identity is not used, nor is a file that torch cannot read: the run
+    starts from the beginning. Tensors stay on the CPU, where the optimiser reads its step counts
+    without waiting for a GPU.
     """
     path = folder / CHECKPOINT
     if not path.exists():
@@ -160,13 +162,13 @@ def load_checkpoint(folder: Path, identity: Identity) -> tuple[dict[str, Any] | 
 
 
 def remove_checkpoint(folder: Path) -> None:
-    """Delete the checkpoint of a finished run, and what a killed attempt left half-written.
+    """Delete the checkpoint of a finished run, and half-written files of a killed attempt.
 
-    The checkpoint's folder goes, too, when it is left empty.
+    The checkpoint's folder is deleted, too, if it is empty.
     """
     path = folder / CHECKPOINT
     half_written = ".*.????????"  # the names that ``replacing`` gives
-    for each in (path, *path.parent.glob(half_written), *folder.glob(half_written)):
-        each.unlink(missing_ok=True)
+    for file in (path, *path.parent.glob(half_written), *folder.glob(half_written)):
+        file.unlink(missing_ok=True)
     with contextlib.suppress(OSError):  # it may hold other files, or be a link to another disk
         path.parent.rmdir()

@@ -1,10 +1,9 @@
 """One optimisation step: forward, loss on the embeddings, backward, update.
 
-A batch may go through in micro-batches, so that a batch of any size fits the memory of a few
-images (Revaud et al., ICCV 2019, section 3.3; Cakir et al., CVPR 2019, section 4.1): embed all
-images without keeping what the backward pass needs, differentiate the loss with respect to the
-embeddings, then embed again, one micro-batch after the other, and send each one's gradient into the
-network. It costs a second forward pass.
+With micro-batches, a batch of any size needs the memory of a few images (Revaud et al., ICCV 2019,
+section 3.3; Cakir et al., CVPR 2019, section 4.1). First embed all images without a graph, and
+differentiate the loss with respect to the embeddings. Then embed each micro-batch again, and send
+its gradient into the network. This costs a second forward pass.
 """
 
 from __future__ import annotations
@@ -27,32 +26,34 @@ from benchmark.training.numerics import autocast, tf32
 
 
 class DivergedError(Exception):
-    """The loss or an embedding stopped being a finite number: a result, not a failure."""
+    """The loss or an embedding is not finite. The run then has a result and has not failed."""
 
 
 @contextlib.contextmanager
 def diverging_with(embeddings: torch.Tensor) -> Iterator[None]:
-    """Make a divergence of any error that is raised while the embeddings (N, D) are not finite.
+    """Raise DivergedError for an error in the block if the embeddings (N, D) are not finite.
 
-    They are looked at after the error alone, because looking waits for the device.
+    The embeddings are read only after an error, because reading waits for the device.
     """
     try:
         yield
     except Exception as error:
-        with contextlib.suppress(RuntimeError):  # of a device that cannot be asked any more
+        with contextlib.suppress(RuntimeError):  # the device may not answer any more
             if not embeddings.isfinite().all():
                 raise DivergedError("embeddings became non-finite") from error
         raise
+
+
+STATEFUL = ("model", "loss", "optimizer", "scaler", "memory")
 
 
 @dataclass
 class Stepper:
     """Takes optimisation steps; random numbers in a step are seeded by the step's number alone.
 
-    The loss is differentiated with respect to detached embeddings first, and the result is passed
-    into the network: the same gradient as one backward pass, and the loss's own cost can be
-    measured apart from the network's. Batches above ``config.micro_batch`` go through the
-    network in parts.
+    The loss is first differentiated with respect to detached embeddings, then this gradient is
+    passed into the network. The gradient is the same as in one backward pass, and the time of the
+    loss can be measured. Batches above ``config.micro_batch`` go through the network in parts.
     """
 
     model: nn.Module
@@ -80,8 +81,10 @@ class Stepper:
     ) -> None:
         """Take step number ``step`` on images (B, C, H, W) and labels (B,), both on the CPU.
 
-        ``remembered`` (B,): the numbers of the training images, when the memory takes part in the
-        step; ``reads``: whether the loss reads it, or it is only written. ``drain`` gives the loss.
+        remembered  numbers of the training images (B,), if the step uses the memory
+        reads       whether the loss reads the memory; otherwise the memory is only written
+
+        ``drain`` returns the loss.
         """
         seed = derive(self.seed, "step", step)
         torch.manual_seed(seed)
@@ -103,22 +106,22 @@ class Stepper:
 
     def _embed(self, images: torch.Tensor) -> torch.Tensor:
         images = self.normalised(images.to(self.device, non_blocking=True))
-        # rounding that the loss and its scores do not see
+        # only the network rounds; the loss and its scores do not
         with autocast(self.config, self.device), tf32(self.config):
             return self.model(images)
 
     def _send_back(self, embeddings: torch.Tensor, gradient: torch.Tensor) -> None:
-        """Add the gradient of the network's parameters, given that of its embeddings (B, D)."""
+        """Add the gradient of the network, given the gradient of its embeddings (B, D)."""
         with tf32(self.config):
             embeddings.backward(gradient)
 
     def _forward(
         self, images: torch.Tensor, seed: int
     ) -> tuple[torch.Tensor, Callable[[torch.Tensor], None]]:
-        """Return embeddings (B, D), and what sends their gradient into the network.
+        """Return embeddings (B, D), and a function that sends their gradient into the network.
 
-        Micro-batches give the embeddings without a graph, and go forward again to go backward. In
-        stages, they give them as in a test, and each of them updates the network.
+        Micro-batches are embedded without a graph, and again by the function. With ``staged``, the
+        first pass is as in a test, and each micro-batch updates the network.
         """
         size = self.config.micro_batch
         staged = self.config.staged
@@ -126,7 +129,7 @@ class Stepper:
             parts = [slice(start, start + size) for start in range(0, len(images), size)]
 
             def embed(part: slice) -> torch.Tensor:
-                # both passes draw the same dropout and the like
+                # both passes draw the same random numbers, for dropout for example
                 torch.manual_seed(derive(seed, "part", part.start))
                 return self._embed(images[part])
 
@@ -154,8 +157,8 @@ class Stepper:
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the loss, and the gradient (B, D) of the scaled loss at the embeddings.
 
-        That with respect to the loss's own parameters is added to them. The batch is written to the
-        memory, if that takes part, before or after the loss reads it.
+        The gradient of the loss's own parameters is added to these. If the step uses the memory,
+        the batch is written to it before or after the loss reads it.
         """
         leaves = embeddings.detach().requires_grad_()
         memory = None if remembered is None else self.memory
@@ -177,20 +180,21 @@ class Stepper:
         return value.detach(), leaves.grad
 
     def passes(self, images: int) -> int:
-        """Return how often each of the images of a batch goes forward: twice in micro-batches."""
+        """Return the forward passes of each image of a batch: 2 in micro-batches, otherwise 1."""
         size = self.config.micro_batch
-        in_parts = size is not None and size < images
-        return 2 if in_parts and not self._images_at_once(images) else 1
+        if size is None or size >= images or self._images_at_once(images):
+            return 1
+        return 2
 
     def _images_at_once(self, images: int) -> int:
-        """Return how many images of a batch, in whole groups of the loss, take the step at a time.
+        """Return the number of images of a part, in whole groups of the loss.
 
-        0 where the loss knows no groups, or the batch goes through in one piece.
+        0 if the loss has no groups, or the batch goes through in one piece.
         """
         size = self.config.micro_batch
         group = getattr(self.loss, "group", None)
-        at_once = self.config.staged or self.memory is not None
-        if at_once or not group or size is None or size >= images:
+        needs_batch = self.config.staged or self.memory is not None
+        if needs_batch or not group or size is None or size >= images:
             return 0
         return max(size // group, 1) * group
 
@@ -209,14 +213,14 @@ class Stepper:
         return total
 
     def _for_loss(self, labels: torch.Tensor) -> torch.Tensor:
-        """Return labels where the loss takes them: on the CPU if it says so, else on the device."""
-        # a plugin's loss may be any module: it gets its labels beside the embeddings
+        """Return labels on the CPU if the loss wants them there, otherwise on the device."""
+        # the loss of a plugin may be any module, without this attribute
         if getattr(self.loss, "labels_on_cpu", False):
             return labels
         return labels.to(self.device, non_blocking=True)
 
     def drain(self) -> list[float]:
-        """Return the losses of the steps since the last call, with one transfer for all."""
+        """Return the losses of the steps since the last call, in one transfer."""
         if not self._pending:
             return []
         values = torch.stack(self._pending).tolist()
@@ -225,18 +229,18 @@ class Stepper:
 
     def state_dict(self) -> dict[str, Any]:
         """Return everything that a resumed run needs, apart from its position."""
-        parts = self._stateful().items()
-        return {name: None if part is None else part.state_dict() for name, part in parts}
+        state = {}
+        for name in STATEFUL:
+            component = getattr(self, name)
+            state[name] = None if component is None else component.state_dict()
+        return state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take over what ``state_dict`` gave."""
-        for name, part in self._stateful().items():
-            if part is not None:
-                part.load_state_dict(state[name])
-
-    def _stateful(self) -> dict[str, Any]:
-        names = ("model", "loss", "optimizer", "scaler", "memory")
-        return {name: getattr(self, name) for name in names}
+        """Restore a state that ``state_dict`` returned."""
+        for name in STATEFUL:
+            component = getattr(self, name)
+            if component is not None:
+                component.load_state_dict(state[name])
 
 
 class Stopwatch:
@@ -251,7 +255,8 @@ class Stopwatch:
     def running(self) -> Iterator[None]:
         """Time the block, without making the device wait for the clock."""
         if self._cuda:
-            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            start = torch.cuda.Event(enable_timing=True)
+            end = torch.cuda.Event(enable_timing=True)
             start.record()
             yield
             end.record()
@@ -275,13 +280,12 @@ class Stopwatch:
 class Memory:
     """Cross-batch memory (XBM): detached embeddings (size, D) of training images, on the device.
 
-    Wang et al., "Cross-Batch Memory for Embedding Learning", CVPR 2020. The networks of two steps
-    differ little, so that an embedding of some steps ago is nearly the one that the network would
-    give now, at no cost.
+    Wang et al., "Cross-Batch Memory for Embedding Learning", CVPR 2020. The network changes little
+    in a few steps, so that its earlier embeddings are close to present ones, and cost nothing.
 
-    Keyed by image, each image holds one slot, which its next embedding overwrites; an image without
-    a slot takes the one that was written longest ago. First in, first out, every embedding takes
-    the slot written longest ago, so that an image may be there several times.
+    With key "image", each image has one slot, which its next embedding overwrites. An image without
+    a slot takes the slot that was written longest ago. With key "fifo", every embedding takes the
+    slot that was written longest ago, so an image may have several slots.
     """
 
     def __init__(
@@ -310,10 +314,12 @@ class Memory:
     def references(self, images: np.ndarray) -> tuple[torch.Tensor, torch.Tensor]:
         """Return embeddings (M, D), and labels (M,) on the CPU, that a step on ``images`` reads.
 
-        That is all where the batch was written first, else all but those ``images`` (B,): the batch
-        brings its own embeddings, and a stale copy of a query is no reference.
+        If the batch was written first, these are all. Otherwise the embeddings of ``images`` (B,)
+        are left out: the batch has its own embeddings, and an old copy of a query is not a
+        reference.
         """
-        images = images[:0] if self.write_first else images
+        if self.write_first:
+            images = images[:0]
         slots = np.flatnonzero((self._images >= 0) & ~np.isin(self._images, images))
         rows = torch.from_numpy(slots).to(self._embeddings.device, non_blocking=True)
         labels = self._labels[torch.from_numpy(self._images[slots])]
@@ -323,17 +329,15 @@ class Memory:
         """Remember embeddings (B, D) of training images (B,), without their graph."""
         chosen = np.arange(len(images))
         if self._by_image:
-            # of an image that was drawn twice the later embedding counts
+            # of an image that was drawn twice, the later embedding is stored
             chosen = np.sort(len(images) - 1 - np.unique(images[::-1], return_index=True)[1])
         chosen = chosen[-len(self._images) :]
         images = images[chosen]
         slots = self._slots_of(images) if self._by_image else _oldest(self._written, len(images))
         device = self._embeddings.device
-        dtype = self._embeddings.dtype
-        rows, targets = (
-            torch.from_numpy(indices).to(device, non_blocking=True) for indices in (chosen, slots)
-        )
-        values = embeddings.detach().index_select(0, rows).to(dtype)
+        rows = torch.from_numpy(chosen).to(device, non_blocking=True)
+        targets = torch.from_numpy(slots).to(device, non_blocking=True)
+        values = embeddings.detach().index_select(0, rows).to(self._embeddings.dtype)
         self._embeddings.index_copy_(0, targets, values)
         self._images[slots] = images
         self._written[slots] = self._written.max() + 1 + np.arange(len(slots))
@@ -345,14 +349,14 @@ class Memory:
         return {"embeddings": self._embeddings, "images": images, "written": written}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take over what ``state_dict`` gave."""
+        """Restore a state that ``state_dict`` returned."""
         self._embeddings.copy_(state["embeddings"])
         self._images[:] = state["images"].numpy()
         self._written[:] = state["written"].numpy()
 
     def _slots_of(self, images: np.ndarray) -> np.ndarray:
-        """Return the slots of distinct images: their own, or else the oldest of the others."""
-        # the last entry stands for the empty slots' image -1
+        """Return the slots of distinct images: the slot of the image, or else the oldest slots."""
+        # the last entry is for image -1 of empty slots
         slot_of = np.full(len(self._labels) + 1, -1)
         slot_of[self._images] = np.arange(len(self._images))
         slots = slot_of[images]
