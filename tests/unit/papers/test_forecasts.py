@@ -68,7 +68,8 @@ def test_the_papers_studies_plan_looks_up_to_all_their_seeds(name):
 def test_the_page_lists_the_numbers_that_no_number_of_seeds_decides(name):
     """Neither does an equal number come out as one, nor is a drift of 3 points called."""
     study = load_study(name)
-    found = dict(undecidable(study))
+    numbers = undecidable(study)
+    found = dict(numbers)
     for place, (design, cells) in designs(study).items():
         known = (
             design if design.spread == design.spread else dataclasses.replace(design, spread=0.5)
@@ -80,7 +81,6 @@ def test_the_page_lists_the_numbers_that_no_number_of_seeds_decides(name):
     assert not found
     page = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
     (row,) = re.findall(rf"^\| `{name}` \| ([^|]*) \| ([^|]*) \|$", page, re.MULTILINE)
-    numbers = undecidable(study)
     places = [f"{table} {data} {display_name(metric)}" for _, table, data, metric in numbers]
     assert row == (str(sum(numbers.values())), ", ".join(dict.fromkeys(places)) or "none")
 
@@ -97,7 +97,7 @@ def test_nothing_is_forecast_without_published_tables():
     assert as_text(load_study("smoke")) == ""
 
 
-@pytest.mark.parametrize("std", [0.0, 1e-20, 1e-300])
+@pytest.mark.parametrize("std", [0.0, 1e-300])
 def test_a_printed_spread_of_nothing_is_no_spread(std, monkeypatch):
     """Papers print +- 0.0 of a spread that they round; no number of seeds follows from it."""
     printed = [dataclasses.replace(each, std=std) for each in asked_numbers(["roadmap2021v2"])]
