@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import sys
 
 import pytest
 from made_up_results import made_up_study
-from tiny_runs import tiny_spec
 from typer.testing import CliRunner
 
 import benchmark.study
@@ -15,10 +13,6 @@ from benchmark.__main__ import app
 from benchmark.core.errors import ConfigError
 from benchmark.core.files import write_text
 from benchmark.report.summary import last_words
-from benchmark.runs import folders
-from benchmark.runs.folders import RunStatus
-from benchmark.study.grid import Run
-from benchmark.study.model import Resources
 
 
 def test_the_words_of_the_import_follow_those_of_the_study(tmp_path):
@@ -61,15 +55,3 @@ def test_what_could_not_be_made_is_named_and_is_the_status_of_a_run(
     assert done.exit_code == status
     words = last_words(lambda: study, tmp_path, tmp_path / "log", list, finished=True)
     assert ("not made: table cost: ValueError: odd" in words) == bool(failed)
-
-
-def test_a_study_says_how_long_it_takes_before_anything_is_finished(tmp_path, monkeypatch):
-    study = made_up_study(seeds=(0,))
-    run = Run(tiny_spec(training={"epochs": 40}), ("main",), Resources())
-    monkeypatch.setattr(benchmark.study, "load_study", lambda name, results=None: study)
-    states = 3 * [(run, RunStatus("missing"))]
-    monkeypatch.setattr(folders, "states_of", lambda study, results: states)
-    monkeypatch.setattr("snakemake.cli.main", lambda words: sys.exit(0))
-    done = CliRunner().invoke(app, ["run", "made_up", "--results", str(tmp_path)])
-    assert re.search(r"\n3 runs; .*\nabout \d+ (s|min) on this machine$", done.stderr)
-    assert list(tmp_path.iterdir()) == []
