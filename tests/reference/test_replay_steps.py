@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
+import runpy
 import sys
 
 import numpy as np
@@ -13,7 +13,14 @@ from replay_steps import CASES, FOLDER, Deviation, main, read, replay
 SEED, RECORDED = read(FOLDER / "authors_steps.npz")
 
 
-@pytest.mark.parametrize("case", CASES)
+# One of batches alone, one with a memory.
+QUICK = ("sop_resnet_roadmap", "sop_xbm_pair")
+
+
+@pytest.mark.parametrize(
+    "case",
+    [*QUICK, *(pytest.param(case, marks=pytest.mark.long) for case in CASES if case not in QUICK)],
+)
 def test_losses_and_embeddings_are_the_authors(case):
     assert replay(case, SEED, *RECORDED[case]).within
 
@@ -60,6 +67,7 @@ def test_a_torn_or_other_file_ends_with_a_message(tmp_path):
         read(FOLDER / "README.md")
 
 
+@pytest.mark.long
 def test_a_record_of_another_seed_length_and_subset_of_cases_agrees_until_it_is_changed(
     tmp_path, capsys
 ):
@@ -72,14 +80,13 @@ def test_a_record_of_another_seed_length_and_subset_of_cases_agrees_until_it_is_
 
 
 @pytest.mark.parametrize("command", ["replay_steps", "replay_samplers", "replay_losses"])
-def test_a_command_ends_with_2_and_one_line_for_a_file_it_cannot_read(command, tmp_path):
+def test_a_command_ends_with_2_and_one_line_for_a_file_it_cannot_read(
+    command, tmp_path, monkeypatch, capsys
+):
     path = tmp_path / "other.npz"
     path.write_text("nothing of the kind")
-    done = subprocess.run(
-        [sys.executable, str(FOLDER / f"{command}.py"), str(path)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
-    assert str(path) in done.stderr
+    monkeypatch.setattr(sys, "argv", [f"{command}.py", str(path)])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(FOLDER / f"{command}.py"), run_name="__main__")
+    (said,) = capsys.readouterr().err.splitlines()
+    assert ended.value.code == 2 and str(path) in said
