@@ -120,7 +120,10 @@ class Ending(Loss):
 """
 
 
-@pytest.mark.parametrize("content", ["import sys\nsys.exit(0)", "raise SystemExit", "quit()"])
+@pytest.mark.parametrize(
+    "content",
+    ["import sys\nsys.exit(0)", pytest.param("quit()", marks=pytest.mark.long)],
+)
 def test_a_plugin_that_ends_the_program_is_an_error_that_names_its_file(content, tmp_path):
     (tmp_path / "mine.py").write_text(content)
     environment = {**os.environ, "BENCHMARK_PLUGINS": str(tmp_path)}

@@ -81,8 +81,7 @@ def test_tiles_give_the_loss_and_gradient_of_the_whole_batch(name, options, clas
     call = plain(*batch(classes, 1))
     whole = answers(name, options, None, call)
     assert whole[1].abs().max() > 0
-    for rows in (16, 64):
-        assert_equal(answers(name, options, rows, call), whole)
+    assert_equal(answers(name, options, 48, call), whole)  # the last tile has fewer rows
 
 
 @pytest.mark.parametrize("classes", [BALANCED, SKEWED], ids=["balanced", "skewed"])

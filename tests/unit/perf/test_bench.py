@@ -85,6 +85,7 @@ def test_rows_are_written_at_once_and_a_part_goes_on_after_them(tmp_path, monkey
     assert [row["item"] for row in rows] == [0, 1, 2]
 
 
+@pytest.mark.long
 def test_the_check_of_a_gpu_runs_in_miniature_on_a_cpu(tmp_path, monkeypatch):
     if gpu.CUDA:
         pytest.skip("there is a GPU")

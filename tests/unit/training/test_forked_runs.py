@@ -82,6 +82,7 @@ def test_a_run_has_the_bits_and_the_output_of_one_started_by_itself(forking, tmp
     assert (tmp_path / "forked" / RESULT).read_bytes() == (tmp_path / "alone" / RESULT).read_bytes()
 
 
+@pytest.mark.long
 def test_every_start_asks_for_portable_kernels(monkeypatch, tmp_path):
     for name in (*PORTABLE, VARIABLE):
         monkeypatch.delenv(name, raising=False)
@@ -116,7 +117,16 @@ def whole(tmp_path_factory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("kind", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL])
+OTHER_SIGNALS = (signal.SIGINT, signal.SIGHUP, signal.SIGKILL)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        signal.SIGTERM,
+        *(pytest.param(each, marks=pytest.mark.long) for each in OTHER_SIGNALS),
+    ],
+)
 def test_a_signal_to_the_command_reaches_the_run_which_continues_later(
     kind, server, forking, whole, tmp_path
 ):
@@ -146,6 +156,7 @@ def own_server(monkeypatch) -> Iterator[ForkServer]:
     monkeypatch.delenv(VARIABLE, raising=False)
 
 
+@pytest.mark.long
 def test_a_killed_run_says_so_and_a_run_goes_on_when_the_server_dies(own_server, tmp_path):
     killed = tmp_path / "killed"
     spared = tmp_path / "spared"
@@ -171,6 +182,7 @@ def test_the_run_has_all_variables_of_its_command(server, forking, tmp_path):
     assert list((tmp_path / "cache").iterdir()), "glyphs are drawn where the command says"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_run_with_other_threads_starts_by_itself(threads, server, forking, tmp_path):
     spec = tiny_spec("smooth_ap", training={**LONG, "threads": threads})

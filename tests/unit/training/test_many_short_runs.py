@@ -16,6 +16,8 @@ from workplace import STUCK, small_study
 
 from benchmark.core.records import LOG, RESULT
 
+RUNS = 4  # more than go at once
+
 
 def fill(folder: Path, study: dict[str, Any]) -> subprocess.Popen[str]:
     """Start ``fill`` as a shell does: in a group of processes of its own."""
@@ -47,9 +49,16 @@ def test_failed_runs_are_counted_and_the_others_go_on(tmp_path):
     assert "nowhere" in said and "nowhere" in log.read_text()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+@pytest.mark.parametrize(
+    "number",
+    [
+        signal.SIGINT,
+        pytest.param(signal.SIGTERM, marks=pytest.mark.long),
+        pytest.param(signal.SIGHUP, marks=pytest.mark.long),
+    ],
+)
 def test_a_signal_to_stop_ends_it_in_good_order_and_the_same_command_goes_on(number, tmp_path):
-    study = small_study("own", ["sup_ap"]) | {"seeds": [*range(6)]}
+    study = small_study("own", ["sup_ap"]) | {"seeds": [*range(RUNS)]}
     process = fill(tmp_path, study)
     runs = tmp_path / "results" / "runs"
     wait_for(lambda: any("epoch" in log.read_text() for log in runs.rglob(LOG)))
@@ -57,7 +66,7 @@ def test_a_signal_to_stop_ends_it_in_good_order_and_the_same_command_goes_on(num
     status, printed = ended(process)
     assert status == 1 and "finished runs are kept, the same command continues" in printed
     finished = {path: path.read_bytes() for path in runs.rglob(RESULT)}
-    assert len(finished) < 6 and "Traceback" not in printed
+    assert len(finished) < RUNS and "Traceback" not in printed
     assert ended(fill(tmp_path, study))[0] == 0
-    assert len([*runs.rglob(RESULT)]) == 6
+    assert len([*runs.rglob(RESULT)]) == RUNS
     assert {path: path.read_bytes() for path in finished} == finished

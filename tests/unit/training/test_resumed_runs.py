@@ -62,11 +62,13 @@ KINDS = {
     "files, a worker": ("smooth_ap", {"input": {**FILES, "workers": 1}}),
     "many checkpoints": ("blackbox_ap", {"training": OFTEN}),
 }
+# Plain, with random numbers, with parameters, of the library.
+OF_EACH_KIND = ("smooth_ap", "blackbox_ap", "proxy_nca_others", "proxy_anchor")
+OTHER_LOSSES = [loss for loss in LOSS_NAMES if loss not in OF_EACH_KIND]
 # The numbers of steps after which a run is stopped: in its first epoch, or in its second.
 STOPS = [
-    *((loss, 13) for loss in LOSS_NAMES),
-    # plain, with random numbers, with parameters, of the library
-    *((loss, 1) for loss in ("smooth_ap", "blackbox_ap", "proxy_nca_others", "proxy_anchor")),
+    *((loss, steps) for loss in OF_EACH_KIND for steps in (1, 13)),
+    *(pytest.param(loss, 13, marks=pytest.mark.long) for loss in OTHER_LOSSES),
     *((kind, 13) for kind in OPTIONS if kind != "diverges"),
     ("diverges", 3),
     *(("mined triplets", steps) for steps in (1, 2, 4)),
@@ -143,7 +145,11 @@ def test_a_run_that_was_asked_to_stop_continues_to_the_same_bits(
 
 
 @pytest.mark.parametrize(
-    ("sign", "status"), [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGTERM, EXIT_INTERRUPTED)]
+    ("sign", "status"),
+    [
+        (signal.SIGKILL, -signal.SIGKILL),
+        pytest.param(signal.SIGTERM, EXIT_INTERRUPTED, marks=pytest.mark.long),
+    ],
 )
 def test_a_process_that_got_a_signal_continues_to_the_same_bits(sign, status, left_alone, tmp_path):
     alone, spec = left_alone("many checkpoints")

@@ -56,6 +56,7 @@ def test_a_wrong_file_gives_status_1_its_smallest_batch_and_json(tmp_path):
     assert len(wrong["case"]["labels"]) == len(wrong["case"]["embeddings"])
 
 
+@pytest.mark.long
 def test_a_neighbour_does_not_stand_in_for_a_module_of_python(tmp_path):
     (tmp_path / "mine.py").write_text(RIGHT)
     (tmp_path / "dataclasses.py").write_text("1 / 0\n")

@@ -27,12 +27,13 @@ torch.set_num_threads(1)
 RIGHT = (
     "dense_smooth_ap",
     "float32_inside",
-    "query_by_query",
-    "from_distances",
-    "of_cosines",
     "ModuleWithReferences",
     "OwnGraph",
     "equal_classes_only",
+    *(
+        pytest.param(name, marks=pytest.mark.long)
+        for name in ("query_by_query", "from_distances", "of_cosines")
+    ),
 )
 FAULTS = (
     "ascending_ranks",
@@ -65,8 +66,8 @@ FAULTS = (
 )
 FAULTS_IN_PROCESSES = (
     "gradient_times_processes",
-    "gathered_without_gradient",
-    "gathered_in_the_wrong_order",
+    pytest.param("gathered_without_gradient", marks=pytest.mark.long),
+    pytest.param("gathered_in_the_wrong_order", marks=pytest.mark.long),
 )
 FAULTS_OF_OTHERS = (
     "sup_ap_without_the_half_step",
