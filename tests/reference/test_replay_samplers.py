@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from long_lists import long_but
 from replay_samplers import agrees, case_of, compare
 
 FOLDER = Path(__file__).parent
@@ -26,13 +27,7 @@ def rows_of(case):
     return compare(case, RECORDED[case][0], seed=3)
 
 
-@pytest.mark.parametrize(
-    "case",
-    [
-        *QUICK,
-        *(pytest.param(case, marks=pytest.mark.long) for case in RECORDED if case not in QUICK),
-    ],
-)
+@pytest.mark.parametrize("case", long_but(QUICK, RECORDED))
 def test_every_figure_is_within_its_tolerance(case):
     assert [row for row in rows_of(case) if not agrees(*row[1:])] == []
 

@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 import replay_steps
+from long_lists import long_but
 from replay_steps import CASES, FOLDER, Deviation, main, read, replay
 
 SEED, RECORDED = read(FOLDER / "authors_steps.npz")
@@ -17,10 +18,7 @@ SEED, RECORDED = read(FOLDER / "authors_steps.npz")
 QUICK = ("sop_resnet_roadmap", "sop_xbm_pair")
 
 
-@pytest.mark.parametrize(
-    "case",
-    [*QUICK, *(pytest.param(case, marks=pytest.mark.long) for case in CASES if case not in QUICK)],
-)
+@pytest.mark.parametrize("case", long_but(QUICK, CASES))
 def test_losses_and_embeddings_are_the_authors(case):
     assert replay(case, SEED, *RECORDED[case]).within
 

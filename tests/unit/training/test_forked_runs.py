@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from long_lists import long_but
 from tiny_runs import curve, held, tiny_spec, train_command, wait_for, write_spec_in
 from workplace import STUCK, small_study
 
@@ -117,15 +118,8 @@ def whole(tmp_path_factory) -> Path:
     return folder
 
 
-OTHER_SIGNALS = (signal.SIGINT, signal.SIGHUP, signal.SIGKILL)
-
-
 @pytest.mark.parametrize(
-    "kind",
-    [
-        signal.SIGTERM,
-        *(pytest.param(each, marks=pytest.mark.long) for each in OTHER_SIGNALS),
-    ],
+    "kind", long_but([signal.SIGTERM], [signal.SIGINT, signal.SIGHUP, signal.SIGKILL])
 )
 def test_a_signal_to_the_command_reaches_the_run_which_continues_later(
     kind, server, forking, whole, tmp_path

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
+from long_lists import long_but
 from tiny_runs import wait_for
 from workplace import STUCK, small_study
 
@@ -49,14 +50,7 @@ def test_failed_runs_are_counted_and_the_others_go_on(tmp_path):
     assert "nowhere" in said and "nowhere" in log.read_text()
 
 
-@pytest.mark.parametrize(
-    "number",
-    [
-        signal.SIGINT,
-        pytest.param(signal.SIGTERM, marks=pytest.mark.long),
-        pytest.param(signal.SIGHUP, marks=pytest.mark.long),
-    ],
-)
+@pytest.mark.parametrize("number", long_but([signal.SIGINT], [signal.SIGTERM, signal.SIGHUP]))
 def test_a_signal_to_stop_ends_it_in_good_order_and_the_same_command_goes_on(number, tmp_path):
     study = small_study("own", ["sup_ap"]) | {"seeds": [*range(RUNS)]}
     process = fill(tmp_path, study)

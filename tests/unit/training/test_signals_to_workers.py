@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import pytest
 from archives import save
+from long_lists import long_but
 from tiny_runs import curve, held, tiny_spec, write_spec_in
 from workplace import STUCK
 
@@ -23,7 +24,6 @@ from benchmark.training.state import CHECKPOINT, RunState
 CROPS = {"augmentation": "crop_flip", "image_size": 32, "mean": [0.5], "std": [0.5], "workers": 2}
 WHOLE = {**CROPS, "augmentation": "none"}
 PART = 30  # images of a file of features
-OTHER_SIGNALS = [each for each in STOP_SIGNALS if each != signal.SIGTERM]
 
 
 @pytest.fixture(scope="module")
@@ -60,13 +60,7 @@ def assert_same(folder, whole):
     assert curve(folder) == curve(whole)
 
 
-@pytest.mark.parametrize(
-    "number",
-    [
-        signal.SIGTERM,
-        *(pytest.param(each, marks=pytest.mark.long) for each in OTHER_SIGNALS),
-    ],
-)
+@pytest.mark.parametrize("number", long_but([signal.SIGTERM], STOP_SIGNALS))
 def test_a_training_whose_processes_all_get_a_signal_continues_to_the_same_bits(
     number, spec, whole, tmp_path, monkeypatch
 ):

@@ -155,6 +155,7 @@ def test_a_candidate_that_ends_the_program_is_an_error_that_names_its_file(tmp_p
     assert not out.exists()
 
 
+@pytest.mark.long
 def test_the_status_is_2_where_a_process_of_its_own_is_ended(tmp_path):
     file = tmp_path / "mine.py"
     ends = "torch.distributed.is_initialized() and exit(0)\n    scores ="

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from long_lists import long_but
 
 from benchmark.losses import LOSSES, create_loss
 from benchmark.losses.conformance import suite
@@ -24,16 +25,9 @@ FOLDER = Path(__file__).parent
 sys.path.insert(0, str(FOLDER))
 torch.set_num_threads(1)
 
-RIGHT = (
-    "dense_smooth_ap",
-    "float32_inside",
-    "ModuleWithReferences",
-    "OwnGraph",
-    "equal_classes_only",
-    *(
-        pytest.param(name, marks=pytest.mark.long)
-        for name in ("query_by_query", "from_distances", "of_cosines")
-    ),
+RIGHT = long_but(
+    ["dense_smooth_ap", "float32_inside", "ModuleWithReferences", "OwnGraph", "equal_classes_only"],
+    ["query_by_query", "from_distances", "of_cosines"],
 )
 FAULTS = (
     "ascending_ranks",
@@ -64,10 +58,9 @@ FAULTS = (
     "own_entry_hidden_among_references",
     "normalised_by_the_batch",
 )
-FAULTS_IN_PROCESSES = (
-    "gradient_times_processes",
-    pytest.param("gathered_without_gradient", marks=pytest.mark.long),
-    pytest.param("gathered_in_the_wrong_order", marks=pytest.mark.long),
+FAULTS_IN_PROCESSES = long_but(
+    ["gradient_times_processes"],
+    ["gathered_without_gradient", "gathered_in_the_wrong_order"],
 )
 FAULTS_OF_OTHERS = (
     "sup_ap_without_the_half_step",
