@@ -9,11 +9,14 @@ assumption. Times and counts are measured and not judged.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import pandas as pd
 
+from benchmark.core.records import Cell, RunSpec
 from benchmark.datasets import dataset_metrics
 from benchmark.metrics.metric import k_of, metric_of
 from benchmark.papers.matching import Candidate, candidates, fits, match, stated_by
@@ -37,7 +40,12 @@ def coverage(studies: Iterable[Study], results: Path) -> pd.DataFrame:
 
     A number is covered by studies that name its paper or table.
     """
-    grids = [(study, list(candidates(study).values())) for study in studies]
+    grids = []
+    for study in studies:
+        specs = defaultdict(list)
+        for run in expand(study).values():
+            specs[run.spec.cell].append(run.spec)
+        grids.append(_Grid(study, list(candidates(study).values()), specs))
     rows = []
     for number in countable_numbers():
         if number.outside:
@@ -49,15 +57,22 @@ def coverage(studies: Iterable[Study], results: Path) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
+class _Grid(NamedTuple):
+    study: Study
+    candidates: list[Candidate]
+    specs: Mapping[Cell, list[RunSpec]]
+
+
 def _state(
-    number: PublishedNumber, grids: Iterable[tuple[Study, list[Candidate]]], results: Path
+    number: PublishedNumber, grids: Iterable[_Grid], results: Path
 ) -> tuple[str, str, str, str, str]:
     """Return state, study, run, reason and what the run assumes."""
     reasons = []
-    for study, grid in grids:
+    for grid in grids:
+        study = grid.study
         if not number.places & set(study.references.published):
             continue
-        candidate, words = _candidate(number, grid)
+        candidate, words = _candidate(number, grid.candidates)
         if candidate is None:
             reasons.append(words)
             continue
@@ -66,7 +81,7 @@ def _state(
             gaps = gap_decreases(study.folder(results))
             done = any(gap.dataset == number.dataset for gap in gaps)
         else:
-            specs = [run.spec for run in expand(study).values() if run.spec.cell == cell]
+            specs = grid.specs[cell]
             done = any(status_in(results / spec.folder, spec).status == "ok" for spec in specs)
         state = FINISHED if done else PLANNED
         return state, study.name, cell.label, words, candidate.assumed
