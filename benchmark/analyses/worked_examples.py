@@ -132,27 +132,14 @@ def gaps(slack: float) -> np.ndarray:
 )
 def worked_examples(context: Context) -> Analysis:
     """Return the examples with the papers' statements about them."""
-    calibrations = []  # ROADMAP Eq. 7
-    for positive, negative in BATCHES:
-        lack = np.maximum(ALPHA - positive, 0).mean()
-        excess = np.maximum(negative - BETA, 0).mean()
-        calibrations.append(float(lack + excess))
+    calibrations = _calibration_losses()
     toy_gap = gap(BATCHES)
     bound = plain_bound(BATCHES)
     steep = float(slope(np.array([DELTA]))[0])
     gains = violations()
-    by_bins = []
-    for bins in BINS:
-        value, gradient = value_and_gradient(loss_of("fast_ap", bins=bins), NEAR, RELEVANT)
-        largest = float(np.abs(gradient).max())
-        by_bins.append({"x": bins, "loss": value, "value": largest})
+    by_bins = _gradients_by_bins()
     gradients = {row["x"]: row["value"] for row in by_bins}
-    draws = np.random.default_rng(derive(0, "algorithm 1"))
-    printed = []
-    for positives in range(1, 12):
-        scores = draws.random(12)
-        relevant = draws.permutation(12) < positives
-        printed.append(algorithm_1(scores, relevant))
+    printed = _values_of_algorithm_1()
     errors = {count: distance_to_area(count) for count in POSITIVES}
     rng = np.random.default_rng(derive(0, "one bin"))
     scores = rng.uniform(-1, 1, (EXAMPLES, len(NEAR)))
@@ -226,6 +213,37 @@ def worked_examples(context: Context) -> Analysis:
     data = pd.concat(parts, ignore_index=True)
     headers = ["example", "setting", "value", "gradient"]
     return Analysis(figure, data, headers, [("", row) for row in rows], values, claims)
+
+
+def _calibration_losses() -> list[float]:
+    """Return the calibration loss of each toy batch (ROADMAP Eq. 7)."""
+    losses = []
+    for positive, negative in BATCHES:
+        lack = np.maximum(ALPHA - positive, 0).mean()
+        excess = np.maximum(negative - BETA, 0).mean()
+        losses.append(float(lack + excess))
+    return losses
+
+
+def _gradients_by_bins() -> list[dict[str, float]]:
+    """Return FastAP and its largest gradient for each number of bins."""
+    rows = []
+    for bins in BINS:
+        value, gradient = value_and_gradient(loss_of("fast_ap", bins=bins), NEAR, RELEVANT)
+        largest = float(np.abs(gradient).max())
+        rows.append({"x": bins, "loss": value, "value": largest})
+    return rows
+
+
+def _values_of_algorithm_1() -> list[float]:
+    """Return Algorithm 1, as printed, of a random ranking for each number of positives."""
+    draws = np.random.default_rng(derive(0, "algorithm 1"))
+    values = []
+    for positives in range(1, 12):
+        scores = draws.random(12)
+        relevant = draws.permutation(12) < positives
+        values.append(algorithm_1(scores, relevant))
+    return values
 
 
 def _draw_examples(sigmoid: pd.DataFrame, terms: pd.DataFrame, by_bins: pd.DataFrame) -> Any:

@@ -603,54 +603,36 @@ def rule_words(trials: int) -> str:
 @TABLES.register("budgets", display="Losses at equal budgets", of_trials=True)
 def budgets(inputs: Inputs) -> Table:
     """Return one row per loss: the score under each rule set, best after all trials first."""
-    where = ["dataset", "setting", "batch_size"]
     ranks = inputs.some("budget_ranks")
-    gaps = inputs.some("budget_gaps")
     budgets = sorted(ranks["trials"].unique())
     most = budgets[-1]
     metric = metric_label(inputs.headline)
-    rows = []
-    tests = {
-        (row.dataset, row.setting, row.batch_size, row.loss): row
-        for row in records(gaps)
-        if row.trials == most
-    }
-    for place, part in ranks.groupby(where, sort=False):
-        found = {(row.trials, row.loss): row for row in records(part)}
-        order = part[part["trials"] == most].sort_values("rank")["loss"]
-        marked = {}
-        for budget in budgets:
-            scores = [found[budget, loss] for loss in order]
-            marked[budget] = marks([round(row.mean, 4) if row.n else None for row in scores])
-        for at, loss in enumerate(order):
-            by_budget = {each: (found[each, loss], marked[each][at]) for each in budgets}
-            heading = condition_label(found[most, loss])
-            rows.append((heading, (loss, by_budget, tests.get((*place, loss)))))
 
     def score(budget: int) -> Column:
-        def cell(row: Any) -> TableCell:
-            each, mark = row[1][budget]
-            if not each.n:
+        def cell(row: _BudgetRow) -> TableCell:
+            result = row.results[budget]
+            if not result.n:
                 return TableCell("diverged", tone="bad")
-            text = f"{percent(each.mean)} {interval(each.ci_low, each.ci_high, percent)}"
-            return TableCell(text, mark, numbers=(each.mean, each.ci_low, each.ci_high))
+            values = (result.mean, result.ci_low, result.ci_high)
+            text = f"{percent(result.mean)} {interval(result.ci_low, result.ci_high, percent)}"
+            return TableCell(text, row.marks[budget], numbers=values)
 
         # the page has the figure of all rule sets beside the table
         ends = budget in (budgets[0], most)
         return Column((metric, rule_words(budget)), ("mean", "low", "high"), cell=cell, paged=ends)
 
     def rank(budget: int) -> Column:
-        def cell(row: Any) -> TableCell:
-            each = row[1][budget][0]
-            text = f"{each.rank:.0f} [{each.rank_low:.0f}, {each.rank_high:.0f}]"
-            return TableCell(text, numbers=(each.rank, each.rank_low, each.rank_high))
+        def cell(row: _BudgetRow) -> TableCell:
+            result = row.results[budget]
+            text = f"{result.rank:.0f} [{result.rank_low:.0f}, {result.rank_high:.0f}]"
+            return TableCell(text, numbers=(result.rank, result.rank_low, result.rank_high))
 
         return Column(("Rank [interval]", rule_words(budget)), ("rank", "low", "high"), cell=cell)
 
     def tested(header: str, parts: tuple[str, ...], cell: Callable[[Any], TableCell]) -> Column:
         none = TableCell(DASH, tone="muted")
         gap = f"{rule_words(most)} − authors"
-        return Column((gap, header), parts, cell=lambda row: cell(row[2]) if row[2] else none)
+        return Column((gap, header), parts, cell=lambda row: cell(row.test) if row.test else none)
 
     def difference(test: Any) -> TableCell:
         mean = test.difference
@@ -660,14 +642,15 @@ def budgets(inputs: Inputs) -> Table:
             tone = "good" if mean > 0 else "bad"
         return TableCell(f"{points(mean)} {interval(*bounds)}", numbers=(mean, *bounds), tone=tone)
 
-    def seconds(row: Any) -> TableCell:
-        return number_cell(duration, row[1][most][0].seconds)
+    def seconds(row: _BudgetRow) -> TableCell:
+        return number_cell(duration, row.results[most].seconds)
 
-    def name(row: Any) -> TableCell:
-        own = inputs.study.references.field and row[0] == inputs.study.comparison.baseline
-        if own:
-            return TableCell(f"{inputs.label(row[0])} (the challenger)", mark="own")
-        return TableCell(inputs.label(row[0]))
+    def name(row: _BudgetRow) -> TableCell:
+        label = inputs.label(row.loss)
+        study = inputs.study
+        if study.references.field and row.loss == study.comparison.baseline:
+            return TableCell(f"{label} (the challenger)", mark="own")
+        return TableCell(label)
 
     columns = [
         Column(("", "Loss"), numeric=False, cell=name),
@@ -690,7 +673,44 @@ def budgets(inputs: Inputs) -> Table:
         f"{rule_words(most)}.",
         "A loss with more hyperparameters of its own spreads its trials over more options.",
     ]
+    rows = _budget_rows(ranks, inputs.some("budget_gaps"))
     return filled("Losses at equal budgets", caption, columns, rows, notes)
+
+
+class _BudgetRow(NamedTuple):
+    """A loss under one condition: its results and marks by number of trials, and its test."""
+
+    loss: str
+    results: Mapping[int, Any]
+    marks: Mapping[int, str]
+    test: Any | None
+
+
+def _budget_rows(ranks: pd.DataFrame, gaps: pd.DataFrame) -> list[tuple[str, _BudgetRow]]:
+    """Return the rows with the headings of their conditions, best after all trials first."""
+    budgets = sorted(ranks["trials"].unique())
+    most = budgets[-1]
+    tests = {}
+    for test in records(gaps[gaps["trials"] == most]):
+        tests[test.dataset, test.setting, test.batch_size, test.loss] = test
+    rows = []
+    for condition, of_condition in ranks.groupby(["dataset", "setting", "batch_size"], sort=False):
+        results = {(row.loss, row.trials): row for row in records(of_condition)}
+        losses = list(of_condition[of_condition["trials"] == most].sort_values("rank")["loss"])
+        marks_of = {}
+        for budget in budgets:
+            scores = [results[loss, budget] for loss in losses]
+            marked = marks([round(row.mean, 4) if row.n else None for row in scores])
+            marks_of[budget] = dict(zip(losses, marked, strict=True))
+        for loss in losses:
+            row = _BudgetRow(
+                loss=loss,
+                results={budget: results[loss, budget] for budget in budgets},
+                marks={budget: marks_of[budget][loss] for budget in budgets},
+                test=tests.get((*condition, loss)),
+            )
+            rows.append((condition_label(results[loss, most]), row))
+    return rows
 
 
 @TABLES.register("budget_order", display="How sure the order is", of_trials=True)

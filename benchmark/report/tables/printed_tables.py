@@ -13,7 +13,7 @@ from benchmark.core.words import DASH, count, finite, interval, mean_sd, signed,
 from benchmark.papers.paper import Footnote, arranged_tables, cite, footnotes
 from benchmark.papers.printed import NO_SCORE, OTHER_DATA, QUOTED, TIME
 from benchmark.papers.quantities import BACKBONE_TIME, COUNTS, GAP, TIMES
-from benchmark.papers.schema import Paper, PublishedNumber
+from benchmark.papers.schema import Paper, PrintedTable, PublishedNumber
 from benchmark.papers.verdicts import EPOCHS, HIGH, INCONCLUSIVE, LOW
 from benchmark.report.artefacts import PlannedArtefact
 from benchmark.report.inputs import Inputs, records
@@ -70,6 +70,10 @@ class PrintedEntry(NamedTuple):
     marks: str
 
 
+# By section, row and column.
+Entries = dict[tuple[Key, Key, Key], PrintedEntry]
+
+
 def paper_tables(inputs: Inputs) -> Iterator[PlannedArtefact]:
     """Yield the printed tables that the study references, then that of its finished sweeps."""
     rows = {row.Index: row for row in records(inputs.printed.numbers)}
@@ -100,7 +104,7 @@ def paper_table(
     for number in numbers:
         distinct |= dict.fromkeys(paper.remarks_on(number))
     letters = {text: f"[{chr(ord('a') + number)}]" for number, text in enumerate(distinct)}
-    entries: dict[tuple[Key, ...], PrintedEntry] = {}
+    entries: Entries = {}
     for number in numbers:
         note = notes.get(number.line)
         read = partial(table.read, number)
@@ -113,49 +117,20 @@ def paper_table(
         letter = letters[note.text] if note else ""
         remarked = "".join(letters[text] for text in paper.remarks_on(number))
         entries[position] = PrintedEntry(number, ours, note, letter, remarked)
-    # Equal upper levels of the head stand together, in the order of the print.
-    seen = [key[2] for key in entries]
-    levels = [list(dict.fromkeys(level)) for level in zip(*seen, strict=True)]
-    heads = sorted(
-        {*seen},
-        key=lambda head: [level.index(value) for level, value in zip(levels, head, strict=True)],
-    )
+    heads = _heads(entries)
     named = paper.vocabulary.name
     columns = [Column((named("field", field),), numeric=False) for field in table.rows]
     for head in heads:
-        names = [named(*each) for each in zip(table.columns, head, strict=True) if each[1]]
+        names = [
+            named(field, value) for field, value in zip(table.columns, head, strict=True) if value
+        ]
         above = ("",) * (len(head) - len(names))
         columns.append(Column((*above, *names), PARTS, words=WORDS))
-    sections = []
-    runs = max((int(each.ours.ours_n) for each in entries.values()), default=0)
-    for section in dict.fromkeys(key[0] for key in entries):
-        labels = list(dict.fromkeys(key[1] for key in entries if key[0] == section))
-        lines = []
-        seeds = []
-        for label in labels:
-            texts = [
-                TableCell(named(*each) or DASH) for each in zip(table.rows, label, strict=True)
-            ]
-            row = [entries.get((section, label, head)) for head in heads]
-            if not any(each.number.reproducible for each in row if each):
-                texts[0] = replace(texts[0], note="quoted")
-            here = {int(each.ours.ours_n) for each in row if each and each.ours.ours_n}
-            seeds.append(min(here) if len(here) == 1 else runs)
-            if seeds[-1] != runs:
-                texts[0] = replace(texts[0], note=f"n={seeds[-1]}")
-            lines.append(texts)
-        for head in heads:
-            column = [entries.get((section, label, head)) for label in labels]
-            # times have no best
-            scores = [
-                finite(each.ours.ours_mean) if each and each.number.is_score else None
-                for each in column
-            ]
-            marked = marks([None if score is None else round(score, 2) for score in scores])
-            for line, each, mark, n in zip(lines, column, marked, seeds, strict=True):
-                line.append(_cell(each, mark, n))
-        title = (_valued(paper, *each) for each in zip(table.sections, section, strict=True))
-        sections.append(Section(" · ".join(title), lines))
+    runs = max((int(entry.ours.ours_n) for entry in entries.values()), default=0)
+    sections = [
+        _section(paper, table, section, heads, entries, runs)
+        for section in dict.fromkeys(section for section, _, _ in entries)
+    ]
     remarks = []
     if any(_unsure(entry.ours) for entry in entries.values()):
         remarks.append(MARKED)
@@ -170,6 +145,55 @@ def paper_table(
         [*remarks, *paper.about.deviations],
         across=ACROSS,
     )
+
+
+def _heads(entries: Entries) -> list[Key]:
+    """Return the heads of the columns: equal upper levels stand together, as in the print."""
+    printed = [head for _, _, head in entries]
+    levels = [list(dict.fromkeys(level)) for level in zip(*printed, strict=True)]
+
+    def order(head: Key) -> list[int]:
+        return [level.index(value) for level, value in zip(levels, head, strict=True)]
+
+    return sorted({*printed}, key=order)
+
+
+def _section(
+    paper: Paper, table: PrintedTable, section: Key, heads: list[Key], entries: Entries, runs: int
+) -> Section:
+    """Return the rows of one section; ``runs`` is the number of runs that most numbers have."""
+    labels = list(dict.fromkeys(label for other, label, _ in entries if other == section))
+    lines = []
+    counts = []
+    for label in labels:
+        texts = []
+        for field, value in zip(table.rows, label, strict=True):
+            texts.append(TableCell(paper.vocabulary.name(field, value) or DASH))
+        row = [entries[section, label, head] for head in heads if (section, label, head) in entries]
+        if not any(entry.number.reproducible for entry in row):
+            texts[0] = replace(texts[0], note="quoted")
+        counts_of_row = {int(entry.ours.ours_n) for entry in row if entry.ours.ours_n}
+        n = runs
+        if len(counts_of_row) == 1:
+            n = min(counts_of_row)
+        if n != runs:
+            texts[0] = replace(texts[0], note=f"n={n}")
+        counts.append(n)
+        lines.append(texts)
+    for head in heads:
+        column = [entries.get((section, label, head)) for label in labels]
+        scores: list[float | None] = []
+        for entry in column:
+            score = None
+            if entry and entry.number.is_score:  # times have no best
+                score = finite(entry.ours.ours_mean)
+            scores.append(None if score is None else round(score, 2))
+        for line, entry, mark, n in zip(lines, column, marks(scores), counts, strict=True):
+            line.append(_cell(entry, mark, n))
+    title = []
+    for field, value in zip(table.sections, section, strict=True):
+        title.append(_valued(paper, field, value))
+    return Section(" · ".join(title), lines)
 
 
 def _valued(paper: Paper, field: str, value: str) -> str:
