@@ -73,7 +73,8 @@ def test_each_format_gives_its_arrays_by_name(tmp_path, kind):
     found = read_arrays(path, "alone")
     assert set(found) == set(content)
     for name, each in content.items():
-        assert found[name].dtype == each.dtype and np.array_equal(found[name], each)
+        assert found[name].dtype == each.dtype
+        assert np.array_equal(found[name], each)
 
 
 def test_a_file_of_one_array_has_the_name_that_is_asked_for(tmp_path):
@@ -89,7 +90,8 @@ def test_arrays_are_mapped_and_not_loaded(tmp_path):
     np.save(tmp_path / "rows.npy", ROWS)
     for suffix in ("npz", "npy"):
         found = read_arrays(tmp_path / f"rows.{suffix}", "embeddings")["embeddings"]
-        assert isinstance(found, np.memmap) and np.array_equal(found, ROWS)
+        assert isinstance(found, np.memmap)
+        assert np.array_equal(found, ROWS)
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,8 @@ def page(visit):
 def everything_is_local_and_well(page, address: str) -> None:
     errors = [error for error in page.errors if not any(part in error for part in HARMLESS)]
     assert errors == []
-    assert page.requests and [url for url in page.requests if not url.startswith(address)] == []
+    assert page.requests
+    assert [url for url in page.requests if not url.startswith(address)] == []
 
 
 def wait_for_text(page, text: str) -> str:

@@ -70,7 +70,8 @@ def test_the_page_of_a_papers_study_is_short_and_no_table_is_wider_than_it(of_pa
     assert seen.page.evaluate("document.documentElement.scrollHeight") <= 15_000
     boxes = seen.page.locator(".table .scroll:visible")
     assert boxes.count() > 5
-    assert boxes.evaluate_all(WIDER) == [] and seen.errors == []
+    assert boxes.evaluate_all(WIDER) == []
+    assert seen.errors == []
 
 
 def test_a_papers_page_gives_each_printed_table_a_row_and_counts_claims_on_one_base(
@@ -122,7 +123,8 @@ def test_tables_of_tests_fit_the_page_with_intervals_over_classes(visit, tmp_pat
     tables = page.locator("#table-paired, #table-all_pairs, #table-ablation")
     assert all("over classes" in text for text in tables.all_inner_texts())
     boxes = tables.locator(".scroll:visible")
-    assert boxes.count() == 3 and boxes.evaluate_all(WIDER) == []
+    assert boxes.count() == 3
+    assert boxes.evaluate_all(WIDER) == []
 
 
 def embedded(change: float):
@@ -206,13 +208,15 @@ def test_report_fits_the_screen_and_works_without_errors_or_requests(report, vis
 
     header = page.locator("#table-comparison thead tr").last.locator("th").nth(1)
     header.locator("button").click()
-    assert sort_keys(page) == sorted(sort_keys(page)) and len(sort_keys(page)) == 8
+    assert sort_keys(page) == sorted(sort_keys(page))
+    assert len(sort_keys(page)) == 8
     header.locator("button").click()
     assert sort_keys(page) == sorted(sort_keys(page), reverse=True)
     assert header.get_attribute("aria-sort") == "descending"
     page.locator("#table-comparison .filter input").fill("roadmap")
     assert page.locator(ROWS).count() == 1
-    assert seen.errors == [] and seen.requests == [report.as_uri()]
+    assert seen.errors == []
+    assert seen.requests == [report.as_uri()]
 
 
 # Pixels for each point of the print, in pictures of legends: words have 7.5 points.
@@ -224,10 +228,12 @@ def test_a_figure_with_one_panel_fits_a_phone_and_legends_have_words_of_one_size
     page = visit(width=400).page
     page.goto(of_paper.as_uri())
     plots = page.locator("#papers .plot")
-    assert plots.count() == 3 and plots.evaluate_all(WIDER) == []
+    assert plots.count() == 3
+    assert plots.evaluate_all(WIDER) == []
     for plot in plots.all():
         scales = plot.locator("svg.panel").evaluate_all(SCALES)
-        assert scales and all(1.1 < scale < 1.85 for scale in scales)
+        assert scales
+        assert all(1.1 < scale < 1.85 for scale in scales)
 
 
 # Words of cells that stand on two lines, but for those with a place to break.

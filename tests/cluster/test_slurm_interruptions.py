@@ -141,7 +141,8 @@ def test_runs_longer_than_the_time_limit_save_themselves_before_it(
     checkout.environment["CLUSTER_STEP_SECONDS"] = "4"
     assert checkout.start("small", "runs", "--no-hooks").wait(2 * LIMIT) == 0, checkout.said()
     *cut, last = checkout.jobs()
-    assert cut and last["JobState"] == "COMPLETED"
+    assert cut
+    assert last["JobState"] == "COMPLETED"
     # none was let run into its limit
     assert {(job["JobState"], job["ExitCode"]) for job in cut} == {("FAILED", "1:0")}
     assert 1 <= resumed(checkout, tmp_path) <= len(cut)
@@ -158,6 +159,7 @@ def test_a_job_that_runs_into_its_time_limit_without_a_warning_is_submitted_agai
     checkout.environment["CLUSTER_STEP_SECONDS"] = "2"
     assert checkout.start("small", "runs", "--no-hooks").wait(2 * LIMIT) == 0, checkout.said()
     *cut, last = checkout.jobs()
-    assert cut and last["JobState"] == "COMPLETED"
+    assert cut
+    assert last["JobState"] == "COMPLETED"
     assert {job["JobState"] for job in cut} == {"TIMEOUT"}
     assert 1 <= resumed(checkout, tmp_path) <= len(cut)

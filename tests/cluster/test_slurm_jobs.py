@@ -42,7 +42,8 @@ def test_a_run_is_a_job_that_asks_for_what_its_study_says(checkout: Checkout):
     without = jobs["sup_ap_bs32_seed0"]
     assert [with_gpu[key] for key in ("TimeLimit", "MinMemoryNode")] == ["01:10:00", "900M"]
     assert [without[key] for key in ("TimeLimit", "MinMemoryNode")] == ["00:30:00", "700M"]
-    assert "gpu" in with_gpu["TresPerJob"] and "TresPerJob" not in without
+    assert "gpu" in with_gpu["TresPerJob"]
+    assert "TresPerJob" not in without
     for job in jobs.values():
         assert [job[key] for key in ("Account", "Partition", "Requeue")] == ["science", "gpu", "1"]
         assert job["JobName"].startswith("ranking-losses_")
@@ -55,7 +56,8 @@ def test_a_run_is_a_job_that_asks_for_what_its_study_says(checkout: Checkout):
     assert set(trained) == {job["JobId"] for job in jobs.values()}
     assert trained[with_gpu["JobId"]]["CUDA_VISIBLE_DEVICES"] in ("0", "1")
     others = [record for record in checkout.records() if "train" not in record["command"]]
-    assert others and all(record["SLURM_JOB_ID"] is None for record in others)
+    assert others
+    assert all(record["SLURM_JOB_ID"] is None for record in others)
 
 
 def test_what_the_cluster_refuses_is_said_and_harms_no_other_run(checkout: Checkout):

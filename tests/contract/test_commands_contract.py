@@ -112,7 +112,8 @@ def test_a_file_to_write_is_looked_at_before_anything_is_computed(tmp_path, word
 def test_cores_are_a_number_or_all(verb, cores, tmp_path):
     what = "smoke" if verb == "run" else str(tmp_path / "mine.py")
     done = CliRunner().invoke(app, [verb, what, "--cores", cores, "--results", str(tmp_path)])
-    assert done.exit_code == 2 and "is not a number of cores" in done.output
+    assert done.exit_code == 2
+    assert "is not a number of cores" in done.output
 
 
 @pytest.mark.parametrize("words", [["--root", ""], ["--root="], [""]])
@@ -120,7 +121,8 @@ def test_an_empty_argument_is_no_folder(words, monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["benchmark", "data", "check", "cub", *words])
     with pytest.raises(SystemExit) as ended:
         main()
-    assert ended.value.code == 2 and "an argument is empty" in capsys.readouterr().err
+    assert ended.value.code == 2
+    assert "an argument is empty" in capsys.readouterr().err
 
 
 def test_a_working_folder_that_is_gone_is_said_at_once(tmp_path, monkeypatch, capsys):
@@ -130,4 +132,5 @@ def test_a_working_folder_that_is_gone_is_said_at_once(tmp_path, monkeypatch, ca
     monkeypatch.setattr("sys.argv", ["benchmark", "validate", "smoke"])
     with pytest.raises(SystemExit) as ended:
         main()
-    assert ended.value.code == 2 and "the working folder is gone" in capsys.readouterr().err
+    assert ended.value.code == 2
+    assert "the working folder is gone" in capsys.readouterr().err

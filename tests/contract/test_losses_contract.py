@@ -120,7 +120,8 @@ def test_entry_declares_its_facts_and_a_valid_config(name):
     entry = ENTRIES[name]
     assert set(entry.facts) == {"paper", "kind", "stochastic", "accepts_references"}
     assert entry.facts["kind"] in ("ranking", "pair", "proxy")
-    assert entry.display and entry.facts["paper"]
+    assert entry.display
+    assert entry.facts["paper"]
     assert issubclass(entry.target, Loss)
     assert dataclasses.is_dataclass(entry.target.Config)
     assert all(
@@ -135,8 +136,10 @@ def test_entry_declares_its_facts_and_a_valid_config(name):
 def test_value_is_finite_scalar_and_differentiable(name, sizes):
     embeddings, labels = batch(sizes)
     value, gradient = value_and_gradient(make(name), embeddings, labels)
-    assert value.shape == () and value.isfinite()
-    assert gradient.shape == embeddings.shape and gradient.isfinite().all()
+    assert value.shape == ()
+    assert value.isfinite()
+    assert gradient.shape == embeddings.shape
+    assert gradient.isfinite().all()
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -206,8 +209,11 @@ def test_separate_references_may_differ_in_number_and_classes(name):
     references.requires_grad_()
     others = {"reference_embeddings": references, "reference_labels": reference_labels}
     value, gradient = value_and_gradient(make(name), embeddings, labels, **others)
-    assert value.isfinite() and gradient.isfinite().all() and references.grad.isfinite().all()
-    assert gradient.norm() > 0 and references.grad.norm() > 0
+    assert value.isfinite()
+    assert gradient.isfinite().all()
+    assert references.grad.isfinite().all()
+    assert gradient.norm() > 0
+    assert references.grad.norm() > 0
 
 
 @pytest.mark.parametrize("name", REFERENCED)
@@ -290,7 +296,8 @@ def test_half_precision_embeddings_are_computed_in_float32(name, dtype):
     value.backward()
     gradient = free.grad
     exact, exact_gradient = value_and_gradient(make(name), half.float(), labels)
-    assert value.dtype == torch.float32 and gradient.dtype == dtype
+    assert value.dtype == torch.float32
+    assert gradient.dtype == dtype
     assert value.item() == pytest.approx(exact.item(), rel=1e-6)
     assert torch.allclose(gradient.float(), exact_gradient, rtol=1e-2, atol=1e-4)
 
@@ -404,7 +411,8 @@ def test_queries_without_positive_get_no_gradient_from_their_own_row():
     values = make("smooth_ap", tau=0.1).query_losses(scores, targets)
     values.nansum().backward()
     assert values.isnan().tolist() == [False, True, True]
-    assert scores.grad[0].abs().sum() > 0 and scores.grad[1:].abs().sum() == 0
+    assert scores.grad[0].abs().sum() > 0
+    assert scores.grad[1:].abs().sum() == 0
 
 
 @pytest.mark.parametrize("name", EVERY)

@@ -46,7 +46,8 @@ def images(backbone: str) -> torch.Tensor:
 def test_embeddings_have_unit_length_and_gradients_reach_backbone_and_head(backbone):
     model = build(backbone)
     embeddings = model(images(backbone))
-    assert embeddings.shape == (4, 24) and model.embedding_dim == 24
+    assert embeddings.shape == (4, 24)
+    assert model.embedding_dim == 24
     assert torch.allclose(embeddings.norm(dim=1), torch.ones(4), atol=1e-5)
     (embeddings * torch.randn(4, 24, generator=torch.Generator().manual_seed(2))).sum().backward()
     groups = model.parameter_groups(head_lr_multiplier=3.0)
@@ -104,7 +105,9 @@ def test_frozen_batch_norm_keeps_its_statistics_and_trains_weight_and_bias(backb
     optimizer = torch.optim.SGD(model.parameter_groups(1.0), lr=0.1)
     model(images(backbone))[:, 0].sum().backward()
     optimizer.step()
-    assert model.training and layers and not any(layer.training for layer in layers)
+    assert model.training
+    assert layers
+    assert not any(layer.training for layer in layers)
     moved = [
         {name for name, value in layer.state_dict().items() if not torch.equal(value, old[name])}
         for layer, old in zip(layers, before, strict=True)

@@ -68,13 +68,13 @@ def test_tables_render_in_every_format_or_say_what_is_missing(name, case):
     try:
         table = TABLES[name].target(inputs)
     except NothingToShow as reason:
-        assert (
-            (label != "full" or name in (*OF_SOME, *OVER_DATASETS, *OF_TRIALS))
-            and len(str(reason)) > 20
-            and not str(reason).endswith(".")
-        )
+        assert label != "full" or name in (*OF_SOME, *OVER_DATASETS, *OF_TRIALS)
+        assert len(str(reason)) > 20
+        assert not str(reason).endswith(".")
         return
-    assert table.rows and table.caption.endswith(".") and table.title
+    assert table.rows
+    assert table.caption.endswith(".")
+    assert table.title
     assert len({len(row) for row in csv.reader(io.StringIO(to_csv(table)))}) == 1
     for text in (to_markdown(table), to_latex(table, name), to_html(table, name)):
         assert table.sections[0].rows[0][0].text.split()[0] in text.replace("\\", "")
@@ -90,16 +90,21 @@ def test_figures_draw_or_say_what_is_missing(name, case):
         assert label != "full" or name in (*OVER_DATASETS, *OF_TRIALS)
         assert label != "trials" or name not in OF_TRIALS
         assert label != "datasets" or name not in OVER_DATASETS
-        assert len(str(reason)) > 20 and not str(reason).endswith(".")
+        assert len(str(reason)) > 20
+        assert not str(reason).endswith(".")
         return
-    assert drawing.alt and drawing.caption and len(drawing.data) and "<svg" in to_svg(drawing)
+    assert drawing.alt
+    assert drawing.caption
+    assert len(drawing.data)
+    assert "<svg" in to_svg(drawing)
 
 
 @pytest.mark.parametrize("registry", [TABLES, FIGURES], ids=["tables", "figures"])
 def test_entries_live_in_their_folder_with_a_display_name_and_a_docstring(registry):
     for entry in registry:  # those of one kind may share a file
         assert entry.target.__module__.rpartition(".")[0] == registry.package
-        assert entry.display != entry.name and entry.target.__doc__
+        assert entry.display != entry.name
+        assert entry.target.__doc__
 
 
 def test_a_new_table_is_one_file(tmp_path):

@@ -29,7 +29,8 @@ def test_the_expected_studies_are_shipped():
 @pytest.mark.parametrize("name", study_names())
 def test_study_is_valid_and_asks_for_runs(name):
     study = load_study(name)
-    assert study.name == name and study.question
+    assert study.name == name
+    assert study.question
     assert expand(study)
 
 
@@ -63,7 +64,8 @@ def test_embedded_has_the_eight_losses_two_batch_sizes_and_five_seeds():
     }
     assert set(study.losses) >= ap_losses | {"triplet_semihard"}
     (block,) = study.blocks
-    assert block.batch_sizes == (32, 128) and block.seeds == (0, 1, 2, 3, 4)
+    assert block.batch_sizes == (32, 128)
+    assert block.seeds == (0, 1, 2, 3, 4)
     assert [dataset.name for dataset in block.datasets] == ["glyphs_1k"]
 
 
@@ -107,7 +109,8 @@ def test_paper_and_code_differ_where_the_recipes_say_so():
         runs[f"inaturalist/{setting}/roadmap/bs64/seed0"].spec
         for setting in ("resnet50", "resnet50~paper")
     )
-    assert code.loss.params["weights"] == [1.0, 1.0] and paper.loss.params["weights"] is None
+    assert code.loss.params["weights"] == [1.0, 1.0]
+    assert paper.loss.params["weights"] is None
     assert (code.loss.params["offset"], code.loss.params["start"]) == (1.0, 0.0)
     assert (paper.loss.params["offset"], paper.loss.params["start"]) == (None, 0.5)
     assert code.recipe.input.crop_area[0] > paper.recipe.input.crop_area[0]
@@ -126,7 +129,8 @@ def test_the_study_of_one_table_has_its_numbers_and_no_run_besides(name, whole, 
     own = load_study(name)
     others = load_study(whole)
     asked = [(number, cell) for number, cell in reached_numbers(others) if number.table == table]
-    assert reached_numbers(own) == asked and own.looks == others.looks
+    assert reached_numbers(own) == asked
+    assert own.looks == others.looks
     planned = {run_id: run.digest for run_id, run in expand(others).items()}
     runs = expand(own)
     assert {run_id: run.digest for run_id, run in runs.items()}.items() <= planned.items()

@@ -23,11 +23,14 @@ def test_the_papers_folder_is_valid_and_the_study_has_a_run_for_each_number(tmp_
     write_files(PAGE, tmp_path)
     folder = tmp_path / "my_papers"
     paper = load_paper(folder / "glyphs2030")
-    assert len(paper.numbers) == 4 and list(paper.tables) == ["table1"] and len(paper.claims) == 1
+    assert len(paper.numbers) == 4
+    assert list(paper.tables) == ["table1"]
+    assert len(paper.claims) == 1
     monkeypatch.setenv("BENCHMARK_PLUGINS", str(folder))
     table = coverage([load_study(str(folder / "glyphs_check.yaml"))], tmp_path)
     own = table[table["paper"] == "glyphs2030"]
-    assert len(own) == 4 and MISSING not in set(own["state"])
+    assert len(own) == 4
+    assert MISSING not in set(own["state"])
 
 
 class Harmful:

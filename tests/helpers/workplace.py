@@ -147,7 +147,8 @@ class DryRuns:
 
     def ask(self, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Return the finished ``snakemake --dry-run`` in a folder; all it printed is stdout."""
-        assert self._program.stdin and self._program.stdout
+        assert self._program.stdin
+        assert self._program.stdout
         asked = [str(folder), ["--dry-run", *arguments]]
         print(json.dumps(asked), file=self._program.stdin, flush=True)
         status, printed = json.loads(self._program.stdout.readline())

@@ -62,7 +62,8 @@ def test_ties_between_classes_move_both_within_their_bounds():
     for name, value in theirs.items():
         low = bounds[0][name] - EXACT
         high = bounds[1][name] + EXACT
-        assert low <= value <= high and low <= ours[name] <= high
+        assert low <= value <= high
+        assert low <= ours[name] <= high
 
 
 @pytest.mark.parametrize("protocol", GRADES)

@@ -82,7 +82,7 @@ LAYOUT = {
     tokenize.ENDMARKER,
 }
 # How code is set, at most; goals that are not reached stand behind.
-TOKENS_A_LINE = {"benchmark": 9.5, "tests": 10.6}  # goal of tests: 10
+TOKENS_A_LINE = {"benchmark": 9.5, "tests": 10.4}  # goal of tests: 10
 TOKENS_A_LINE_OF_A_FILE = 12
 PACKED = 100  # assignments of independent values in one statement
 NESTED = 2.0  # comprehensions inside of comprehensions, for 1,000 lines of code
@@ -296,8 +296,10 @@ def test_measures_see_what_they_measure():
     (packed,) = ast.parse("a, b = 1, 2").body
     (swap,) = ast.parse("a, b = b, a").body
     (nested,) = ast.parse("[[x for x in y] for y in z]").body
-    assert is_packed(packed) and not is_packed(swap)
-    assert is_nested(nested.value) and not is_nested(nested.value.elt)
+    assert is_packed(packed)
+    assert not is_packed(swap)
+    assert is_nested(nested.value)
+    assert not is_nested(nested.value.elt)
 
 
 def test_code_of_counts_tokens_and_not_layout():

@@ -86,7 +86,8 @@ def test_no_file_from_outside_is_executed_when_it_is_read():
         for path in SOURCES
         for line, name in unsafe_reads(ast.parse(path.read_text(encoding="utf-8")))
     ]
-    assert len(SOURCES) > 100 and found == []
+    assert len(SOURCES) > 100
+    assert found == []
 
 
 LOCKS = sorted((ROOT / "envs").glob("*.lock"))
@@ -102,7 +103,8 @@ def locked(path: Path) -> list[str]:
 def test_every_locked_package_is_pinned_and_hashed(path):
     pattern = r"[a-z0-9.-]+==[\w.+]+( ; [^-]+)?( ?--hash=sha256:[0-9a-f]{64})+"
     lines = locked(path)
-    assert lines and [line[:100] for line in lines if not re.fullmatch(pattern, line)] == []
+    assert lines
+    assert [line[:100] for line in lines if not re.fullmatch(pattern, line)] == []
 
 
 def test_make_and_the_image_install_from_locks_alone_and_check_their_hashes():
@@ -113,9 +115,11 @@ def test_make_and_the_image_install_from_locks_alone_and_check_their_hashes():
     installs = [line for line in installs if " -e ." not in line]
     assert len(installs) == 4
     for line in installs:
-        assert "--require-hashes" in line and "--no-deps" in line
+        assert "--require-hashes" in line
+        assert "--no-deps" in line
         locks = re.findall(r"-r \S*?([\w-]+\.lock)", line)
-        assert locks and all((ROOT / "envs" / name).is_file() for name in locks)
+        assert locks
+        assert all((ROOT / "envs" / name).is_file() for name in locks)
 
 
 def test_the_locks_hold_a_version_in_each_range_of_the_project():
@@ -130,4 +134,5 @@ def test_the_locks_hold_a_version_in_each_range_of_the_project():
         if wanted.name != project["name"]
         and versions.get(wanted.name.lower(), "none") not in wanted.specifier
     ]
-    assert len(ranges) > 30 and not outside
+    assert len(ranges) > 30
+    assert not outside

@@ -122,7 +122,8 @@ def test_losses_and_metrics_need_the_base_packages_alone(installed):
     found = json.loads(done.stdout)
     rows = torch.randn(40, 8, generator=torch.Generator().manual_seed(7)).numpy()
     scores = retrieval_metrics(rows, np.tile(np.arange(10), 4))
-    assert len(found["losses"]) > 10 and found["scores"] == pytest.approx(scores)
+    assert len(found["losses"]) > 10
+    assert found["scores"] == pytest.approx(scores)
 
 
 @pytest.mark.parametrize(

@@ -76,12 +76,15 @@ def test_a_run_on_a_gpu_is_one_job_on_one_node(fresh: Workplace, dry_run):
     resources = dict(word.split("=", 1) for word in words)
     numbers = {key: int(value) for key, value in resources.items() if value.isdigit()}
     asked = ("gpu", "mem_mb", "runtime", "nodes")
-    assert [numbers[name] for name in asked] == [1, 64000, 90, 1] and "tasks" not in numbers
+    assert [numbers[name] for name in asked] == [1, 64000, 90, 1]
+    assert "tasks" not in numbers
     job = SimpleNamespace(resources=Needs(numbers), threads=1)
     names = dict.fromkeys(("run_uuid", "slurm_logfile", "comment_str", "workdir"), "x")
     call = get_submit_command(job, {**names, "account": "", "partition": ""})
     call += set_gres_string(job)
-    assert "--gpus=1" in call and "--nodes=1" in call and "--mem 64000" in call
+    assert "--gpus=1" in call
+    assert "--nodes=1" in call
+    assert "--mem 64000" in call
     assert "ntasks" not in call
 
 
@@ -106,7 +109,8 @@ def test_the_profile_maps_what_a_run_needs_to_limits_and_constraints(fresh: Work
     long = kept[4320, "as it is"]
     assert short["slurm_extra"].startswith("--signal=TERM@60 ")
     assert long["slurm_extra"].startswith("--signal=TERM@600 ")
-    assert long["runtime"] == "4320" and "constraint" not in long
+    assert long["runtime"] == "4320"
+    assert "constraint" not in long
     assert [kept[4320, "edited"][key] for key in ("runtime", "constraint")] == ["1440", "gpu80"]
     assert [kept[10, "edited"][key] for key in ("runtime", "constraint")] == ["10", "gpu40"]
 
@@ -132,7 +136,8 @@ def test_rules_are_short_and_leave_retries_and_partitions_to_the_profiles():
     rules = [ROOT / "workflow/Snakefile", *(ROOT / "workflow" / "rules").glob("*.smk")]
     texts = [path.read_text() for path in rules]
     assert len(texts) >= 3
-    assert len(texts[0].splitlines()) <= 60 and sum(len(text.splitlines()) for text in texts) <= 400
+    assert len(texts[0].splitlines()) <= 60
+    assert sum(len(text.splitlines()) for text in texts) <= 400
     for word in ("retries:", "slurm_partition", "slurm_account"):
         assert not any(word in text for text in texts)
 
@@ -145,4 +150,5 @@ def test_a_study_can_be_given_as_configfile(fresh: Workplace, dry_run):
     assert done.returncode == 0, done.stdout
     assert jobs(done)["train"] == 2
     changed = dry_run(*arguments, "--config", "title=other", folder=fresh.folder)
-    assert changed.returncode == 2 and "cannot be changed with --config (title)" in changed.stdout
+    assert changed.returncode == 2
+    assert "cannot be changed with --config (title)" in changed.stdout

@@ -19,11 +19,13 @@ def test_a_failed_run_leaves_the_others_and_the_report_names_it(fresh: Workplace
     done = fresh.snakemake("small", target="all", hooks=True)
     assert done.returncode != 0
     finished = fresh.results()
-    assert len(finished) == 3 and not any(BROKEN in name for name in finished)
+    assert len(finished) == 3
+    assert not any(BROKEN in name for name in finished)
     study = fresh.folder / "results" / "small"
     assert "the training broke on purpose" in (study / "runs.csv").read_text()
     page = (study / "report" / "index.html").read_text()
-    assert BROKEN.lstrip("/") in page and "the training broke on purpose" in page
+    assert BROKEN.lstrip("/") in page
+    assert "the training broke on purpose" in page
 
     del fresh.environment["QUICK_TRAINING_FAILS"]
     fresh.environment["QUICK_STEPS"] = "finish build"
@@ -31,7 +33,8 @@ def test_a_failed_run_leaves_the_others_and_the_report_names_it(fresh: Workplace
     assert done.returncode == 0, done.stderr
     assert (jobs(done)["train"], jobs(done)["import_runs"]) == (1, 1)
     after = fresh.results()
-    assert len(after) == 4 and {name: after[name] for name in finished} == finished
+    assert len(after) == 4
+    assert {name: after[name] for name in finished} == finished
     assert "broke on purpose" not in (study / "runs.csv").read_text()
     assert "1 imported, 3 present" in (study / "imported.txt").read_text()
 
@@ -44,12 +47,14 @@ def test_a_bad_study_and_a_misspelt_setting_are_one_message_and_start_nothing(
     words = [*fresh.arguments("small"), "reslts=elsewhere"]
     words.remove("--quiet"), words.remove("host")
     done = dry_runs.ask(fresh.folder, *words)
-    assert done.returncode == 2 and "unknown setting reslts; allowed: study, results" in done.stdout
+    assert done.returncode == 2
+    assert "unknown setting reslts; allowed: study, results" in done.stdout
     study["blocks"][0] |= {"losses": ["smoth_ap"], "batch_sizes": [30]}
     fresh.write(study)
     done = fresh.snakemake("small")
     assert done.returncode == 2
-    assert done.stderr.count("did you mean 'smooth_ap'?") == 1 and "3 problems" in done.stderr
+    assert done.stderr.count("did you mean 'smooth_ap'?") == 1
+    assert "3 problems" in done.stderr
     assert "Traceback" not in done.stderr
     assert not fresh.runs.exists()
 

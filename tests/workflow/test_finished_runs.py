@@ -100,7 +100,8 @@ def test_dates_and_a_missing_memory_train_nothing(workplace: Workplace):
         planned = workplace.dry_run("small")
         assert "train" not in jobs(planned) and "spec" not in jobs(planned), planned.stdout
     done = workplace.snakemake("small", target="runs")
-    assert done.returncode == 0 and "train" not in jobs(done)
+    assert done.returncode == 0
+    assert "train" not in jobs(done)
     assert files_of_runs(workplace) == before
     forget(workplace)
     assert to_do(workplace) == [0, 0]
@@ -129,7 +130,8 @@ def test_a_study_changed_back_before_anything_was_trained_has_nothing_to_do(work
     before = files_of_runs(workplace)
     workplace.write(small_study("small", LOSSES, tau=0.2))
     done = workplace.snakemake("small", target="no_such_target")
-    assert done.returncode != 0 and files_of_runs(workplace) != before
+    assert done.returncode != 0
+    assert files_of_runs(workplace) != before
     workplace.write(small_study("small", LOSSES))
     forget(workplace)
     assert to_do(workplace) == [0, 0]
@@ -141,7 +143,8 @@ def test_tables_follow_a_newer_result(workplace: Workplace):
     path = min(workplace.runs.glob("*/*/*/*/*/result.json"))
     path.write_text(path.read_text() + "\n")
     planned = jobs(workplace.dry_run("small"))
-    assert planned["collect"] == 1 and "train" not in planned
+    assert planned["collect"] == 1
+    assert "train" not in planned
 
 
 def test_submissions_that_fail_leave_every_file(workplace: Workplace, tmp_path):
@@ -151,7 +154,8 @@ def test_submissions_that_fail_leave_every_file(workplace: Workplace, tmp_path):
     workplace.write(small_study("small", [*LOSSES, "roadmap"], tau=0.2))
     slurm(workplace, tmp_path, REFUSES, ANSWERS)
     done = submit(workplace)
-    assert done.returncode == 1 and "failed" in done.stderr
+    assert done.returncode == 1
+    assert "failed" in done.stderr
     check_that_old_files_are_kept(workplace, before)
 
 
@@ -165,4 +169,5 @@ def test_a_silent_controller_is_one_line_before_anything_starts(workplace: Workp
         "error: Slurm does not answer (sinfo: slurm_load_partitions: Unable to contact slurm "
         "controller): wait for it, or use --profile workflow/profiles/local"
     )
-    assert "Traceback" not in done.stderr and files_of_runs(workplace) == before
+    assert "Traceback" not in done.stderr
+    assert files_of_runs(workplace) == before

@@ -25,7 +25,8 @@ def kept(work: Workplace, name: str) -> Path:
 
 def test_another_study_shares_runs_and_trains_only_what_is_new_or_changed(workplace: Workplace):
     before = workplace.results()
-    assert "Nothing to be done" in workplace.dry_run("small").stdout and len(before) == 4
+    assert "Nothing to be done" in workplace.dry_run("small").stdout
+    assert len(before) == 4
     workplace.write(small_study("other", [*LOSSES, "roadmap"], tau=0.2))
     planned = jobs(workplace.dry_run("other"))
     assert (planned["spec"], planned["train"]) == (4, 4)
@@ -35,7 +36,8 @@ def test_another_study_shares_runs_and_trains_only_what_is_new_or_changed(workpl
     assert done.returncode == 0, done.stderr
     after = workplace.results()
     changed = {name for name in before if before[name] != after[name]}
-    assert changed == {name for name in before if "/smooth_ap_wide/" in name} and len(changed) == 2
+    assert changed == {name for name in before if "/smooth_ap_wide/" in name}
+    assert len(changed) == 2
     assert {name.split("/")[2] for name in set(after) - set(before)} == {"roadmap"}
     for name in changed:
         folder = kept(workplace, name)
@@ -53,7 +55,9 @@ def test_an_added_loss_or_title_trains_nothing_else_and_equal_specifications_not
     assert "Nothing to be done" in workplace.dry_run("small").stdout
     workplace.write(small_study("small", LOSSES) | {"title": "Another title"})
     planned = jobs(workplace.dry_run("small"))
-    assert planned["collect"] == 1 and "train" not in planned and "spec" not in planned
+    assert planned["collect"] == 1
+    assert "train" not in planned
+    assert "spec" not in planned
     workplace.write(small_study("small", [*LOSSES, "roadmap"]))
     planned = jobs(workplace.dry_run("small"))
     assert (planned["train"], planned["collect"]) == (2, 1)
@@ -64,7 +68,8 @@ def test_added_seeds_train_alone(workplace: Workplace, monkeypatch):
     workplace.write({**study, "seeds": [0, 1, 2, 3], "looks": [2, 4]})
     monkeypatch.chdir(workplace.folder)
     done = CliRunner().invoke(app, ["add-seeds", "small.yaml"], catch_exceptions=False)
-    assert done.exit_code == 0 and "4 runs to do" in done.output
+    assert done.exit_code == 0
+    assert "4 runs to do" in done.output
     planned = workplace.dry_run("small")
     assert jobs(planned)["train"] == 4
     made = re.findall(r"output: \S*/(\w+)/result\.json", planned.stdout)

@@ -30,7 +30,8 @@ def test_one_call_makes_trials_and_the_final_runs_that_follow_from_them(fresh: W
         for trial in (1, 2)
     }
     best = max(scores, key=lambda trial: sum(scores[trial]))
-    assert chosen[2]["trial"] == best and chosen[0]["trial"] == 0
+    assert chosen[2]["trial"] == best
+    assert chosen[0]["trial"] == 0
     spec = next(fresh.runs.glob("glyphs_tiny/*~equal2/smooth_ap/bs16/seed1/spec.json"))
     rate = json.loads(spec.read_text())["recipe"]["optimizer"]["lr"]
     assert rate == chosen[2]["override"]["optimizer"]["lr"]

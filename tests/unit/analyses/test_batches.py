@@ -23,7 +23,8 @@ def test_the_batch_of_figure_6():
 
 def test_a_query_is_no_neighbour_of_itself():
     kinds = kinds_of(2, np.array([7, 8, 7]), np.array([0, 0, 0]))
-    assert list(kinds) == ["neighbour", "hard negative", "query"] and set(kinds) <= set(KINDS)
+    assert list(kinds) == ["neighbour", "hard negative", "query"]
+    assert set(kinds) <= set(KINDS)
 
 
 @pytest.mark.parametrize("tau", [0.001, 0.01, 0.1, 1.0])

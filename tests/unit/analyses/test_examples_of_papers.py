@@ -170,13 +170,16 @@ def test_with_a_true_step_for_positives_only_the_sigmoid_of_negatives_is_left():
 
 def test_sup_ap_is_never_below_the_ap_loss_and_never_leaves_a_misranked_negative_alone():
     gradient = value_and_gradient(LOSSES["SupAP"], TOY, TOY_POSITIVE)[1]
-    assert np.sign(gradient).tolist() == [-1, -1, 1] and np.abs(gradient).min() > 0.1
+    assert np.sign(gradient).tolist() == [-1, -1, 1]
+    assert np.abs(gradient).min() > 0.1
     found = outcome(LOSSES["SupAP"], 500, seed=1)
     assert found.below == 0
     assert found.smallest > 0
     # the same check does find losses that lack the properties
     smooth = outcome(LOSSES["SmoothAP"], 500, seed=1)
-    assert smooth.below > 0 and smooth.smallest == 0 and smooth.none > found.none > 0
+    assert smooth.below > 0
+    assert smooth.smallest == 0
+    assert smooth.none > found.none > 0
 
 
 def test_what_counts_as_no_gradient_is_one_number_beside_every_sentence_that_says_so():
@@ -192,7 +195,8 @@ def test_what_counts_as_no_gradient_is_one_number_beside_every_sentence_that_say
         assert "{none:g}" in reason, claim
     found = toy_ranking(SimpleNamespace(quick=True))
     assert found.values["none"] == NO_GRADIENT
-    assert found.claims["vanishing_gradient"] and found.claims["gradient_until_right"]
+    assert found.claims["vanishing_gradient"]
+    assert found.claims["gradient_until_right"]
 
 
 def test_sup_ap_is_above_the_ap_loss_at_ties_too():
@@ -253,6 +257,7 @@ def test_a_linear_relaxation_does_not_see_a_change_of_order():
     assert far[0] - far[1] == pytest.approx(near[0] - near[1]) == pytest.approx(3.0)
     for relaxation in RELAXATIONS.values():
         value, slope = relaxation(GRID)
-        assert np.all(value >= (GRID > 0)) and value[GRID.searchsorted(0.0)] == pytest.approx(1)
+        assert np.all(value >= (GRID > 0))
+        assert value[GRID.searchsorted(0.0)] == pytest.approx(1)
         inner = np.abs(GRID + WIDTH) > 0.01  # away from the corner of the hinge
         assert slope[inner] == pytest.approx(np.gradient(value, GRID)[inner], rel=0.03, abs=1e-9)

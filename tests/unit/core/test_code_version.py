@@ -202,10 +202,13 @@ class Mine(SmoothAP):
         (tmp_path / f"{name}.py").write_text(code.format(name))
     smooth_ap, mine, other = versions_of_runs(tmp_path, "smooth_ap", "mine", "other")
     assert smooth_ap == code_version()
-    assert re.fullmatch(re.escape(smooth_ap) + r"\+mine-[0-9a-f]{12}", mine) and mine != other
+    assert re.fullmatch(re.escape(smooth_ap) + r"\+mine-[0-9a-f]{12}", mine)
+    assert mine != other
     (tmp_path / "mine.py").write_text("# words" + code.format("mine"))
     (tmp_path / "other.py").write_text(code.format("other") + "x = 1\n")
     same, changed = versions_of_runs(tmp_path, "mine", "other")
-    assert same == mine and changed.rpartition("-")[0] == other.rpartition("-")[0]
+    assert same == mine
+    assert changed.rpartition("-")[0] == other.rpartition("-")[0]
     assert changed != other
-    assert not mixed([smooth_ap, mine, other]) and mixed([mine, other, changed])
+    assert not mixed([smooth_ap, mine, other])
+    assert mixed([mine, other, changed])

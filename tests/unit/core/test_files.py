@@ -57,7 +57,8 @@ def test_numbers_are_guessed_and_empty_fields_are_missing(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("dataset,split,n,p,lost,ok\na,,1,,,True\nb,test,2,0.5,x,False\n")
     read = guess_csv(path)
-    assert read["n"].tolist() == [1, 2] and read["ok"].tolist() == [True, False]
+    assert read["n"].tolist() == [1, 2]
+    assert read["ok"].tolist() == [True, False]
     assert read["p"].isna().tolist() == read["split"].isna().tolist() == [True, False]
     assert pd.isna(read["lost"][0])
 

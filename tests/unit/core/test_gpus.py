@@ -25,11 +25,14 @@ def leave() -> None:
 
 
 def test_each_run_takes_gpus_of_its_own_while_there_are_enough(tmp_path, monkeypatch):
-    assert take_gpus(1, tmp_path) == ["0"] and os.environ[VISIBLE] == "0"
+    assert take_gpus(1, tmp_path) == ["0"]
+    assert os.environ[VISIBLE] == "0"
     monkeypatch.setenv(VISIBLE, "0,1,2,5")
-    assert take_gpus(2, tmp_path) == ["1", "2"] and os.environ[VISIBLE] == "1,2"
+    assert take_gpus(2, tmp_path) == ["1", "2"]
+    assert os.environ[VISIBLE] == "1,2"
     monkeypatch.setenv(VISIBLE, "0,1,2,5")
-    assert take_gpus(2, tmp_path) == [] and os.environ[VISIBLE] == "0,1,2,5"
+    assert take_gpus(2, tmp_path) == []
+    assert os.environ[VISIBLE] == "0,1,2,5"
     leave()
     assert take_gpus(4, tmp_path) == ["0", "1", "2", "5"]
     leave()

@@ -105,7 +105,8 @@ def test_an_installed_package_adds_a_loss_by_an_entry_point(tmp_path):
 
     version, module = shown()
     (tmp_path / "my_losses" / "__init__.py").write_text(code + "x = 1\n")
-    assert module == "my_losses" and version.startswith(f"{code_version()}+my_losses-")
+    assert module == "my_losses"
+    assert version.startswith(f"{code_version()}+my_losses-")
     assert shown()[0] != version
 
 

@@ -39,7 +39,8 @@ def test_every_record_is_read_back_as_it_was_written(spec, tmp_path):
 def test_the_digest_of_a_file_is_that_of_its_specification(spec, tmp_path):
     path = tmp_path / "spec.json"
     spec.write(path)
-    assert digest_of(path) == spec.digest and digest_of(tmp_path / "none.json") is None
+    assert digest_of(path) == spec.digest
+    assert digest_of(tmp_path / "none.json") is None
     path.write_text(path.read_text().replace('"seed": 0', '"seed": 1'))
     assert digest_of(path) != spec.digest
 
@@ -75,7 +76,8 @@ def test_cells_name_their_runs_and_are_ordered():
     assert cell.run_id(3) == "sop/resnet50~sota~long/roadmap/bs64/seed3"
     assert Setting.from_label(cell.setting.label) == cell.setting
     larger = Cell("sop", Setting("resnet50", ("sota", "long")), "roadmap", "roadmap", 128)
-    assert sorted([larger, cell]) == [cell, larger] and len({cell, cell, larger}) == 2
+    assert sorted([larger, cell]) == [cell, larger]
+    assert len({cell, cell, larger}) == 2
 
 
 DIGEST = "0123456789abcdef"

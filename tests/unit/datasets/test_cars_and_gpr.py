@@ -73,7 +73,8 @@ def test_the_halves_with_a_development_kit_are_the_same_dataset(cars, halves):
         load_dataset("cars196", {"root": str(root), "allow_counts": True})
         for root in (cars, halves)
     )
-    assert one.counts == other.counts and one.counts["train"] == {"images": 6, "classes": 2}
+    assert one.counts == other.counts
+    assert one.counts["train"] == {"images": 6, "classes": 2}
     names = other.train.names
     assert sorted({name.partition("/")[0] for name in names}) == ["cars_test", "cars_train"]
     assert [label for label in other.train.labels] == [0, 1, 0, 1, 0, 1]
@@ -124,7 +125,8 @@ def test_gpr_has_six_kinds_of_classes_by_number(gpr):
     dataset = load_dataset("gpr1200", {"root": str(gpr), "allow_counts": True})
     query = dataset.protocols["test"].query
     assert query.labels.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3]
-    assert len(dataset.train) == 0 and dataset.metrics == ("map",)
+    assert len(dataset.train) == 0
+    assert dataset.metrics == ("map",)
     assert dataset.counts["test"] == {"images": 12, "classes": 4, "categories": 3}
 
 
@@ -172,7 +174,8 @@ def test_a_network_is_evaluated_on_a_dataset_without_training_images(gpr, tmp_pa
     )
     (tmp_path / "run").mkdir()
     result = train(write_spec_in(tmp_path / "run", spec))
-    assert result.status == "ok" and 0.3 < result.metrics.last["test"]["map"] <= 1
+    assert result.status == "ok"
+    assert 0.3 < result.metrics.last["test"]["map"] <= 1
 
 
 def test_training_without_training_images_is_refused(gpr, tmp_path):

@@ -34,7 +34,8 @@ def test_people_are_classes_and_are_tested_on_others_and_on_ijbc(folder):
     }
     assert dataset.counts["ijbc instances"] == {"images": 10}
     alone = load(folder, "vggface2", evaluated_on=[])
-    assert list(alone.protocols) == ["test"] and alone.fingerprint != dataset.fingerprint
+    assert list(alone.protocols) == ["test"]
+    assert alone.fingerprint != dataset.fingerprint
 
 
 def test_faces_are_cropped_to_their_box_and_a_margin(folder):

@@ -173,7 +173,8 @@ def test_a_training_set_is_evaluated_on_the_landmark_sets_it_names(folder):
     assert list(dataset.protocols) == names
     params = {"landmarks": ["rparis6k"], "landmarks_root": elsewhere}
     chosen = load(folder / "sfm120k", "sfm120k", **params)
-    assert list(chosen.protocols) == names[3:] and chosen.fingerprint != dataset.fingerprint
+    assert list(chosen.protocols) == names[3:]
+    assert chosen.fingerprint != dataset.fingerprint
 
 
 def test_distractors_are_searched_with_the_gallery_of_each_landmark_set(folder):
@@ -184,8 +185,10 @@ def test_distractors_are_searched_with_the_gallery_of_each_landmark_set(folder):
         f"{name}_{level}" for name in names for level in ("easy", "medium", "hard")
     ]
     plain, with_more = (dataset.protocols[f"{name}_hard"] for name in names[:2])
-    assert with_more.judgements is plain.judgements and with_more.gallery is plain.gallery
-    assert plain.distractors is None and len(with_more.distractors) == 5
+    assert with_more.judgements is plain.judgements
+    assert with_more.gallery is plain.gallery
+    assert plain.distractors is None
+    assert len(with_more.distractors) == 5
     shared = {id(p.distractors) for p in dataset.protocols.values() if p.distractors}
     assert len(shared) == 1, "the distractors of all protocols are one set, to be embedded once"
     assert dataset.counts["revisitop1m distractors"] == {"images": 5}
@@ -195,7 +198,8 @@ def test_distractors_are_searched_with_the_gallery_of_each_landmark_set(folder):
 
 def test_distractors_alone_can_be_checked(folder):
     dataset = load(folder / "revisitop1m", "revisitop1m")
-    assert len(dataset.train) == 0 and dataset.counts == {"distractors": {"images": 5}}
+    assert len(dataset.train) == 0
+    assert dataset.counts == {"distractors": {"images": 5}}
     assert dataset.protocols["revisitop1m"].query.labels.shape == (5,)
 
 

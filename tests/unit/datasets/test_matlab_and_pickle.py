@@ -53,7 +53,8 @@ def test_a_single_struct_and_a_single_text_stay_arrays(tmp_path):
     cells[0] = ["abc"]
     savemat(tmp_path / "a.mat", {"annotations": rows, "cids": cells})
     found, cids = read_matlab(tmp_path / "a.mat", "annotations", "cids")
-    assert found["path"].tolist() == ["a/1.jpg"] and whole_numbers(found["class"]).tolist() == [7]
+    assert found["path"].tolist() == ["a/1.jpg"]
+    assert whole_numbers(found["class"]).tolist() == [7]
     assert texts(cids) == ["abc"]
 
 

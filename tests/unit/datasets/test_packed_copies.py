@@ -231,7 +231,8 @@ def test_a_dataset_is_read_from_the_copy_that_prepare_makes(command, tmp_path, n
     command("prepare", name, "--root", tmp_path / name, "--pack", SIDE, "--allow-counts")
     files = load_dataset(name, params)
     packed = load_dataset(name, {**params, "packed": SIDE})
-    assert packed.train.names == files.train.names and packed.counts == files.counts
+    assert packed.train.names == files.train.names
+    assert packed.counts == files.counts
     width, height = files.train.image(3).size
     assert packed.train.image(3).size == (round(width * SIDE / height), SIDE)
 

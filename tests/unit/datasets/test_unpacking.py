@@ -95,4 +95,5 @@ def test_what_macos_adds_and_owners_and_modes_are_not_taken_over(tmp_path, into)
     info.size = 0
     unpack(tar_file(tmp_path / "b.tar", [("b", info)]), into)
     found = (into / "b").stat()
-    assert found.st_uid == os.getuid() and not found.st_mode & stat.S_ISUID
+    assert found.st_uid == os.getuid()
+    assert not found.st_mode & stat.S_ISUID

@@ -139,7 +139,8 @@ def test_malformed_lines_are_shown_with_what_they_should_be(
     times = -1 if code == "empty_role" else 1
     (root / file).write_text(text.replace(old, new, times))
     found = dict(refused(name, root))
-    assert code in found and found[code] in ("", file)
+    assert code in found
+    assert found[code] in ("", file)
 
 
 def test_what_is_wrong_with_all_lists_is_reported_together(make, refused):

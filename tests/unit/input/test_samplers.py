@@ -171,10 +171,13 @@ def test_all_classes_are_in_each_batch():
     epoch = make("all_classes", batch_size=24, labels=labels, categories=None).epoch(0)
     counts = np.array([np.bincount(labels[batch], minlength=9) for batch in epoch])
     assert counts.shape == (100 // 24, 9)
-    assert (counts.sum(axis=1) == 24).all() and len({*epoch[0]}) == 24
-    assert (counts[:, 0] == 1).all() and (counts[:, 1:] >= 2).all()
+    assert (counts.sum(axis=1) == 24).all()
+    assert len({*epoch[0]}) == 24
+    assert (counts[:, 0] == 1).all()
+    assert (counts[:, 1:] >= 2).all()
     # the seven others are of the 83 that are left, 62 of them of the last class
-    assert counts[:, -1].mean() > 5 and not np.array_equal(*np.sort(epoch[:2]))
+    assert counts[:, -1].mean() > 5
+    assert not np.array_equal(*np.sort(epoch[:2]))
 
 
 def test_a_batch_that_does_not_hold_all_classes_is_refused():
@@ -241,7 +244,8 @@ def batches():
 def test_half_of_each_batch_comes_from_one_category_and_half_from_the_rest(batches):
     for batch in batches:
         counts = np.bincount(REST[batch], minlength=3)
-        assert counts[2] == 16 and sorted(counts[:2]) == [0, 16]
+        assert counts[2] == 16
+        assert sorted(counts[:2]) == [0, 16]
 
 
 def test_a_category_has_its_turns_rounded_up_and_in_a_row(batches):

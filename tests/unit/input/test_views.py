@@ -199,7 +199,8 @@ def test_options_that_are_0_draw_nothing():
         train_view((400, 300), config, np.random.default_rng(1))
         for config in (RECIPES["FastAP"], dataclasses.replace(RECIPES["FastAP"], rotation=9.0))
     )
-    assert plain.jitter == () and plain.degrees == 0.0 != turned.degrees
+    assert plain.jitter == ()
+    assert plain.degrees == 0.0 != turned.degrees
     assert (plain.box, plain.mirrored) == (turned.box, turned.mirrored)
 
 
@@ -259,4 +260,5 @@ def _resized(transforms, picture, side):
 def test_a_box_that_fits_no_image_still_has_pixels(aspect):
     config = InputConfig(augmentation="crop_flip", crop_aspect=[aspect, aspect])
     left, top, right, bottom = random_resized_box((30, 20), config, np.random.default_rng(0))
-    assert 0 <= left < right <= 30 and 0 <= top < bottom <= 20
+    assert 0 <= left < right <= 30
+    assert 0 <= top < bottom <= 20

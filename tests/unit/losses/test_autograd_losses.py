@@ -82,7 +82,8 @@ def test_precision_is_float32_at_least_under_autocast():
     with torch.autocast("cpu", dtype=torch.bfloat16):
         value = loss(free, labels)
     value.backward()
-    assert value.dtype == torch.float32 and free.grad.dtype == torch.bfloat16
+    assert value.dtype == torch.float32
+    assert free.grad.dtype == torch.bfloat16
     assert value.item() == pytest.approx(loss(embeddings.float(), labels).item(), rel=1e-6)
 
 

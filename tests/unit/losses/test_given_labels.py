@@ -112,6 +112,7 @@ def test_labels_that_lie_on_another_device_are_looked_at_once():
     loss.compare = compare
     loss(ROWS, LABELS.as_subclass(Elsewhere))
     loss(ROWS, (LABELS + 1).as_subclass(Elsewhere))
-    assert np.ptp(seen[1]) == 5 and max(seen[1]) == 6
+    assert np.ptp(seen[1]) == 5
+    assert max(seen[1]) == 6
     with pytest.raises(RunError, match="got label 6"):
         loss(ROWS, LABELS + 1)

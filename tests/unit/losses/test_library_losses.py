@@ -39,7 +39,9 @@ def test_every_class_trains_by_its_name(name):
     loss = make(name, params=DEMANDED.get(name, {}))
     value = loss(rows, labels, generator=torch.Generator().manual_seed(0))
     value.backward()
-    assert value.isfinite() and rows.grad.isfinite().all() and rows.grad.norm() > 0
+    assert value.isfinite()
+    assert rows.grad.isfinite().all()
+    assert rows.grad.norm() > 0
 
 
 @pytest.mark.parametrize("name", USABLE)
@@ -111,7 +113,8 @@ def test_smooth_ap_of_the_library_is_as_wrong_as_the_refusal_says():
 def test_parts_of_parts_reach_the_library():
     distance = {"class": "LpDistance", "params": {"power": 2}}
     loss = make("TripletMarginLoss", params={"margin": 0.2, "distance": distance})
-    assert loss.inner.distance.power == 2 and loss.inner.margin == 0.2
+    assert loss.inner.distance.power == 2
+    assert loss.inner.margin == 0.2
 
 
 @pytest.mark.parametrize("name", NAMED)

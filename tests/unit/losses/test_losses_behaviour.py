@@ -38,7 +38,8 @@ def test_smooth_ap_tends_to_the_exact_loss_as_tau_shrinks():
     errors = [
         abs(create_loss("smooth_ap", tau=tau)(rows, LABELS) - exact) for tau in (0.1, 0.01, 1e-6)
     ]
-    assert errors[0] > errors[1] > errors[2] and errors[2] < 1e-4
+    assert errors[0] > errors[1] > errors[2]
+    assert errors[2] < 1e-4
 
 
 def test_offset_none_makes_sup_ap_continuous_where_the_line_begins():
@@ -94,7 +95,8 @@ def test_proxies_follow_the_seed_alone(name):
         (parameter,) = create_loss(name, embedding_dim=6, num_classes=5, seed=seed).parameters()
         assert parameter.requires_grad
         proxies.append(parameter.detach())
-    assert torch.equal(proxies[0], proxies[1]) and not torch.equal(proxies[0], proxies[2])
+    assert torch.equal(proxies[0], proxies[1])
+    assert not torch.equal(proxies[0], proxies[2])
 
 
 @pytest.mark.parametrize("name", ["contrastive", "triplet_semihard"])

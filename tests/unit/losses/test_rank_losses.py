@@ -144,7 +144,8 @@ def test_simix_is_the_loss_of_the_batch_with_its_virtual_images():
     plain = create_loss("recall_at_k")
     extended, labels = mixed(embeddings, LABELS, torch.Generator().manual_seed(5))
     # classes of 1, 2, 4 and 6 images have 0, 1, 6 and 15 pairs
-    assert len(labels) == 13 + 22 and torch.equal(extended[:13], embeddings)
+    assert len(labels) == 13 + 22
+    assert torch.equal(extended[:13], embeddings)
     for virtual, label in zip(extended[13:], labels[13:], strict=True):
         ends = embeddings[label == LABELS]
         chords = torch.pdist(ends)

@@ -65,7 +65,8 @@ def test_class_weights_count_queries_and_not_references():
 def test_unknown_choices_are_refused_with_what_is_allowed():
     with pytest.raises(ConfigError, match="'class'") as caught:
         create_loss("softbin_ap", query_weights="classes", ties="yes")
-    assert "ties" in str(caught.value) and "aware" in str(caught.value)
+    assert "ties" in str(caught.value)
+    assert "aware" in str(caught.value)
 
 
 def test_class_weights_are_those_of_the_batch_when_it_queries_a_memory_too():

@@ -55,7 +55,9 @@ def test_a_ranking_worked_out_by_hand():
     got = retrieval_metrics(query, [1], gallery, [2, 1, 1, 2, 1], recall_at=(1, 2, 3))
     # positives at ranks 2, 3 and 5: precisions 1/2, 2/3 and 3/5; the first R = 3 places hold two of
     # them
-    assert got["recall_at_1"] == 0.0 and got["recall_at_2"] == 1.0 and got["recall_at_3"] == 1.0
+    assert got["recall_at_1"] == 0.0
+    assert got["recall_at_2"] == 1.0
+    assert got["recall_at_3"] == 1.0
     assert got["map"] == pytest.approx((1 / 2 + 2 / 3 + 3 / 5) / 3)
     assert got["map_at_r"] == pytest.approx((1 / 2 + 2 / 3) / 3)
 
@@ -339,4 +341,5 @@ UNKNOWN = ["recall_at_0", "recall_at_01", "recall_at_1\u0663", "recall_at_100000
 def test_an_unknown_metric_is_named_with_those_that_exist(name):
     problem = check_metric(name)
     assert f"unknown metric '{name}'" in problem
-    assert "recall_at_K" in problem and "map_at_r" in problem
+    assert "recall_at_K" in problem
+    assert "map_at_r" in problem

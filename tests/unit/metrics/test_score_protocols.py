@@ -147,7 +147,8 @@ def test_one_random_image_a_class_is_what_ten_galleries_drawn_so_give_on_average
         scores = retrieval_metrics(rows[query], labels[query], rows[gallery], labels[gallery], (1,))
         shares.append(scores["recall_at_1"])
     sd = np.std(shares, ddof=1)
-    assert found.queries == 300 and len(found.scores) == 3000
+    assert found.queries == 300
+    assert len(found.scores) == 3000
     # four standard errors of a mean of ten and one of 200; and the chi-square range of ten draws
     assert abs(found.value - np.mean(shares)) < 4 * sd * np.sqrt(1 / 10 + 1 / 200)
     assert 0.4 * sd < found.sd < 1.9 * sd
@@ -322,7 +323,8 @@ def test_facts_count_single_images_copies_lengths_and_ties():
     labels[239] = 77
     names = [f"image{number}.jpg" for number in range(len(rows))]
     facts = score(rows, labels, names=names).facts
-    assert facts["rows"] == 240 and facts["classes"] == 41
+    assert facts["rows"] == 240
+    assert facts["classes"] == 41
     assert facts["classes with one row"] == 1
     assert facts["rows equal to an earlier one"] == 3
     assert facts["the first of them"] == ["image5.jpg", "image11.jpg", "image12.jpg"]
@@ -339,7 +341,8 @@ def test_facts_count_single_images_copies_lengths_and_ties():
 def test_rows_of_length_1_have_no_second_table_for_distances():
     rows, labels = made_up()
     protocols = {each.protocol for each in score(unit(rows).astype(np.float16), labels).records}
-    assert "others" in protocols and "others_euclidean" not in protocols
+    assert "others" in protocols
+    assert "others_euclidean" not in protocols
 
 
 def test_rows_that_are_not_finite_are_counted_and_named():
@@ -392,7 +395,8 @@ def test_every_protocol_and_metric_that_comes_out_has_a_sentence_and_users():
     more = score(rows, labels, query=half, gallery=np.arange(len(rows)), cameras=labels % 2)
     families = set()
     for each in [*found.records, *more.records]:
-        assert each.meaning["says"] and each.meaning["used_by"]
+        assert each.meaning["says"]
+        assert each.meaning["used_by"]
         families.add(each.metric.replace("_10", "_k").replace("_1", "_k"))
     assert families == set(meanings("metrics"))
 

@@ -103,7 +103,8 @@ def test_a_printed_number_is_found_where_it_arises_nearest_first(rows, tmp_path)
     output = call(tmp_path / "all.npz", "--published", asked, "--json", tmp_path / "s.json")
     part = output[output.index(f"Printed R@1 {asked}") :]
     lines = part.splitlines()[1:]
-    assert lines[0].split()[0] == "one_per_class" and lines[0].endswith("gives it")
+    assert lines[0].split()[0] == "one_per_class"
+    assert lines[0].endswith("gives it")
     assert "is no proof" in part
     fits = json.loads((tmp_path / "s.json").read_text())["numbers"][0]["fits"]
     gaps = [abs(each["points"] - float(asked)) for each in fits]

@@ -104,16 +104,19 @@ def test_whitening_is_the_same_bits_again_and_for_rows_in_any_sign():
     rows = skewed(200, 8)
     first = learn_whitening(rows, 8)
     again = learn_whitening(rows.copy(), 8)
-    assert np.array_equal(first.axes, again.axes) and np.array_equal(first.mean, again.mean)
+    assert np.array_equal(first.axes, again.axes)
+    assert np.array_equal(first.mean, again.mean)
     mirrored = learn_whitening(-rows, 8)
-    assert np.allclose(mirrored.axes, first.axes) and np.allclose(mirrored.mean, -first.mean)
+    assert np.allclose(mirrored.axes, first.axes)
+    assert np.allclose(mirrored.mean, -first.mean)
 
 
 def test_axes_without_variance_give_zeros_and_a_warning(caplog):
     rows = skewed(5, 12)
     projected = projected_by(learn_whitening(rows, 8), rows)
     assert "vary along 4 of the 8 dimensions" in caplog.text
-    assert np.all(projected[:, 4:] == 0) and np.all(projected[:, :4].std(axis=0) > 0.5)
+    assert np.all(projected[:, 4:] == 0)
+    assert np.all(projected[:, :4].std(axis=0) > 0.5)
 
 
 def test_rows_without_a_spread_or_a_number_do_not_raise_and_one_row_does():
@@ -240,7 +243,8 @@ def test_a_protocol_measures_shows_and_ranks_with_its_distractors(made):
     assert set(scores) == {"hard", "hard+aqe"}
     every = np.arange(QUERIES)
     items, _, matches = item.nearest(every, 8)
-    assert (items >= ITEMS).any() and not matches[items >= ITEMS].any()
+    assert (items >= ITEMS).any()
+    assert not matches[items >= ITEMS].any()
     joined = np.concatenate([gallery, others])
     whole = EmbeddedProtocol(Protocol(protocol.query, None, judgements), query, joined)
     for ranks, expected in zip(

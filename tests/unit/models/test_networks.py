@@ -48,7 +48,8 @@ def test_rates_fall_from_the_last_layers_to_the_first(backbone):
     *layers, head = network.parameter_groups(10.0, layer_decay=0.5)
     rates = [group["lr_multiplier"] for group in layers]
     assert rates == [0.5 ** (len(layers) - 1 - place) for place in range(len(layers))]
-    assert len(layers) > 2 and head["lr_multiplier"] == 10.0
+    assert len(layers) > 2
+    assert head["lr_multiplier"] == 10.0
     first = next(network.backbone.parameters())
     assert any(parameter is first for parameter in layers[0]["params"])
     grouped = [id(p) for group in (*layers, head) for p in group["params"]]
@@ -82,7 +83,8 @@ def test_a_run_with_falling_rates_and_warm_up_trains(tmp_path):
 )
 def test_facts_of_tags_are_known_without_their_weights(backbone, mean, side):
     facts = weight_facts(ModelConfig(backbone=backbone, pretrained=True))
-    assert facts.mean[0] == mean and facts.fixed_side == side
+    assert facts.mean[0] == mean
+    assert facts.fixed_side == side
 
 
 def test_a_head_starts_with_hes_normal_weights_where_that_is_asked():
@@ -150,7 +152,8 @@ def test_maps_without_activation_are_raised_to_the_floor_and_give_finite_gradien
     pooled = pooling(maps)
     assert pooled.tolist() == [[pytest.approx(1e-6, rel=1e-3)] * 2]
     pooled.sum().backward()
-    assert torch.isfinite(maps.grad).all() and torch.isfinite(pooling.power.grad)
+    assert torch.isfinite(maps.grad).all()
+    assert torch.isfinite(pooling.power.grad)
 
 
 @pytest.mark.parametrize("pooling", ["avg", "max", "gem"])

@@ -22,8 +22,10 @@ def test_every_headline_score_comes_back_bit_for_bit(runs, tmp_path):
     for (cell, split, metric), sample in frozen.items():
         mine = last[(last["loss"] == cell.loss) & (last["metric"] == metric)]
         scores = dict(zip(mine["seed"], 100 * mine["value"], strict=True))
-        assert split == "test" and sample.by_seed == scores
-        assert sample.versions["platform"] == ("cpu",) and sample.versions["spec_digest"] == ("d",)
+        assert split == "test"
+        assert sample.by_seed == scores
+        assert sample.versions["platform"] == ("cpu",)
+        assert sample.versions["spec_digest"] == ("d",)
     assert len(frozen) == 4
 
 

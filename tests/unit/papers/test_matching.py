@@ -32,7 +32,8 @@ def test_the_cell_with_all_stated_facts_is_found():
         candidate(dataset="cub"),
     ]
     found = find([*others, plain])
-    assert found.candidate == plain and found.split == "test"
+    assert found.candidate == plain
+    assert found.split == "test"
 
 
 @pytest.mark.parametrize(
@@ -47,7 +48,8 @@ def test_the_cell_with_all_stated_facts_is_found():
 )
 def test_the_reason_names_what_is_missing(cells, words):
     found = find(cells)
-    assert found.candidate is None and words in found.reason
+    assert found.candidate is None
+    assert words in found.reason
 
 
 def test_an_unknown_embedding_dimension_does_not_match_a_stated_one():
@@ -110,7 +112,9 @@ def test_facts_that_are_left_open_do_not_restrict():
 def test_a_number_that_fits_two_cells_is_ambiguous_and_names_them():
     found = find([candidate(), candidate(batch_size=64)], batch_size=None)
     assert found.candidate is None
-    assert "ambiguous" in found.reason and "bs64" in found.reason and "bs128" in found.reason
+    assert "ambiguous" in found.reason
+    assert "bs64" in found.reason
+    assert "bs128" in found.reason
 
 
 def test_cells_that_differ_in_their_name_alone_are_the_same_runs():
@@ -164,7 +168,8 @@ def test_the_reason_names_conditions():
 def test_a_landmark_number_belongs_to_the_set_trained_on_and_names_its_split():
     trained = candidate(dataset="sfm120k", evaluated_on=("roxford5k", "rparis6k"))
     found = find([trained], dataset="roxford5k", protocol="hard")
-    assert found.candidate == trained and found.split == "roxford5k_hard"
+    assert found.candidate == trained
+    assert found.split == "roxford5k_hard"
     assert find([trained], dataset="sop").candidate is None
 
 
@@ -174,7 +179,8 @@ def test_a_landmark_number_belongs_to_the_set_trained_on_and_names_its_split():
 def test_expanded_queries_are_another_split_of_the_same_runs(protocol, conditions):
     trained = candidate(dataset="sfm120k", evaluated_on=("roxford5k",))
     found = find([trained], dataset="roxford5k", protocol=protocol, conditions=conditions)
-    assert found.candidate == trained and found.split == "roxford5k_medium+aqe"
+    assert found.candidate == trained
+    assert found.split == "roxford5k_medium+aqe"
     plain = find([trained], dataset="roxford5k", protocol="medium")
     assert plain.split == "roxford5k_medium"
     unknown = {"protocol": "medium", "conditions": {"expansion": "other"}}

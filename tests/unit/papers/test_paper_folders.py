@@ -20,11 +20,14 @@ def test_a_folder_becomes_a_typed_paper(tmp_path):
     cub, sop, other = paper.numbers
     assert (paper.source, cub.loss, other.loss) == ("toy2030", "sup_ap", "smooth_ap")
     assert (cub.points, cub.sd_points, cub.n_runs, cub.batch_size) == (61.2, 0.3, 3, 64)
-    assert cub.rounding == pytest.approx(0.05) and sop.text == "78.0"
-    assert cub.means == {"sampling": "hard"} and sop.conditions == {"tau": "0.1"}
+    assert cub.rounding == pytest.approx(0.05)
+    assert sop.text == "78.0"
+    assert cub.means == {"sampling": "hard"}
+    assert sop.conditions == {"tau": "0.1"}
     assert (cub.outside, sop.outside, other.reproducible) == ("", "no time", False)
     (claim,) = paper.claims.values()
-    assert claim.first[0].required[0].text == "tau=0.1" and claim.source == "toy2030"
+    assert claim.first[0].required[0].text == "tau=0.1"
+    assert claim.source == "toy2030"
     assert [figure.name for figure in paper.figures.values()] == ["toy2030_fig2"]
 
 
@@ -32,7 +35,9 @@ def test_only_the_names_and_the_numbers_are_needed(tmp_path):
     rest = dict.fromkeys((name.partition(".")[0] for name in FILES), None)
     del rest["paper"], rest["results"]
     paper = load_paper(write_paper(tmp_path, **rest))
-    assert len(paper.numbers) == 3 and not paper.claims and not paper.tables
+    assert len(paper.numbers) == 3
+    assert not paper.claims
+    assert not paper.tables
 
 
 def versioned(*rows: str) -> str:
@@ -49,8 +54,10 @@ def test_versions_of_a_text_are_told_apart_and_the_last_one_counts(tmp_path, mes
     about = FILES["paper.yaml"] + METHODS + "versions: {v1: Toy (draft), v2: Toy}\n"
     results = versioned("v11", "v21", "v23")
     paper = load_paper(write_paper(tmp_path / "right", paper=about, results=results, **ALONE))
-    assert paper.source == "toy2030v2" and paper.names["toy2030v1"] == "Toy (draft)"
-    assert len(paper.table("table1")) == 2 and len(paper.table("table1", "toy2030v1")) == 1
+    assert paper.source == "toy2030v2"
+    assert paper.names["toy2030v1"] == "Toy (draft)"
+    assert len(paper.table("table1")) == 2
+    assert len(paper.table("table1", "toy2030v1")) == 1
     error = problems(tmp_path, paper=about, results=versioned("v11", "v91"), **ALONE)
     assert ("unknown_name", "version") in messages(error)
 
@@ -206,13 +213,15 @@ def refused() -> PaperError:
 
 def test_a_paper_in_a_plugin_folder_is_found_and_can_be_asked_for(mine, monkeypatch):
     write_paper(mine)
-    assert "toy2030" in paper_folders() and "toy2030/table1" in published_names()
+    assert "toy2030" in paper_folders()
+    assert "toy2030/table1" in published_names()
     assert [each.dataset for each in asked_numbers(["toy2030"])] == ["cub", "sop"]
     (arranged,) = arranged_tables(["toy2030"])
     assert (arranged[0].key, arranged[1]) == ("toy2030", "table1")
     assert cite("toy2030", "table1") == "Toy, table 1"
     monkeypatch.delenv("BENCHMARK_PLUGINS")
-    assert "toy2030" not in paper_folders() and "toy2030" not in load_papers()
+    assert "toy2030" not in paper_folders()
+    assert "toy2030" not in load_papers()
 
 
 def test_no_two_folders_have_one_name(mine, messages):
@@ -258,7 +267,8 @@ def test_no_paper_makes_a_file_of_the_suite(mine, messages):
 def test_mistakes_in_papers_are_said_before_anything_starts(tmp_path):
     write_paper(tmp_path, paper=FILES["paper.yaml"] + "odd: 1\n")
     said = refused_by("benchmark", "validate", "smoke", plugins=tmp_path)
-    assert "paper.yaml" in said and "'odd'" in said
+    assert "paper.yaml" in said
+    assert "'odd'" in said
 
 
 def test_every_footnote_rule_finds_two_values_that_differ():
@@ -277,7 +287,8 @@ def test_a_footnote_holds_the_value_of_the_other_table():
         if (each.loss, each.dataset, each.metric) == ("roadmap", "inaturalist", "recall_at_1")
     )
     note = footnotes(paper, "table2")[row.line]
-    assert note.value == "64.2" and "ROADMAP (first version), table 5" in note.text
+    assert note.value == "64.2"
+    assert "ROADMAP (first version), table 5" in note.text
 
 
 def test_a_place_is_cited_for_people():

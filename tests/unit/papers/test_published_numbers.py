@@ -58,7 +58,8 @@ def test_a_known_row_carries_value_spread_and_number_of_runs():
 def test_methods_and_datasets_carry_our_names(numbers):
     losses = {each.loss for each in numbers}
     ours = {"smooth_ap", "sup_ap", "fast_ap", "proxy_nca", "normalized_softmax", "roadmap"}
-    assert ours <= losses and not {"smoothap", "supap", "fastap"} & losses
+    assert ours <= losses
+    assert not {"smoothap", "supap", "fastap"} & losses
     assert {"roxford5k", "rparis6k"} <= {each.dataset for each in numbers}
     (memory,) = {tuple(each.means.items()) for each in numbers if each.method == "xbm"}
     assert memory == (("memory", "xbm"),)
@@ -66,8 +67,10 @@ def test_methods_and_datasets_carry_our_names(numbers):
 
 def test_fractions_become_points_and_hours_are_no_scores(numbers):
     faces = load_papers()["smoothap2020"].table("table5")[0]
-    assert faces.unit == "fraction" and faces.points == pytest.approx(100 * float(faces.value))
-    assert faces.rounding == pytest.approx(0.05) and faces.text == "82.4"
+    assert faces.unit == "fraction"
+    assert faces.points == pytest.approx(100 * float(faces.value))
+    assert faces.rounding == pytest.approx(0.05)
+    assert faces.text == "82.4"
     assert not any(each.is_score for each in numbers if each.unit == "hours")
 
 
@@ -103,7 +106,8 @@ def test_every_table_that_a_study_may_name_is_arranged_or_of_an_earlier_version(
     tables = {name for name in published_names() if "/" in name}
     arranged = {f"{paper.source}/{name}" for paper, name in arranged_tables(SOURCES)}
     left = {name for name in tables - arranged if not name.startswith("roadmap2021v1")}
-    assert left == {"smoothap2020/table4", "smoothap2020/table5"} and arranged <= tables
+    assert left == {"smoothap2020/table4", "smoothap2020/table5"}
+    assert arranged <= tables
 
 
 def test_a_study_gets_the_tables_of_a_paper_or_single_ones():
@@ -151,7 +155,8 @@ def test_claims_of_the_suites_own_are_asked_of_their_study_alone():
     extra = claims_of(study)[len(claims_of("")) :]
     assert extra == own_claims()[study] == claims_of(f"{study}-on-glyphs_1k")[-len(extra) :]
     assert claims_of("embedded") == claims_of("")
-    assert claims_of() == (*claims_of(""), *extra) and len(extra) == 4
+    assert claims_of() == (*claims_of(""), *extra)
+    assert len(extra) == 4
     assert len({claim.name for claim in claims_of()}) == len(claims_of())
 
 
@@ -159,7 +164,8 @@ def test_the_margins_of_calibration_are_what_the_sentences_say():
     (claim,) = (each for each in claims_of() if each.name == "any_margin_improves_on_sup_ap")
     alpha = defaults_of(load_catalogue()["roadmap"].config)["alpha"]
     margins = [alpha - arm.where["beta"] for arm in claim.first]
-    assert min(margins) == pytest.approx(0.1) and max(margins) == pytest.approx(0.6)
+    assert min(margins) == pytest.approx(0.1)
+    assert max(margins) == pytest.approx(0.6)
 
 
 def test_the_listing_names_place_sentence_and_condition_of_every_claim():
@@ -182,7 +188,8 @@ def test_a_condition_says_once_what_its_protocols_share():
 def test_claims_beside_a_figure_exist():
     names = {claim.name for claim in claims_of()}
     beside = {name for figure in all_figures() for panel in figure.panels for name in panel.claims}
-    assert beside and beside <= names
+    assert beside
+    assert beside <= names
 
 
 # Tables that print one set-up again, with another rounding or of other seeds, by batch size.

@@ -25,5 +25,6 @@ def test_a_build_parses_a_study_and_its_recipes_once(tmp_path, monkeypatch):
     assert f"study: {study.name}" in texts[0]
     collect(study, tmp_path)
     build(study, tmp_path)
-    assert study_ledger(study) and candidates(study)
+    assert study_ledger(study)
+    assert candidates(study)
     assert {text[:80]: count for text, count in Counter(texts).items() if count > 1} == {}

@@ -84,7 +84,8 @@ def test_every_kind_of_change_is_named(study, tmp_path, monkeypatch):
     monkeypatch.undo()
     monkeypatch.setattr(registration, "claims_of", lambda name: claims_of("")[1:])
     (gone,) = changes(study, tmp_path)
-    assert gone.startswith("claims: ") and gone.endswith(" was removed")
+    assert gone.startswith("claims: ")
+    assert gone.endswith(" was removed")
 
 
 def test_going_on_to_a_planned_look_is_no_change(tmp_path):
@@ -122,7 +123,8 @@ def test_the_numbers_and_families_of_a_papers_study_are_registered():
 
 def test_the_verb_registers_and_says_what_changed(tmp_path):
     done = CliRunner().invoke(app, ["register-analysis", "smoke", "--results", str(tmp_path)])
-    assert done.exit_code == 0 and "before the first run" in done.output
+    assert done.exit_code == 0
+    assert "before the first run" in done.output
     assert (tmp_path / "smoke" / FILE).is_file()
 
 

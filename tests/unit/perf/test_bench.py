@@ -29,7 +29,8 @@ def test_losses_and_evaluation_are_measured_beside_floor_and_library():
     assert rows[losses.FLOOR]["times_floor"] == rows[losses.LIBRARY]["times_faster"] == 1.0
     assert others == {row["method"] for row in losses.beside_library(32, 1, 1.0, "quarter")}
     scores = {row["method"]: row for row in evaluation.measure(60, 60, 1, dim=8)}
-    assert scores[evaluation.FLOOR]["times_floor"] == 1 and scores[evaluation.OURS]["peak_mb"] >= 0
+    assert scores[evaluation.FLOOR]["times_floor"] == 1
+    assert scores[evaluation.OURS]["peak_mb"] >= 0
 
 
 def test_peak_of_process_sees_memory_that_is_given_back():
@@ -43,7 +44,8 @@ OF_A_GPU = {part: module for part, (module, _) in gpu.PARTS.items()}
 @pytest.mark.parametrize(("part", "module"), [*bench.PARTS.items(), *OF_A_GPU.items()])
 def test_every_part_is_a_function_that_says_what_it_measures(part, module):
     measure = getattr(importlib.import_module(f"perf.{module}"), part)
-    assert callable(measure) and measure.__doc__
+    assert callable(measure)
+    assert measure.__doc__
 
 
 def test_a_part_that_fails_is_named_and_the_worst_number_is_shown(tmp_path, monkeypatch):
@@ -60,7 +62,8 @@ def test_a_part_that_fails_is_named_and_the_worst_number_is_shown(tmp_path, monk
     parts = dict.fromkeys(("two", "one"), "module")
     assert bench.run(parts, tmp_path, quick=True, threads=1, seconds={}) == (True, True)
     text = (tmp_path / "bench.md").read_text()
-    assert "**two failed:** ValueError: no room" in text and "| a | 1234 |" in text
+    assert "**two failed:** ValueError: no room" in text
+    assert "| a | 1234 |" in text
     assert "| cost | 3.5 | at most 3 x floor | no |" in text
 
 
@@ -92,12 +95,14 @@ def test_the_check_of_a_gpu_runs_in_miniature_on_a_cpu(tmp_path, monkeypatch):
     monkeypatch.setattr(gpu, "OWN", ["smooth_ap", "fast_ap"])
     assert gpu.main(tmp_path) == 0
     text = (tmp_path / "bench.md").read_text()
-    assert "no GPU" in text and all(f"## {part}\n" in text for part in gpu.PARTS)
+    assert "no GPU" in text
+    assert all(f"## {part}\n" in text for part in gpu.PARTS)
     # the second call goes on with the networks, and measures one more
     first = (tmp_path / "networks.jsonl").read_text()
     assert gpu.main(tmp_path, ("networks",)) == 0
     both = (tmp_path / "networks.jsonl").read_text()
-    assert both.startswith(first) and len(both.splitlines()) == 2
+    assert both.startswith(first)
+    assert len(both.splitlines()) == 2
 
 
 def test_the_values_find_a_loss_that_leaves_autocast_on(monkeypatch):
@@ -148,6 +153,8 @@ def test_a_loss_that_fails_in_the_catalogue_is_named_and_the_others_go_on(monkey
 
     monkeypatch.setattr(studies, "create_loss", create)
     first, second = studies.catalogue(False)
-    assert first["error"] == "ValueError: no room" and first["targets"][0].margin < 1
-    assert second["error"] == "" and second["same_bits"] == second["finite"] == 1
+    assert first["error"] == "ValueError: no room"
+    assert first["targets"][0].margin < 1
+    assert second["error"] == ""
+    assert second["same_bits"] == second["finite"] == 1
     torch.use_deterministic_algorithms(False)

@@ -58,7 +58,8 @@ def test_queries_are_chosen_by_gain_loss_draw_and_category_each_once():
         reason: [row for row, why in found.items() if why == reason]
         for reason in (GAIN, LOSS, RANDOM)
     }
-    assert by_reason[GAIN] == [19, 18] and by_reason[LOSS] == [0, 1]
+    assert by_reason[GAIN] == [19, 18]
+    assert by_reason[LOSS] == [0, 1]
     assert len(by_reason[RANDOM]) == 2
     shown = {int(categories[row]) for row, why in found.items() if why != CATEGORY}
     further = {int(categories[row]) for row, why in found.items() if why == CATEGORY}
@@ -68,7 +69,8 @@ def test_queries_are_chosen_by_gain_loss_draw_and_category_each_once():
 def test_queries_without_a_value_or_a_change_are_no_gain_and_no_loss():
     first = np.array([0.5, np.nan, 0.5, 0.5])
     found = choose(first, np.array([0.5, 0.9, 0.5, 0.4]), np.full(4, -1), each=3)
-    assert found[3] == LOSS and 1 not in found
+    assert found[3] == LOSS
+    assert 1 not in found
     assert not {GAIN, CATEGORY} & set(found.values())
 
 
@@ -91,7 +93,8 @@ def test_the_baseline_is_set_beside_the_best_loss_where_both_ran():
     others = inputs.scores.query("metric == 'recall_at_1' and loss != 'smooth_ap'")
     means = others.groupby(["loss", "batch_size"])["value"].mean()
     assert (pair["second"]["loss"], pair["batch_size"]) == means.idxmax()
-    assert pair["first"]["loss"] == "smooth_ap" and pair["seed"] == 0
+    assert pair["first"]["loss"] == "smooth_ap"
+    assert pair["seed"] == 0
     chosen = run_pairs(inputs, PairChoice("roadmap", "smooth_ap", 32, 1))[0]
     first = chosen["first"]
     second = chosen["second"]
@@ -125,7 +128,8 @@ def test_a_network_before_training_belongs_to_every_batch_size_and_option_of_its
         assert pair["second"]["run_id"] == f"glyphs_1k/r10/sup_ap/bs{size}/seed1"
         assert pair["first"]["run_id"].endswith("untrained/bs32/seed1")
     (reverse,) = run_pairs(inputs, PairChoice("smooth_ap", "untrained"))
-    assert reverse["second"]["loss"] == "untrained" and reverse["setting"] != "r10~plain"
+    assert reverse["second"]["loss"] == "untrained"
+    assert reverse["setting"] != "r10~plain"
 
 
 def test_a_trained_rival_goes_before_the_untrained_network_which_comes_first_without_one():
@@ -153,12 +157,14 @@ def test_every_query_has_a_curve_under_both_losses_and_its_ap(tmp_path):
     shown = [{"loss": loss, "base": loss, "display": label} for loss, label in names.items()]
     drawing = draw_curves(dict(zip(SIDES, shown, strict=True)), sides, [3, 0])
     lines = [line.get_xydata() for axes in drawing.figure.axes for line in axes.lines]
-    assert len(lines) == 4 and all(line[-1, 0] == 1 for line in lines)
+    assert len(lines) == 4
+    assert all(line[-1, 0] == 1 for line in lines)
     assert lines[0] == pytest.approx(np.transpose(curve_of(sides["first"].ranks[3])))
     first, second = (100 * sides[side].precisions[3] for side in SIDES)
     titles = [axes.get_title("left") for axes in drawing.figure.axes]
     assert titles[0] == f"1: AP {first:.1f}% and {second:.1f}%"
-    assert titles[1].startswith("2: AP ") and f"Query 1: AP {first:.1f}%" in drawing.alt
+    assert titles[1].startswith("2: AP ")
+    assert f"Query 1: AP {first:.1f}%" in drawing.alt
 
 
 def test_pairs_that_cannot_be_made_say_why():
@@ -176,7 +182,8 @@ def test_right_and_wrong_differ_in_colour_line_and_mark_and_queries_have_a_row_e
     image = draw(made, [0, 1])
     drawn = np.asarray(Image.open(io.BytesIO(image)).convert("RGBA"))
     above, below = np.split(drawn, 2)
-    assert above.shape == below.shape and (above != below).any()
+    assert above.shape == below.shape
+    assert (above != below).any()
     right, wrong = np.split(below[:, -2 * 78 :], 2, axis=1)
     edges = [
         (part[0] == colour).all(axis=-1).mean()
@@ -184,8 +191,11 @@ def test_right_and_wrong_differ_in_colour_line_and_mark_and_queries_have_a_row_e
     ]
     assert edges[0] > 0.85 and 0.3 < edges[1] < 0.7, "solid against dashed"
     marks = [(part[-16:, :, 3] > 0) for part in (right, wrong)]
-    assert marks[0].any() and marks[1].any() and (marks[0] != marks[1]).any()
-    assert draw(made, [0, 1]) == image and image.startswith(b"\x89PNG")
+    assert marks[0].any()
+    assert marks[1].any()
+    assert (marks[0] != marks[1]).any()
+    assert draw(made, [0, 1]) == image
+    assert image.startswith(b"\x89PNG")
 
 
 SMALL = made_up_study(
@@ -238,10 +248,14 @@ def test_gallery_is_part_of_the_report_and_its_names_cannot_become_markup(made):
     page = written_page(made_up_inputs(SMALL), results / "made_up", gallery)
     section = page.split('<section id="gallery"')[1].split("</section>")[0]
     assert section.count("data:image/png;base64,") == 2
-    assert section.count("<svg") == 1 and "Precision-recall curves. Query 1: AP" in section
+    assert section.count("<svg") == 1
+    assert "Precision-recall curves. Query 1: AP" in section
     assert section.count('<th scope="row">') == len(queries)
-    assert "<b>" not in section and "&lt;b&gt;" in section and "largest gain" in section
-    assert "Download" in section and section.count("<img") == section.count('alt="')
+    assert "<b>" not in section
+    assert "&lt;b&gt;" in section
+    assert "largest gain" in section
+    assert "Download" in section
+    assert section.count("<img") == section.count('alt="')
 
 
 def test_headings_name_the_setting_where_pairs_have_several(made):
@@ -276,7 +290,8 @@ def test_a_gallery_that_cannot_be_made_says_why_in_its_place(tmp_path, case):
         "another run": f"is of specification {DIGEST}, the run of {'f' * 16}",
         "no common seed": "no seed has",
     }
-    assert expected[case] in gallery.reason and not gallery.pairs
+    assert expected[case] in gallery.reason
+    assert not gallery.pairs
     page = written_page(inputs, tmp_path / "made_up", gallery)
     assert expected[case] in page.split('<section id="rest"')[1].split("</section>")[0]
 
@@ -299,8 +314,6 @@ def test_gallery_verb_makes_it_and_takes_other_losses(tmp_path, monkeypatch):
         str(tmp_path),
     ]
     done = CliRunner().invoke(app, command)
-    assert (
-        done.exit_code == 0
-        and "SmoothAP against SupAP" in done.output
-        and "of 12 queries" in done.output
-    )
+    assert done.exit_code == 0
+    assert "SmoothAP against SupAP" in done.output
+    assert "of 12 queries" in done.output

@@ -22,7 +22,8 @@ def test_the_words_of_the_import_follow_those_of_the_study(tmp_path):
         study.folder(tmp_path) / "imported.txt", "MLflow: 1 imported\ncompare in MLflow: a\n"
     )
     words = last_words(lambda: study, tmp_path, tmp_path / "log", list, finished=True)
-    assert "missing" in words and "\ncompare in MLflow: a\n" in words
+    assert "missing" in words
+    assert "\ncompare in MLflow: a\n" in words
     assert words.endswith("\nwarning: \N{REPLACEMENT CHARACTER}")
 
 

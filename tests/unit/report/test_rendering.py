@@ -47,9 +47,12 @@ def small_table(rows: int = 1) -> Table:
 
 def test_csv_carries_full_precision_and_says_why_a_number_is_absent():
     rows = list(csv.DictReader(io.StringIO(to_csv(small_table()))))
-    assert rows[0]["set R@1 mean"] == "0.852" and rows[0]["set R@1 sd"] == "0.0031"
-    assert rows[0]["set R@1 note"] == "n=4" and rows[0]["section"] == "Batch size 32"
-    assert rows[1]["set R@1 mean"] == "" and rows[1]["set R@1 note"] == "diverged"
+    assert rows[0]["set R@1 mean"] == "0.852"
+    assert rows[0]["set R@1 sd"] == "0.0031"
+    assert rows[0]["set R@1 note"] == "n=4"
+    assert rows[0]["section"] == "Batch size 32"
+    assert rows[1]["set R@1 mean"] == ""
+    assert rows[1]["set R@1 note"] == "diverged"
 
 
 def test_csv_holds_no_formula_of_a_spreadsheet():
@@ -66,7 +69,9 @@ def test_markdown_has_one_line_per_row_with_equal_fields_and_marks():
     text = to_markdown(small_table())
     lines = [line for line in text.splitlines() if line.startswith("|")]
     assert {len(re.findall(r"(?<!\\)\|", line)) for line in lines} == {4}
-    assert "**85.20 ± 0.31**" in text and "<u>−1.0</u>" in text and r"a\_b &lt;50%>" in text
+    assert "**85.20 ± 0.31**" in text
+    assert "<u>−1.0</u>" in text
+    assert r"a\_b &lt;50%>" in text
 
 
 def test_markdown_fetches_nothing_that_a_name_asks_for():
@@ -74,14 +79,18 @@ def test_markdown_fetches_nothing_that_a_name_asks_for():
         small_table(), title="![a](http://x/a.png) [b][c]", caption="[c]: http://x"
     )
     text = to_markdown(table)
-    assert "](" not in text and "][" not in text and "]:" not in text
+    assert "](" not in text
+    assert "][" not in text
+    assert "]:" not in text
 
 
 def test_latex_escapes_text_and_marks_best_and_second():
     text = to_latex(small_table(), "small")
     assert r"a\_b $<$50\%$>$ \& c" in text
-    assert r"\textbf{85.20 $\pm$ 0.31}" in text and r"\underline{$-$1.0}" in text
-    assert r"\multicolumn{2}{c}{set}" in text and r"\cmidrule(lr){2-3}" in text
+    assert r"\textbf{85.20 $\pm$ 0.31}" in text
+    assert r"\underline{$-$1.0}" in text
+    assert r"\multicolumn{2}{c}{set}" in text
+    assert r"\cmidrule(lr){2-3}" in text
     assert r"\label{tab:small}" in text
 
 
@@ -94,7 +103,8 @@ def test_latex_environments_close_and_every_row_has_all_fields(rows, environment
     assert f"\\begin{{{environment}}}" in text
     for line in text.splitlines():
         if line.startswith(("a\\_b", "other")):
-            assert len(re.findall(r"(?<!\\)&", line)) == 2 and line.endswith(r"\\")
+            assert len(re.findall(r"(?<!\\)&", line)) == 2
+            assert line.endswith(r"\\")
     depth = 0
     for character in re.sub(r"\\[{}]", "", text):
         depth += {"{": 1, "}": -1}.get(character, 0)
@@ -104,10 +114,13 @@ def test_latex_environments_close_and_every_row_has_all_fields(rows, environment
 
 def test_html_escapes_text_names_rows_and_columns_and_scrolls_by_keyboard():
     text = to_html(small_table(), "small")
-    assert "a_b &lt;50%&gt; &amp; c" in text and "<50%>" not in text
-    assert '<th scope="row">' in text and '<th scope="colgroup" colspan="2">set</th>' in text
+    assert "a_b &lt;50%&gt; &amp; c" in text
+    assert "<50%>" not in text
+    assert '<th scope="row">' in text
+    assert '<th scope="colgroup" colspan="2">set</th>' in text
     assert 'class="scroll" tabindex="0" role="region"' in text
-    assert 'data-sort="0.852"' in text and 'class="num tone-bad"' in text
+    assert 'data-sort="0.852"' in text
+    assert 'class="num tone-bad"' in text
 
 
 def test_html_shows_the_first_rows_of_a_huge_table_and_says_so():
@@ -123,9 +136,14 @@ def test_html_puts_columns_that_do_not_fit_below_the_others_and_leaves_out_those
     row = [TableCell("a"), *(TableCell(str(number)) for number in range(5))]
     table = Table("T", "C", columns, [Section("", [row])], across=3)
     one, two = to_html(table, "t").split("<table")[1:]
-    assert ">1</td>" in one and ">2</td>" not in one and '<th scope="row">a</th>' in one
-    assert ">2</td>" in two and ">1</td>" not in two and '<th scope="row">a</th>' in two
-    assert ">4</td>" not in one + two and "B z" in to_csv(table)
+    assert ">1</td>" in one
+    assert ">2</td>" not in one
+    assert '<th scope="row">a</th>' in one
+    assert ">2</td>" in two
+    assert ">1</td>" not in two
+    assert '<th scope="row">a</th>' in two
+    assert ">4</td>" not in one + two
+    assert "B z" in to_csv(table)
 
 
 def test_a_row_stands_in_the_blocks_that_have_numbers_of_it():
@@ -156,7 +174,8 @@ def test_a_section_stands_in_no_block_that_has_none_of_its_numbers():
 
 def test_html_page_of_a_table_stands_alone():
     page = to_page(small_table(), to_html(small_table(), "small"))
-    assert page.startswith("<!doctype html>") and "http" not in page
+    assert page.startswith("<!doctype html>")
+    assert "http" not in page
 
 
 def test_marks_share_equal_values_and_leave_lone_values_unmarked():

@@ -83,13 +83,15 @@ def test_identity_settings_and_costs_come_from_the_run(first, finish, collected)
         **{"recipe.training.deterministic": True, "recipe.memory.size": None},
         **{"total_seconds": 12.0, "peak_rss_mb": 700.0, "peak_gpu_mb": 1234.5},
     }
-    assert {name: row[name] for name in wanted} == wanted and set(COSTS) <= set(row)
+    assert {name: row[name] for name in wanted} == wanted
+    assert set(COSTS) <= set(row)
 
 
 def test_runs_without_a_folder_are_missing(study, results, runs):
     assert collect(study, results) == {**dict.fromkeys(STATUSES, 0), "missing": 4}
     table = RunTable.read(results / "four")
-    assert list(table.runs["run_id"]) == list(runs) and table.scores.empty
+    assert list(table.runs["run_id"]) == list(runs)
+    assert table.scores.empty
 
 
 def test_a_diverged_run_keeps_its_curve_and_reason(first, finish, collected):
@@ -104,9 +106,13 @@ def test_a_result_of_another_specification_is_stale_and_gives_no_numbers(
 ):
     finish(first, spec_digest="0123456789abcdef")
     row, scores = collected(first)
-    assert row["status"] == "stale" and scores.empty and row["code_version"] == "0.1.0+aaa"
-    assert "0123456789abcdef" in row["reason"] and first.digest in row["reason"]
-    assert provenance()["code_versions"] == {} and provenance()["runs"]["stale"] == 1
+    assert row["status"] == "stale"
+    assert scores.empty
+    assert row["code_version"] == "0.1.0+aaa"
+    assert "0123456789abcdef" in row["reason"]
+    assert first.digest in row["reason"]
+    assert provenance()["code_versions"] == {}
+    assert provenance()["runs"]["stale"] == 1
 
 
 @pytest.mark.parametrize("name", ["result.json", "provenance.json"])
@@ -116,8 +122,10 @@ def test_a_torn_record_is_a_failure_of_its_run_alone(runs, finish, collected, na
     (finish(first) / name).write_text(text)
     finish(second)
     row, scores = collected(first)
-    assert row["status"] == "failed" and "delete it" in row["reason"]
-    assert name in row["reason"] and scores.empty
+    assert row["status"] == "failed"
+    assert "delete it" in row["reason"]
+    assert name in row["reason"]
+    assert scores.empty
     assert collected(second)[0]["status"] == "ok"
 
 
@@ -125,7 +133,8 @@ def test_a_result_of_another_schema_is_a_failure_that_names_both(first, finish, 
     path = finish(first) / "result.json"
     path.write_text(path.read_text().replace('"schema": 1', '"schema": 99'))
     row, _ = collected(first)
-    assert row["status"] == "failed" and "schema Input should be 1" in row["reason"]
+    assert row["status"] == "failed"
+    assert "schema Input should be 1" in row["reason"]
 
 
 RAISED = "start\nTraceback (most recent call last):\n  File x\nValueError: too bad\n"
@@ -147,13 +156,16 @@ def test_a_log_without_a_result_says_what_happened(first, finish, collected, log
     (folder / "result.json").unlink()
     (folder / "train.log").write_text(log)
     row, _ = collected(first)
-    assert row["status"] == status and reason in row["reason"]
+    assert row["status"] == status
+    assert reason in row["reason"]
 
 
 def test_a_run_without_provenance_keeps_its_scores(first, finish, collected):
     (finish(first) / "provenance.json").unlink()
     row, scores = collected(first)
-    assert row["status"] == "ok" and pd.isna(row["total_seconds"]) and not scores.empty
+    assert row["status"] == "ok"
+    assert pd.isna(row["total_seconds"])
+    assert not scores.empty
 
 
 def test_absolute_paths_stay_out_of_the_table(study, results):
@@ -161,7 +173,8 @@ def test_absolute_paths_stay_out_of_the_table(study, results):
     private = replace(study, blocks=(replace(study.blocks[0], datasets=(choice,)),))
     collect(private, results)
     text = (results / "four" / "runs.csv").read_text()
-    assert "somebody" not in text and "glyphs" in text
+    assert "somebody" not in text
+    assert "glyphs" in text
 
 
 def test_collecting_twice_gives_the_same_bytes(study, results, runs, finish):
@@ -188,7 +201,8 @@ def test_provenance_flags_mixed_code_and_two_contents_of_one_dataset(runs, finis
     assert "'glyphs_tiny' had different contents" in error
     for words in ("code versions", "versions of torch"):
         assert any(words in line for line in record["warnings"])
-    assert record["runs"]["missing"] == 1 and record["total_seconds"] == 36.0
+    assert record["runs"]["missing"] == 1
+    assert record["total_seconds"] == 36.0
 
 
 def test_provenance_says_which_of_two_known_counts_the_data_have(
@@ -210,7 +224,8 @@ def test_runs_with_a_plugin_beside_others_are_no_mixed_versions(runs, finish, pr
     one, two, three, _ = runs.values()
     finish(one)
     finish(two, code_version="0.1.0+aaa+mine-1")
-    assert len(provenance()["code_versions"]) == 2 and provenance()["warnings"] == []
+    assert len(provenance()["code_versions"]) == 2
+    assert provenance()["warnings"] == []
     finish(three, code_version="0.1.0+aaa+mine-2")
     assert "code versions: 0.1.0+aaa" in provenance()["warnings"][0]
 
@@ -291,5 +306,6 @@ def test_runs_that_cannot_be_compared_are_named(changes, words, runs, finish, pr
     for run in runs.values():
         finish(run, **changes(run))
     record = provenance()
-    assert record["errors"] == [] and len(record["warnings"]) == bool(words)
+    assert record["errors"] == []
+    assert len(record["warnings"]) == bool(words)
     assert all(word in record["warnings"][0] for word in words)

@@ -63,7 +63,9 @@ def test_hours_are_images_over_rates():
     hours = hours_of([spec, spec])
     assert hours.training == pytest.approx(2 * 100 * 66 * 10 * 128 / row.images_s / 3600)
     assert hours.evaluation == pytest.approx(2 * 20 * 60_502 / row.evaluation_images_s / 3600)
-    assert not hours.guessed and not hours.left_out and not hours.by_tf32
+    assert not hours.guessed
+    assert not hours.left_out
+    assert not hours.by_tf32
 
 
 @pytest.mark.parametrize(
@@ -77,7 +79,8 @@ def test_hours_are_images_over_rates():
 def test_what_no_row_has_is_guessed_from_the_nearest_and_named(changes, words):
     spec = spec_of("roadmap", "figure4", **changes)
     hours = hours_of([spec] * 3)
-    assert dict(hours.guessed) == {words: 3} and hours.training > 0
+    assert dict(hours.guessed) == {words: 3}
+    assert hours.training > 0
 
 
 def test_what_is_not_known_is_left_out_and_named():
@@ -88,7 +91,8 @@ def test_what_is_not_known_is_left_out_and_named():
         spec_of("roadmap", "figure4", model={"freeze_backbone": True}),
     ]
     hours = hours_of(specs)
-    assert not hours.training and not hours.evaluation
+    assert not hours.training
+    assert not hours.evaluation
     assert dict(hours.left_out) == {
         "no published number of training images of mine": 1,
         "no rate of resnext50_32x4d.a1_in1k": 1,

@@ -37,7 +37,8 @@ def test_plan_counts_states_and_estimates_from_runs_of_the_same_shape(study, res
     assert [state.status for _, state in states] == ["ok", "ok", "stale", "missing"]
     assert seconds_left(states) == 36.0
     text = plan_text(study, results)
-    assert "4 runs, 2 to do" in text and "36 s" in text
+    assert "4 runs, 2 to do" in text
+    assert "36 s" in text
     assert f"{three.spec.run_id}: the result is of specification {OTHER}" in text
     finish(three)
     finish(four)
@@ -81,7 +82,8 @@ def test_plan_says_which_files_are_there_and_how_many_runs_wait_for_the_others(
         run.spec for run, _ in states_of(study, tmp_path)
         if run.spec.dataset.name == "sop" and "resnet50" not in run.spec.recipe.model.backbone
     ]  # fmt: skip
-    assert f"files: 3 of 6 there, {len(ready)} runs can start" in text and ready
+    assert f"files: 3 of 6 there, {len(ready)} runs can start" in text
+    assert ready
     assert f"  there: dataset sop ({tmp_path}/sop)" in text
 
 
@@ -101,7 +103,8 @@ def test_weights_of_a_study_are_fetched_once_and_listed_without_fetching(tmp_pat
     fetched = []
     monkeypatch.setattr(backbone, "create_backbone", lambda model: fetched.append(model.backbone))
     said = CliRunner().invoke(app, ["weights", "fast_ap", "--list"]).output
-    assert said.count("missing: weights") == 3 and fetched == []
+    assert said.count("missing: weights") == 3
+    assert fetched == []
     said = CliRunner().invoke(app, ["weights", "fast_ap"]).output
     assert said.count("fetched: weights") == 3
     assert fetched == ["resnet18.tv_in1k", "resnet50.tv_in1k", "googlenet.tv_in1k"]
@@ -165,7 +168,8 @@ def test_closing_words_name_states_verdicts_and_the_report(study, results, runs,
     text = closing_words(study, results, finished=False)
     assert "4 runs: 1 ok, 3 missing" in text
     assert "names no printed numbers" in text
-    assert str(folder / "report" / "index.html") in text and "the same command continues it" in text
+    assert str(folder / "report" / "index.html") in text
+    assert "the same command continues it" in text
 
 
 def with_tau(run, tau):
@@ -221,10 +225,12 @@ def test_a_specification_of_another_study_is_put_away_where_no_run_has_finished(
 ):
     run, folder = finished
     (folder / "result.json").unlink()
-    assert settle(run, results) == "to do" and (folder / "spec.json").is_file()
+    assert settle(run, results) == "to do"
+    assert (folder / "spec.json").is_file()
     other = with_tau(run, 9.0)
     assert settle(other, results, dry_run=True) == "outdated"
-    assert settle(other, results) == "to do" and not (folder / "spec.json").exists()
+    assert settle(other, results) == "to do"
+    assert not (folder / "spec.json").exists()
 
 
 @pytest.mark.parametrize("text", ['{"spec_digest": "0123"}', "{}", "[]", '{"schema": 1, "ru', ""])
@@ -282,4 +288,5 @@ def test_a_dry_run_says_what_is_outdated_and_changes_nothing(finished, runs, res
     (folder / "result.json").write_text("{")
     assert settle(run, results, dry_run=True) == "outdated"
     assert (folder / "result.json").read_text() == "{"
-    assert settle(run, results) == "to do" and not (folder / "result.json").exists()
+    assert settle(run, results) == "to do"
+    assert not (folder / "result.json").exists()

@@ -47,7 +47,8 @@ def test_a_setting_keeps_its_value_and_type(value, tmp_path):
     settings(**{"loss.x": value}).write(tmp_path)
     found = RunTable.read(tmp_path).runs["loss.x"][0]
     wanted = tuple(value) if isinstance(value, list) else value
-    assert found == wanted and type(found) is type(wanted)
+    assert found == wanted
+    assert type(found) is type(wanted)
 
 
 def test_scores_are_read_to_the_last_bit(tmp_path):
@@ -61,9 +62,11 @@ def test_scores_are_read_to_the_last_bit(tmp_path):
 def test_views_have_the_columns_of_a_cell_and_leave_out_what_has_no_score(folder):
     table = RunTable.read(folder)
     scores = table.test_scores("last", ["map_at_r"])
-    assert len(scores) == 8 and set(scores["metric"]) == {"map_at_r"}
+    assert len(scores) == 8
+    assert set(scores["metric"]) == {"map_at_r"}
     assert {*CELL_COLUMNS, "seed", "run_id", "epoch", "value"} <= set(scores)
-    assert len(table.attempts()) == 10 and set(table.attempts()["status"]) == {"ok", "missing"}
+    assert len(table.attempts()) == 10
+    assert set(table.attempts()["status"]) == {"ok", "missing"}
 
 
 def test_cells_are_typed_and_counted_by_status(folder):

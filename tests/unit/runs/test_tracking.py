@@ -85,7 +85,8 @@ def test_every_finished_run_is_imported_once_and_marked(toy):
     assert "7 imported, 0 present, 1 unfinished" in said
     _, runs = stored(results)
     found = {run.data.tags["run_id"]: run for run in runs}
-    assert sorted(found) == sorted(list(specs)[:-1]) and len(runs) == 7
+    assert sorted(found) == sorted(list(specs)[:-1])
+    assert len(runs) == 7
     diverged, old, *others = (found[name] for name in list(specs)[:-1])
     assert (diverged.info.status, diverged.data.tags["status"]) == ("FAILED", "diverged")
     assert diverged.data.tags[NOTE].startswith("loss is nan at step 40")
@@ -139,7 +140,8 @@ def test_the_experiment_describes_the_study_and_shows_its_report(toy):
     view = f"#/experiments/{experiment.experiment_id}/runs?viewStateShareKey=columns"
     served = "/api/2.0/mlflow-artifacts/artifacts/reports/toy/index.html"
     links, *words = experiment.tags[NOTE].split("\n\n")
-    assert links.startswith(f"[Report]({served}), [") and links.endswith(f"]({view})")
+    assert links.startswith(f"[Report]({served}), [")
+    assert links.endswith(f"]({view})")
     assert words == ["**A toy**", "Does it work?"]
     assert all(f"[Report of the study]({served})" in run.data.tags[NOTE] for run in runs)
     assert (results / "mlartifacts" / "reports" / "toy" / "index.html").read_text() == "the page"
@@ -187,7 +189,8 @@ def test_values_that_are_not_finite_are_left_out_and_other_splits_carry_their_na
         tmp_path, [vary(records[0], loss=None), vary(records[1], evaluation={"s": {"m@1": 0.5}})]
     )
     names = [(each.key, each.step) for each in tracking.curves(tmp_path, 0.0)]
-    assert ("curve/loss", 1) not in names and ("curve/loss", 2) in names
+    assert ("curve/loss", 1) not in names
+    assert ("curve/loss", 2) in names
     assert ("curve/s/m_1", 2) in names, "MLflow refuses some letters"
 
 

@@ -80,7 +80,8 @@ def test_few_runs_borrow_at_most_twice_what_they_have(own, lent):
 
 def test_a_quarter_of_the_sisters_degrees_of_freedom_is_the_most_that_few_sisters_lend():
     found = moderate([1.0, 1.0, 1.0], 4)
-    assert found.prior_df == pytest.approx(SHARE * 8) and found.df == pytest.approx(4 + 2)
+    assert found.prior_df == pytest.approx(SHARE * 8)
+    assert found.df == pytest.approx(4 + 2)
 
 
 def test_a_cell_lives_on_its_own_variance_its_sisters_or_none():

@@ -39,14 +39,18 @@ def test_paired_test_equals_scipy_and_reports_effect_and_detectable_difference()
 
 def test_only_common_seeds_are_compared_and_the_note_says_so():
     found = paired(by_seed([0.5, 0.6, 0.9], [0, 1, 2]), by_seed([0.4, 0.45, 0.1], [0, 1, 7]))
-    assert found.n == 2 and found.difference == pytest.approx(0.125)
+    assert found.n == 2
+    assert found.difference == pytest.approx(0.125)
     assert found.note == "2 common seeds of 3 and 3"
     assert paired(by_seed([0.5, np.nan, 0.7]), by_seed([0.4, 0.5, 0.6])).n == 2
     one = paired(by_seed([0.5]), by_seed([0.4]))
     assert one.difference == pytest.approx(0.1)
-    assert np.isnan(one.p) and one.note == "one pair, no test"
+    assert np.isnan(one.p)
+    assert one.note == "one pair, no test"
     none = paired(by_seed([0.5], [1]), by_seed([0.4], [2]))
-    assert none.n == 0 and np.isnan(none.difference) and "no common seed" in none.note
+    assert none.n == 0
+    assert np.isnan(none.difference)
+    assert "no common seed" in none.note
 
 
 @pytest.mark.parametrize(
@@ -56,7 +60,8 @@ def test_differences_without_spread_give_no_p_value(shift, word):
     a = by_seed([0.51, 0.62, 0.73])
     found = paired(a + shift, a)
     assert found.difference == pytest.approx(shift)
-    assert np.isnan([found.t, found.p, found.d_z]).all() and word in found.note
+    assert np.isnan([found.t, found.p, found.d_z]).all()
+    assert word in found.note
 
 
 def test_tests_at_once_equal_tests_alone():
@@ -132,12 +137,14 @@ def test_values_of_a_sweep_are_tested_against_its_default_and_corrected_together
     others[1][1] += 0.002
     tests = against_default([default, *others], default)
     assert tests.loc[0, ["p", "difference", "p_holm"]].isna().all()
-    assert not tests.loc[0, "significant"] and tests["significant"].tolist()[1:] == [True, True]
+    assert not tests.loc[0, "significant"]
+    assert tests["significant"].tolist()[1:] == [True, True]
     assert tests["p_holm"].tolist()[1:] == pytest.approx(
         [max(tests["p"][1], 2 * tests["p"][2]), 2 * tests["p"][2]]
     )
     without = against_default([{0: 0.5, 1: 0.6}], {})
-    assert np.isnan(without["p_holm"][0]) and "no common seed" in without["note"][0]
+    assert np.isnan(without["p_holm"][0])
+    assert "no common seed" in without["note"][0]
 
 
 def scores(losses=4, seeds=5):
@@ -153,7 +160,8 @@ def test_every_pair_equals_statsmodels():
     found = blocked_p(values)
     for loss in (1, 2, 3):
         assert found[loss, 0] == pytest.approx(fit.pvalues[f"C(loss)[T.{loss}]"], rel=1e-9)
-    assert fit.df_resid == 12 and np.allclose(found, found.T)
+    assert fit.df_resid == 12
+    assert np.allclose(found, found.T)
 
 
 def test_a_loss_without_runs_stays_out_and_a_missing_seed_counts_for_none():
@@ -174,4 +182,5 @@ def test_one_seed_or_equal_runs_give_no_test():
 def test_the_table_of_pairs_has_it_beside_the_plain_test():
     table = run_table(long_table({"a": 0.5, "b": 0.51, "c": 0.5}, metrics=("m",)))
     found = compare(table.test_scores("last"), "a")
-    assert found["p_blocked"].between(0, 1).all() and found["p_plain"].notna().all()
+    assert found["p_blocked"].between(0, 1).all()
+    assert found["p_plain"].notna().all()

@@ -42,7 +42,8 @@ def test_the_critical_difference_is_where_nemenyis_test_turns_and_pairs_are_corr
     pairs = zip(tests["loss"], tests["against"], strict=True)
     assert apart.tolist() == [nemenyi.loc[pair] < 0.05 for pair in pairs]
     largest = tests["difference"].max() / np.sqrt(4 * 5 / (6 * 8))
-    assert len(tests) == 6 and tests["p_holm"].min() == pytest.approx(12 * stats.norm.sf(largest))
+    assert len(tests) == 6
+    assert tests["p_holm"].min() == pytest.approx(12 * stats.norm.sf(largest))
 
 
 def test_a_dataset_without_some_loss_is_left_out_and_two_have_no_test():
@@ -50,7 +51,8 @@ def test_a_dataset_without_some_loss_is_left_out_and_two_have_no_test():
     scores.loc[0, "a"] = np.nan
     assert compare_ranks(scores)[0]["datasets"][0] == 7
     found, _ = compare_ranks(_scores().head(2))
-    assert found["datasets"][0] == 2 and found["p_friedman"].isna().all()
+    assert found["datasets"][0] == 2
+    assert found["p_friedman"].isna().all()
 
 
 def test_a_profile_falls_from_one_to_the_share_at_the_top():
@@ -62,7 +64,8 @@ def test_a_profile_falls_from_one_to_the_share_at_the_top():
     assert b["share"].iloc[0] == 0.75  # a run that diverged reaches nothing
     assert (a["share"] >= b["share"]).all()
     assert a["share"].diff().dropna().le(0).all()
-    assert (found["low"] <= found["share"]).all() and (found["share"] <= found["high"]).all()
+    assert (found["low"] <= found["share"]).all()
+    assert (found["share"] <= found["high"]).all()
     # 0.2 is the best score of the hard dataset: a third above the best mean, 0.15.
     assert found["score"].max() == pytest.approx(0.2 / 0.15)
 

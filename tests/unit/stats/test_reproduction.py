@@ -71,7 +71,8 @@ def test_equal_differences_are_no_exact_value():
     # Frozen 70.0 and 71.0, now 68.5 and 69.5: the same difference twice, and no spread to test by.
     twice = Evidence([-1.5], 2, 0.0, paired_n=2, paired_variance=0.0, paired_df=1)
     found = compare(twice)
-    assert np.isnan([found.p_drift, found.p_equivalence]).all() and found.verdict == [UNTESTED]
+    assert np.isnan([found.p_drift, found.p_equivalence]).all()
+    assert found.verdict == [UNTESTED]
     of_sisters = replace(twice, paired_variance=0.8, paired_df=6)
     assert compare(of_sisters).verdict == [UNDECIDED]
     assert compare(replace(twice, ours=[0.0], identical=True)).verdict == [REPRODUCED]
@@ -79,7 +80,8 @@ def test_equal_differences_are_no_exact_value():
 
 def test_no_variance_on_either_side_gives_no_test():
     found = compare(Evidence(62.4, 1, 65.9))
-    assert found.case == UNKNOWN and np.isnan(found.p_drift)
+    assert found.case == UNKNOWN
+    assert np.isnan(found.p_drift)
 
 
 def test_a_planned_family_is_corrected_for_whole_from_the_first_number_on():
@@ -123,7 +125,8 @@ def test_each_world_has_its_own_standard_error(name):
     assert found.difference == pytest.approx(-3.5 + shift)
     if name == TAILS:
         ends = np.array([NEAR, FAR]) / found.se
-        assert found.df == 4 and found.p_drift == pytest.approx(stats.t.sf(ends, 4).sum())
+        assert found.df == 4
+        assert found.p_drift == pytest.approx(stats.t.sf(ends, 4).sum())
 
 
 def test_a_verdict_that_turns_is_marked():
@@ -161,7 +164,8 @@ def test_a_tipping_point_is_where_the_verdict_of_the_table_turns(mark):
     table = Evidence([62.4, 70.0, 66.0], 3, [65.9, 70.1, 65.0], 0.04, 7, slack=0.05)
     tips = tipping_points(table, mark, planned=30)
     verdict = compare(table, planned=30).verdict
-    assert verdict.tolist() == [DRIFTED, REPRODUCED, UNDECIDED] and np.isnan(tips[2])
+    assert verdict.tolist() == [DRIFTED, REPRODUCED, UNDECIDED]
+    assert np.isnan(tips[2])
     for at in (0, 1):
         for factor, stays in ((0.999, True), (1.001, False)):
             size = (factor * tips[at]) ** 2

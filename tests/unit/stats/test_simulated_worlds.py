@@ -122,7 +122,8 @@ def test_discrete_scores_of_frozen_runs_are_not_taken_for_exact():
         share((verdicts(world, 0.0, TABLES, each)[-1] == DRIFTED).any(axis=-1))
         for each in (plain, moderate)
     )
-    assert own.low > 0.15 and shared.high < 0.05
+    assert own.low > 0.15
+    assert shared.high < 0.05
 
 
 def test_a_published_best_epoch_makes_reproduced_too_easy():
@@ -202,7 +203,8 @@ def test_drifts_that_stand_are_rarely_false_where_laboratories_differ_as_assumed
     assert missed_by_laboratories(laboratories).empty
     edge = laboratories[laboratories["sigma"] == 0.1]
     assert (edge["drifted_all"] > 0.95).all()  # the authors' offset alone
-    assert (edge["drifted_standing"] < 0.1).all() and (edge["reproduced_standing"] < 0.1).all()
+    assert (edge["drifted_standing"] < 0.1).all()
+    assert (edge["reproduced_standing"] < 0.1).all()
 
 
 def test_a_false_drift_that_stands_or_too_little_power_is_a_miss(laboratories):
@@ -226,6 +228,7 @@ def test_every_plan_of_looks_has_a_row():
 def test_the_page_has_every_table_and_its_figure(tmp_path):
     main(20, 5, tmp_path)
     text = (tmp_path / "error_rates.md").read_text()
-    assert "{" not in text and text.count("| one value |") == 4
+    assert "{" not in text
+    assert text.count("| one value |") == 4
     assert text.count(f"| {METHOD_WORLD} |") == len(STRESS_RATES)
     assert (tmp_path / "error_rates.svg").read_text().startswith("<?xml")

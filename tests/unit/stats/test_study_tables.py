@@ -56,7 +56,8 @@ def test_summary_has_mean_and_spread_of_each_cell_under_both_selections(runs, fo
 def test_every_pair_is_tested_once_and_a_family_is_one_dataset_and_metric(found):
     table = found["paired"]
     counts = table.groupby(["batch_size", "metric", "kind"]).size().unstack()
-    assert (counts["baseline"] == 3).all() and (counts["pairs"] == 6).all()
+    assert (counts["baseline"] == 3).all()
+    assert (counts["pairs"] == 6).all()
     assert not (table["loss"] == table["against"]).any()
     family = table[(table["kind"] == "baseline") & (table["metric"] == "map_at_r")]
     assert set(family["family_size"]) == {6}  # three losses at two batch sizes
@@ -79,20 +80,23 @@ def test_diverged_and_missing_runs_are_counted_and_left_out_of_every_number(runs
     row = found["summary"].query(where).iloc[0]
     assert (row["n"], row["n_diverged"], row["n_absent"]) == (3, 1, 1)
     test = found["paired"].query(f"kind == 'baseline' and {where}").iloc[0]
-    assert test["n"] == 3 and test["note"] == "3 common seeds of 3 and 5"
+    assert test["n"] == 3
+    assert test["note"] == "3 common seeds of 3 and 5"
 
 
 def test_one_seed_gives_differences_and_no_test():
     runs = long_table({"smooth_ap": 0.5, "sup_ap": 0.6}, seeds=1)
     found = analyse(run_table(runs), COMPARISON, METRICS)["paired"]
-    assert found["difference"].notna().all() and found["p_holm"].isna().all()
+    assert found["difference"].notna().all()
+    assert found["p_holm"].isna().all()
     assert not found["significant"].any()
 
 
 def test_an_unknown_baseline_leaves_the_pairs(runs):
     kinds = analyse(run_table(runs), Comparison("margin", (), 0.05), METRICS)
     assert set(kinds["paired"]["kind"]) == {"pairs"}
-    assert kinds["ablation"].empty and "p_holm" in kinds["ablation"]
+    assert kinds["ablation"].empty
+    assert "p_holm" in kinds["ablation"]
 
 
 def test_a_table_without_finished_runs_gives_empty_tables_with_their_columns(runs):
@@ -109,7 +113,8 @@ def test_written_files_are_equal_for_equal_tables_and_read_back(runs, tmp_path):
         for file, rows in analyse(table, COMPARISON, METRICS).items():
             write_csv(tmp_path / name / f"{file}.csv", rows)
         files.append({path.name: path.read_bytes() for path in (tmp_path / name).iterdir()})
-    assert files[0] == files[1] and len(files[0]) == 12
+    assert files[0] == files[1]
+    assert len(files[0]) == 12
 
 
 CELL = "loss == 'sup_ap' and batch_size == 32"
@@ -155,7 +160,8 @@ def test_differences_need_the_same_seed_of_the_baseline(with_costs):
     row = table.query(f"{CELL} and metric == 'map_at_r'")
     assert row["seed"].tolist() == [0, 1, 2, 3]
     assert (row["difference"] == row["value"] - row["value_against"]).all()
-    assert "smooth_ap" not in set(table["loss"]) and set(table["against"]) == {"smooth_ap"}
+    assert "smooth_ap" not in set(table["loss"])
+    assert set(table["against"]) == {"smooth_ap"}
     assert differences_by_seed(headline, None).empty
 
 
@@ -164,7 +170,9 @@ def test_the_share_of_the_loss_is_its_time_over_that_of_a_step(with_costs):
     step_ms = 1000 * 32 / row["images_per_second"]
     assert row["loss_share"] == pytest.approx(row["loss_ms"] / step_ms)
     assert row["loss_ms_minimum"] < row["loss_ms"] < row["loss_ms_maximum"]
-    assert row["n"] == 4 and pd.isna(row["peak_gpu_mb"]) and row["peak_rss_mb"] == 610
+    assert row["n"] == 4
+    assert pd.isna(row["peak_gpu_mb"])
+    assert row["peak_rss_mb"] == 610
 
 
 def test_a_network_that_is_not_trained_has_no_cost_of_training(with_costs):
@@ -186,12 +194,15 @@ def test_the_better_score_of_a_loss_that_diverges_wins_nothing(seeds):
     found = _analysed(f"loss == 'good' and {seeds}")
     for name in ("paired", "ablation"):
         for row in found[name].itertuples():
-            assert row.lost == "good" and not row.significant
+            assert row.lost == "good"
+            assert not row.significant
 
 
 def test_one_diverged_run_of_five_decides_nothing_and_two_losses_that_diverge_neither():
     row = next(_analysed("loss == 'good' and seed == 0")["paired"].itertuples())
-    assert row.lost == "" and row.significant and row.n == 4
+    assert row.lost == ""
+    assert row.significant
+    assert row.n == 4
     assert set(_analysed("seed < 3")["paired"]["lost"]) == {""}
 
 
@@ -257,7 +268,9 @@ def test_shares_sum_to_one_and_lie_in_their_intervals():
     assert found["share"].sum() == pytest.approx(1.0)
     assert found["source"].tolist() == [*SOURCES, INTERACTION]
     ends = found[["low", "share", "high"]].to_numpy()
-    assert (np.diff(ends) >= 0).all() and ends.min() >= 0 and ends.max() <= 1
+    assert (np.diff(ends) >= 0).all()
+    assert ends.min() >= 0
+    assert ends.max() <= 1
 
 
 def test_intervals_cover_the_true_shares():
@@ -296,5 +309,6 @@ def test_a_study_with_a_square_has_the_shares_of_each_loss(squares):
 def test_runs_of_a_square_are_no_independent_seeds(squares):
     """They share seeds, so that the usual intervals and tests would claim too much."""
     found = analyse(squares, Comparison("base", (), 0.05), ["map"])
-    assert found["summary"]["ci_low"].isna().all() and found["summary"]["mean"].notna().all()
+    assert found["summary"]["ci_low"].isna().all()
+    assert found["summary"]["mean"].notna().all()
     assert found["paired"].empty

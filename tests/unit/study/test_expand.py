@@ -25,7 +25,8 @@ def test_every_cell_of_the_grid_becomes_one_run(study_data, write_study):
     assert len(runs) == 3 * 2 * 2
     run = runs["glyphs_tiny/tinynet/smooth_ap_wide/bs32/seed1"]
     assert run.spec.run_id == "glyphs_tiny/tinynet/smooth_ap_wide/bs32/seed1"
-    assert run.spec.loss.name == "smooth_ap" and run.spec.loss.label == "smooth_ap_wide"
+    assert run.spec.loss.name == "smooth_ap"
+    assert run.spec.loss.label == "smooth_ap_wide"
     assert (run.spec.batch_size, run.spec.seed, run.blocks) == (32, 1, ("main",))
     assert run.digest == run.spec.digest
 
@@ -40,7 +41,8 @@ def test_specifications_are_complete(study_data, write_study):
     assert run.spec.loss.params["tau"] == 0.1
     assert set(run.spec.loss.params) == set(options_of(load_catalogue()["smooth_ap"].config))
     recipe = run.spec.recipe
-    assert recipe.training.epochs == 1 and recipe.optimizer == OptimizerConfig()
+    assert recipe.training.epochs == 1
+    assert recipe.optimizer == OptimizerConfig()
 
 
 def test_shared_runs_appear_once_and_know_their_blocks(study_data, write_study):
@@ -145,8 +147,10 @@ def test_the_row_of_no_training_has_no_epoch_and_no_memory_beside_trained_ones(
     specs = {run.spec.loss.name: run.spec for run in runs}
     trained = specs["smooth_ap"]
     untrained = specs["untrained"]
-    assert trained.recipe.training.epochs == 1 and trained.recipe.memory.size == -1
-    assert untrained.recipe.training.epochs == 0 and untrained.recipe.memory.size is None
+    assert trained.recipe.training.epochs == 1
+    assert trained.recipe.memory.size == -1
+    assert untrained.recipe.training.epochs == 0
+    assert untrained.recipe.memory.size is None
     assert untrained.setting == trained.setting
 
 

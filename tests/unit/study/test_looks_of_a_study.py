@@ -81,10 +81,13 @@ def test_add_seeds_goes_on_only_when_every_run_has_ended_and_then_the_grid_follo
     results = tmp_path / "results"
     first = load_study(path, results)
     status, words = add_seeds(path, results)
-    assert status != 0 and "7 of its runs have no result" in words
+    assert status != 0
+    assert "7 of its runs have no result" in words
     finish(first, results)
     status, words = add_seeds(path, results)
-    assert status == 0 and "look 2 of 2" in words and "6 runs to do" in words
+    assert status == 0
+    assert "look 2 of 2" in words
+    assert "6 runs to do" in words
     second = load_study(path, results)
     assert seeds_of(second, "smooth_ap") == [0, 1, 2, 3, 4]
     assert seeds_of(second, "roadmap") == [7, 8, 9]
@@ -92,19 +95,22 @@ def test_add_seeds_goes_on_only_when_every_run_has_ended_and_then_the_grid_follo
     assert load_study(path).seeds == (0, 1), "another folder of results is at its first look"
     finish(second, results)
     status, words = add_seeds(path, results)
-    assert status != 0 and "taken all looks" in words
+    assert status != 0
+    assert "taken all looks" in words
     assert look_state(second.folder(results))["look"] == 2
 
 
 def test_an_unfinished_look_is_left_only_when_asked(study, tmp_path):
     path = study()
     status, words = add_seeds(path, tmp_path, "--partial")
-    assert status == 0 and "13 runs to do" in words
+    assert status == 0
+    assert "13 runs to do" in words
 
 
 def test_a_study_without_planned_looks_gets_no_more_seeds(tmp_path):
     status, words = add_seeds("smoke", tmp_path)
-    assert status != 0 and "plans one look at all 2 seeds" in words
+    assert status != 0
+    assert "plans one look at all 2 seeds" in words
 
 
 @pytest.mark.parametrize("looks", ["[3, 2, 5]", "[2, 4]", "[1, 5]", "[5, 5]", "[2, x]", "3"])

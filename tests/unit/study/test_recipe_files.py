@@ -34,7 +34,8 @@ def test_a_recipe_takes_what_it_does_not_say_from_the_one_it_extends(
     study_data["blocks"][0]["recipe"] = "longer"
     recipe = run_of(write_study(study_data), "longnet").spec.recipe
     assert recipe.training.epochs == 5
-    assert recipe.model.backbone == "resnet10t" and recipe.evaluation.recall_at == [1, 10]
+    assert recipe.model.backbone == "resnet10t"
+    assert recipe.evaluation.recall_at == [1, 10]
 
 
 def test_recipes_that_extend_each_other_in_a_circle_are_an_error(
@@ -66,7 +67,8 @@ def test_a_value_written_anew_does_not_keep_the_old_source(
     )
     study_data["blocks"][0]["recipe"] = "other"
     (block,) = load_study(write_study(study_data)).blocks
-    assert block.sources["model.backbone"] == "new" and block.sources["model"] == "old"
+    assert block.sources["model.backbone"] == "new"
+    assert block.sources["model"] == "old"
 
 
 @pytest.mark.parametrize("sources", [None, [], "", "abc", [1]])
@@ -89,7 +91,8 @@ def test_a_block_asks_for_options_of_its_recipe_by_name_and_may_join_them(
     }
     study_data["blocks"][0]["option"] = "long~wide"
     recipe = run_of(write_study(study_data), "tinynet~long~wide").spec.recipe
-    assert recipe.training.epochs == 3 and recipe.model.embedding_dim == 64
+    assert recipe.training.epochs == 3
+    assert recipe.model.embedding_dim == 64
 
 
 def test_hyperparameters_of_a_recipe_hold_unless_option_or_variant_say_otherwise(

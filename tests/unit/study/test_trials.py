@@ -51,9 +51,11 @@ def test_the_first_setting_is_the_published_one_and_what_the_study_sets_stays(ru
 
 def test_drawn_values_lie_in_their_ranges_and_small_budgets_are_parts_of_large_ones():
     points = sobol("some_loss", 3, 16)
-    assert points[:4] == sobol("some_loss", 3, 4) and points != sobol("other_loss", 3, 16)
+    assert points[:4] == sobol("some_loss", 3, 4)
+    assert points != sobol("other_loss", 3, 16)
     rates = [value_at({"times": [0.1, 10.0]}, x, 0.01) for x, _, _ in points]
-    assert 0.001 <= min(rates) < 0.005 and 0.03 < max(rates) <= 0.1
+    assert 0.001 <= min(rates) < 0.005
+    assert 0.03 < max(rates) <= 0.1
     whole = {"linear": [1, 9]}
     assert all(isinstance(value_at(whole, x, 4, whole=True), int) for _, x, _ in points)
     assert {value_at({"among": [2, 4, 8]}, x, 4) for *_, x in points} == {2, 4, 8}
@@ -122,7 +124,8 @@ def test_the_selection_becomes_an_ordinary_study_of_fresh_seeds(ruled, tmp_path)
     assert read_choices(selection) == choices
     final = load_study(path)
     runs = expand(final)
-    assert set(final.seeds) == {2, 3} and final.references.trials == "small"
+    assert set(final.seeds) == {2, 3}
+    assert final.references.trials == "small"
     chosen = runs["glyphs_tiny/tinynet~equal1/smooth_ap/bs16/seed2"].spec
     assert (chosen.loss.params["tau"], chosen.recipe.optimizer.lr) == (0.3, 0.5)
     wide = runs["glyphs_tiny/tinynet~equal1/smooth_ap_wide/bs16/seed2"].spec
@@ -146,7 +149,8 @@ def test_the_final_study_has_its_own_recipes(ruled, tmp_path):
 
 def test_the_workflow_knows_the_final_runs_once_they_are_chosen(ruled, tmp_path):
     flow = load_flow({"study": str(ruled), "results": str(tmp_path / "results")})
-    assert flow.files("result.json") == [] and flow.later == 3 * 3 * 2
+    assert flow.files("result.json") == []
+    assert flow.later == 3 * 3 * 2
     drawn = {"optimizer": {"weight_decay": 0.1, "lr": 0.5}}  # not in the order of selection.json
     assert flow.imported == [flow.asked_in(flow.results)]
     losses = ("smooth_ap", "smooth_ap_wide", "roadmap")
@@ -159,7 +163,9 @@ def test_the_workflow_knows_the_final_runs_once_they_are_chosen(ruled, tmp_path)
     write_selected(flow.study, fewer, tmp_path / "results")
     assert flow.later == 3 * 3 * 2, "of another selection"
     write_selected(flow.study, choices, tmp_path / "results")
-    assert len(flow.files("result.json")) == 3 * 3 * 2 and flow.later == 0
+    assert len(flow.files("result.json")) == 3 * 3 * 2
+    assert flow.later == 0
     assert flow.run("glyphs_tiny/tinynet~authors/roadmap/bs16/seed2").spec.seed == 2
     text = yaml.safe_load(flow.selected.read_text())
-    assert text["study"] == "small-selected" and flow.folder.endswith("results/small-selected")
+    assert text["study"] == "small-selected"
+    assert flow.folder.endswith("results/small-selected")

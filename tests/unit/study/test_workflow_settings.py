@@ -23,8 +23,10 @@ def test_all_problems_of_the_settings_are_named_at_once():
     with pytest.raises(ConfigError) as caught:
         load_flow({"study": 7, "results": "a{b}", "reslts": "x"})
     message = str(caught.value)
-    assert "3 problems" in message and "unknown setting reslts" in message
-    assert "study was read as the int 7" in message and "braces" in message
+    assert "3 problems" in message
+    assert "unknown setting reslts" in message
+    assert "study was read as the int 7" in message
+    assert "braces" in message
 
 
 def test_a_file_in_the_place_of_the_results_is_refused(tmp_path):

@@ -86,7 +86,8 @@ def test_a_run_continued_on_another_kind_of_machine_names_both(stopped, monkeypa
     monkeypatch.setattr("benchmark.training.loop.machine", lambda *_: "another processor")
     train(stopped)
     machines = json.loads((stopped.parent / PROVENANCE).read_text())["machines"]
-    assert len(machines) == 2 and machines[1] == "another processor"
+    assert len(machines) == 2
+    assert machines[1] == "another processor"
 
 
 def test_a_run_continued_with_other_packages_says_so(stopped, whole, monkeypatch):
@@ -96,7 +97,8 @@ def test_a_run_continued_with_other_packages_says_so(stopped, whole, monkeypatch
     files = (folder / PROVENANCE for folder in (stopped.parent, whole))
     record, alone = (json.loads(file.read_text()) for file in files)
     (first,) = alone["package_digests"]
-    assert record["package_digests"] == [first, packages_digest()] and packages_digest() != first
+    assert record["package_digests"] == [first, packages_digest()]
+    assert packages_digest() != first
     assert record["packages"] == versions
 
 

@@ -76,7 +76,8 @@ def test_a_specification_under_a_name_that_is_not_its_own_starts_nothing(changes
     path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
     with pytest.raises(ConfigError) as caught:
         train(path)
-    assert len(caught.value.problems) == 2 and named in str(caught.value.problems[0])
+    assert len(caught.value.problems) == 2
+    assert named in str(caught.value.problems[0])
     assert [entry.name for entry in tmp_path.iterdir()] == [SPEC]
 
 

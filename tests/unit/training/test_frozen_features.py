@@ -85,7 +85,8 @@ def test_features_are_computed_once_for_all_losses_and_seeds(dataset, cache):
     assert len(said) == len([*cache.rglob("*.npz")]) == parts > 1
     head = {"embedding_dim": 8, "layer_norm": True}
     again = rows(make(dataset, said, optimizer={"lr": 1.0}, model=head), dataset.train)
-    assert len(said) == parts and torch.equal(again, first)
+    assert len(said) == parts
+    assert torch.equal(again, first)
 
 
 def test_held_out_classes_share_the_features_of_the_training_images(dataset, cache):
@@ -94,7 +95,8 @@ def test_held_out_classes_share_the_features_of_the_training_images(dataset, cac
     made = make(dataset, said := [])
     for part in (fold.train, fold.protocols["held_out"].query):
         assert torch.equal(rows(made, part), expected[part.origin[1]])
-    assert said == [] and fold.images_fingerprint == dataset.fingerprint != fold.fingerprint
+    assert said == []
+    assert fold.images_fingerprint == dataset.fingerprint != fold.fingerprint
 
 
 @pytest.mark.parametrize(
@@ -138,7 +140,8 @@ def test_a_part_that_another_run_computes_is_waited_for_last(dataset, cache, mon
     made._report = report
     with other:
         assert torch.equal(rows(made, dataset.train), first)
-    assert said[len(paths) - 1].startswith("waiting") and len(said) == len(paths) + 1
+    assert said[len(paths) - 1].startswith("waiting")
+    assert len(said) == len(paths) + 1
 
 
 def test_a_run_on_cached_features_equals_one_that_computes_them(tmp_path, cache):
@@ -149,13 +152,15 @@ def test_a_run_on_cached_features_equals_one_that_computes_them(tmp_path, cache)
         results.append((tmp_path / name / RESULT).read_bytes())
     assert results[0] == results[1]
     weights = json.loads((tmp_path / "first" / PROVENANCE).read_text())["weights"]
-    assert weights["backbone"] == "test_resnet" and weights["parameters"] > 300_000
+    assert weights["backbone"] == "test_resnet"
+    assert weights["parameters"] > 300_000
     assert (tmp_path / "first" / NEIGHBOURS).is_file()
 
 
 def test_the_head_learns_and_the_losses_own_weights_too(tmp_path):
     result = train(write_spec_in(tmp_path, frozen_spec("normalized_softmax")))
-    assert result.status == "ok" and result.curve[-1].loss < result.curve[0].loss
+    assert result.status == "ok"
+    assert result.curve[-1].loss < result.curve[0].loss
 
 
 def test_all_that_a_frozen_backbone_excludes_is_said_at_once(tmp_path):

@@ -115,7 +115,8 @@ def test_a_run_may_die_before_and_after_each_of_its_files_takes_its_place(
             patch.setattr(os, "replace", mortal)
             with pytest.raises(Died):
                 train(path)
-    assert (tmp_path / RESULT).exists() and (tmp_path / CHECKPOINT).exists()
+    assert (tmp_path / RESULT).exists()
+    assert (tmp_path / CHECKPOINT).exists()
     train(path)
     assert same(tmp_path, whole)
     assert not (tmp_path / CHECKPOINT).parent.exists(), "what the last death left is tidied up"

@@ -44,10 +44,12 @@ def test_failed_runs_are_counted_and_the_others_go_on(tmp_path):
     missing = {"name": "folder", "label": "lost", "params": {"root": "nowhere"}}
     study["blocks"].append({**study["blocks"][0], "name": "lost", "datasets": [missing]})
     status, printed = ended(fill(tmp_path, study))
-    assert status == 1 and "2 of 4 runs finished, 2 failed" in printed
+    assert status == 1
+    assert "2 of 4 runs finished, 2 failed" in printed
     (log, _) = (tmp_path / "results" / "runs" / "lost").rglob(LOG)
     said = next(line for line in printed.splitlines() if str(log.parent.name) in line)
-    assert "nowhere" in said and "nowhere" in log.read_text()
+    assert "nowhere" in said
+    assert "nowhere" in log.read_text()
 
 
 @pytest.mark.parametrize("number", long_but([signal.SIGINT], [signal.SIGTERM, signal.SIGHUP]))
@@ -58,9 +60,11 @@ def test_a_signal_to_stop_ends_it_in_good_order_and_the_same_command_goes_on(num
     wait_for(lambda: any("epoch" in log.read_text() for log in runs.rglob(LOG)))
     os.killpg(process.pid, number)
     status, printed = ended(process)
-    assert status == 1 and "finished runs are kept, the same command continues" in printed
+    assert status == 1
+    assert "finished runs are kept, the same command continues" in printed
     finished = {path: path.read_bytes() for path in runs.rglob(RESULT)}
-    assert len(finished) < RUNS and "Traceback" not in printed
+    assert len(finished) < RUNS
+    assert "Traceback" not in printed
     assert ended(fill(tmp_path, study))[0] == 0
     assert len([*runs.rglob(RESULT)]) == RUNS
     assert {path: path.read_bytes() for path in finished} == finished

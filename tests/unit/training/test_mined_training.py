@@ -33,7 +33,8 @@ def components(**sections):
 def test_mined_triplets_are_hard_for_the_network_of_now():
     parts = components()
     batches, embedded = batches_of(parts, 0)
-    assert embedded == 100 and [len(batch) for batch in batches] == [96] * 3
+    assert embedded == 100
+    assert [len(batch) for batch in batches] == [96] * 3
     assert parts.model.training
     train_set = parts.dataset.train
     images = torch.cat([*parts.train_input.eval_batches(len(train_set))])

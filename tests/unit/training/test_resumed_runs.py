@@ -136,7 +136,8 @@ def test_a_run_that_was_asked_to_stop_continues_to_the_same_bits(
 ):
     alone, spec = left_alone(kind)
     path = stopped_after(steps, tmp_path, spec, monkeypatch)
-    assert (tmp_path / CHECKPOINT).exists() and not (tmp_path / RESULT).exists()
+    assert (tmp_path / CHECKPOINT).exists()
+    assert not (tmp_path / RESULT).exists()
     train(path)
     assert_same(tmp_path, alone)
     found = timing(tmp_path)

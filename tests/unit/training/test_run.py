@@ -99,7 +99,8 @@ def test_run_that_blows_up_is_a_result_with_status_diverged(tmp_path):
     assert result.status == "diverged"
     assert "epoch 1" in result.reason
     assert result.metrics.last == {}
-    assert not (tmp_path / QUERIES).read_bytes() and not (tmp_path / NEIGHBOURS).read_bytes()
+    assert not (tmp_path / QUERIES).read_bytes()
+    assert not (tmp_path / NEIGHBOURS).read_bytes()
 
 
 def test_finished_run_is_not_trained_again(finished):
@@ -137,7 +138,8 @@ def test_a_run_that_does_not_fit_its_gpu_says_what_helps_and_waits_for_a_new_cal
         patch.setattr(LOSSES["smooth_ap"].target, "forward", full)
         with pytest.raises(RunError) as first:
             train(path)
-        assert advice in str(first.value) and "allocate 2.00 GiB.)" in str(first.value)
+        assert advice in str(first.value)
+        assert "allocate 2.00 GiB.)" in str(first.value)
     with pytest.raises(RunError) as again:
         train(path, attempt=2)
     assert str(again.value) == str(first.value)

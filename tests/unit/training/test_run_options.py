@@ -21,7 +21,8 @@ def test_memory_changes_the_loss_from_its_first_epoch_on(tmp_path):
     for name, memory in memories.items():
         result = train(write_spec_in(tmp_path / name, tiny_spec("roadmap", memory=memory)))
         losses[name] = [point.loss for point in result.curve]
-    assert losses["late"][0] == losses["none"][0] and losses["late"][1] != losses["none"][1]
+    assert losses["late"][0] == losses["none"][0]
+    assert losses["late"][1] != losses["none"][1]
     assert len({tuple(values) for values in losses.values()}) == len(memories)
 
 

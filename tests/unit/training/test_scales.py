@@ -88,5 +88,6 @@ def test_softbin_ap_is_tested_at_three_scales_beside_one():
     blocks = {block.name: block for block in load_study("listwise").blocks}
     several = blocks["multi-scale"].recipe
     one = blocks["figure5"].recipe
-    assert several.evaluation.scales and one.evaluation.scales is None
+    assert several.evaluation.scales
+    assert one.evaluation.scales is None
     assert replace(several, evaluation=one.evaluation) == one

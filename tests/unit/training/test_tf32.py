@@ -63,7 +63,8 @@ def test_forward_and_backward_pass_round_and_the_loss_does_not(parts, precision,
         return inner(embeddings, labels)
 
     model = stepped(TrainingConfig(precision=precision, **parts), loss)
-    assert set(model.noted) == {(on, on)} and len(model.noted) >= 2
+    assert set(model.noted) == {(on, on)}
+    assert len(model.noted) >= 2
     assert of_loss == [(False, False)] == [switches()]
 
 

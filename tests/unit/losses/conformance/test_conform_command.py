@@ -74,7 +74,8 @@ def test_a_result_takes_the_place_of_no_program(tmp_path):
     file = tmp_path / "mine.py"
     file.write_text(RIGHT)
     done = conform(file, "--as", "smooth_ap", "--json", file)
-    assert done.exit_code == 2 and "is a program; choose another place" in done.output
+    assert done.exit_code == 2
+    assert "is a program; choose another place" in done.output
     assert file.read_text() == RIGHT
 
 

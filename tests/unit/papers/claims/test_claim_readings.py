@@ -82,7 +82,8 @@ def test_another_batch_size_counts_here_when_the_papers_has_only_one_side():
     found = verdicts(runs, claim(condition))
     assert found.loc["c", "published"]["verdict"] == "not_run"
     here = found.loc["c", "here"]
-    assert here["parts_holding"] == 1 and "batch 32" in here["reason"]
+    assert here["parts_holding"] == 1
+    assert "batch 32" in here["reason"]
 
 
 def test_the_backbone_is_that_of_the_recipe_and_not_the_label_s():
@@ -153,7 +154,8 @@ def test_2048_dimensions_are_compared_with_512_and_never_with_the_recipe_s_128()
     assert "roadmap dim 2048 - roadmap dim 512" in row["part"]
     runs = pd.concat([tables["r~widest"], tables["r"]])
     alone = larger_embeddings(runs, candidates_of(runs, *special[:1], special[2]))
-    assert alone["verdict"] == "not_run" and "embedding dimension 512" in alone["reason"]
+    assert alone["verdict"] == "not_run"
+    assert "embedding dimension 512" in alone["reason"]
 
 
 def test_2048_dimensions_are_compared_with_the_512_of_the_paper_s_recipe():
@@ -170,7 +172,8 @@ def test_2048_dimensions_are_compared_with_the_512_of_the_paper_s_recipe():
         ]
     )
     row = larger_embeddings(runs, grid)
-    assert row["verdict"] == "supported" and row["part"].endswith("dim 2048 - roadmap dim 512")
+    assert row["verdict"] == "supported"
+    assert row["part"].endswith("dim 2048 - roadmap dim 512")
 
 
 def test_two_sides_that_are_the_same_runs_decide_nothing():
@@ -207,14 +210,16 @@ def test_a_claim_that_is_outside_is_never_decided_as_published_and_says_why():
     assert (published["verdict"], published["reason"]) == ("not_run", "Faces are not to be had")
     assert here["verdict"] == "supported"
     text = summary_text(found.reset_index())
-    assert "outside      c: Faces are not to be had" in text and text.count("Faces") == 1
+    assert "outside      c: Faces are not to be had" in text
+    assert text.count("Faces") == 1
 
 
 def test_no_runs_at_all_leave_everything_not_run():
     nothing = run_table(long_table({"smooth_ap": 0.5}).iloc[:0])
     found, parts = judge_claims(nothing, claims_of(), {})
     assert set(found["verdict"]) == {"not_run"}
-    assert list(found) == COLUMNS and list(parts) == PART_COLUMNS
+    assert list(found) == COLUMNS
+    assert list(parts) == PART_COLUMNS
     assert not found["reason"].eq("").any()
 
 
@@ -231,7 +236,8 @@ def test_a_study_on_stand_in_data_is_asked_no_claim_and_shows_its_comparisons(ma
     assert words["published"].to_dict() == {"not_run": len(claims_of())}
     assert set(words["here"].index) == {"not_asked", "not_run"}
     sup_ap = table.set_index(["claim", "reading"]).loc["sup_ap_beats_smooth_ap", "here"]
-    assert sup_ap["verdict"] == "not_asked" and sup_ap["p"] <= sup_ap["alpha"]
+    assert sup_ap["verdict"] == "not_asked"
+    assert sup_ap["p"] <= sup_ap["alpha"]
 
 
 def test_the_deciding_part_is_one_of_the_parts(made_up):
@@ -244,8 +250,10 @@ def test_the_deciding_part_is_one_of_the_parts(made_up):
 
 def test_the_summary_counts_both_readings_and_gives_reasons(made_up):
     text = summary_text(made_up[1][0])
-    assert "published (" in text and "here (" in text
-    assert "not_asked" in text and "sup_ap_beats_smooth_ap" not in text
+    assert "published (" in text
+    assert "here (" in text
+    assert "not_asked" in text
+    assert "sup_ap_beats_smooth_ap" not in text
 
 
 def test_the_verb_writes_both_tables(tmp_path, monkeypatch, made_up):
@@ -262,7 +270,8 @@ def test_the_verb_writes_both_tables(tmp_path, monkeypatch, made_up):
 
 def test_the_verb_lists_claims_and_asks_for_a_study_otherwise():
     listed = CliRunner().invoke(app, ["claims", "--list"])
-    assert listed.exit_code == 0 and "roadmap_beats_ap_losses " in listed.output
+    assert listed.exit_code == 0
+    assert "roadmap_beats_ap_losses " in listed.output
     assert CliRunner().invoke(app, ["claims"]).exit_code == 2
 
 
@@ -285,7 +294,8 @@ def test_expanded_queries_are_compared_with_the_plain_ones_of_the_same_runs():
     expanded = Arm("softbin_ap", {"expansion": "aqe"})
     plain = Arm("softbin_ap")
     found = verdicts(runs, claim(scope, expanded, plain))
-    assert list(found["verdict"]) == ["supported", "supported"] and list(found["parts"]) == [1, 1]
+    assert list(found["verdict"]) == ["supported", "supported"]
+    assert list(found["parts"]) == [1, 1]
     turned = verdicts(runs, claim(scope, plain, expanded))
     assert list(turned["verdict"]) == ["contradicted", "contradicted"]
 
@@ -301,7 +311,8 @@ def test_runs_with_another_backbone_or_dataset_are_shown_and_not_asked():
         here = found.loc["c", "here"]
         assert (here["verdict"], here["parts_holding"]) == ("not_asked", 1)
         assert "the paper says it of cub; resnet50; batch 64" in here["reason"]
-        assert np.isnan(here["p_contradicted"]) and here["estimate"] > 0
+        assert np.isnan(here["p_contradicted"])
+        assert here["estimate"] > 0
 
 
 def test_a_claim_that_is_not_asked_is_never_contradicted_and_counts_in_no_rate():
@@ -311,9 +322,11 @@ def test_a_claim_that_is_not_asked_is_never_contradicted_and_counts_in_no_rate()
     here = [verdicts(runs, claim(condition)).loc["c", "here"] for runs in (elsewhere, there)]
     assert [row["verdict"] for row in here] == ["not_asked", "contradicted"]
     both = verdicts(pd.concat([elsewhere, there]), claim(condition)).loc["c", "here"]
-    assert both["verdict"] == "contradicted" and both["condition"] == "cub resnet50"
+    assert both["verdict"] == "contradicted"
+    assert both["condition"] == "cub resnet50"
     text = summary_text(verdicts(elsewhere, claim(condition)).reset_index())
-    assert "1 not_asked" in text and "luck alone" not in text
+    assert "1 not_asked" in text
+    assert "luck alone" not in text
 
 
 def test_false_contradictions_are_controlled_over_all_claims_of_a_reading():
@@ -341,7 +354,9 @@ def test_false_contradictions_are_controlled_over_all_claims_of_a_reading():
         found.append(table[table["reading"] == "here"])
     alone = [(table["p_contradicted"] <= 0.05).any() for table in found]
     controlled = [(table["verdict"] == "contradicted").any() for table in found]
-    assert sum(alone) >= 10 and sum(controlled) <= 4  # all sentences are true on their edge
+    # all sentences are true on their edge
+    assert sum(alone) >= 10
+    assert sum(controlled) <= 4
     assert all((table["q_contradicted"] >= table["p_contradicted"]).all() for table in found)
 
 

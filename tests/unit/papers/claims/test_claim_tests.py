@@ -114,7 +114,8 @@ def test_a_sentence_about_some_is_contradicted_once_too_many_parts_fail():
     parts = [ClaimPart("a", GOOD), ClaimPart("b", -GOOD), ClaimPart("c", -GOOD)]
     p = decide([ClaimPart("b", -GOOD)], 0.05).p_contradicted
     found = decide(parts, 0.05, enough=(2, 3))
-    assert found.verdict == "contradicted" and found.p_contradicted == pytest.approx(2 * p)
+    assert found.verdict == "contradicted"
+    assert found.p_contradicted == pytest.approx(2 * p)
     assert decide(parts, 0.05, enough=(1, 3)).verdict == "supported"
     holds = decide([ClaimPart("a", GOOD)], 0.05).decisive.p
     assert decide(parts, 2.9 * holds, enough=(1, 3)).verdict == "inconclusive"
@@ -256,7 +257,8 @@ def test_the_decomposability_gap_is_a_ratio_to_sup_ap_where_it_was_measured():
     gaps = [GapDecrease("glyphs", 64, seed, 5.0 + seed, "tiny") for seed in range(3)]
     _, parts = judge_claims(run_table(runs), [asked], candidates_of(runs), gaps=gaps)
     small, large = parts[parts["reading"] == "published"].to_dict("records")
-    assert small["n"] == 0 and large["n"] == 3
+    assert small["n"] == 0
+    assert large["n"] == 3
     assert large["estimate"] == pytest.approx(0.94, abs=0.001)
 
 
@@ -290,7 +292,8 @@ def test_counts_are_the_same_for_every_seed_and_need_no_test():
     for between, verdict in (([1.2], "supported"), ([1.6, 2.0], "contradicted")):
         asked = claim("cost_ratio", first=[C], second=[A], metrics=("n_updates",), between=between)
         row = judged(runs, asked)[0].loc["cost_ratio", "here"]
-        assert row["verdict"] == verdict and "1.50 times, counted" in row["reason"]
+        assert row["verdict"] == verdict
+        assert "1.50 times, counted" in row["reason"]
 
 
 def counted(loss, updates):
@@ -474,7 +477,8 @@ def test_parts_of_one_label_are_told_apart():
     found = decide(
         [ClaimPart("a", NOISE), ClaimPart("a", NOISE.copy()), ClaimPart("a", same)], 0.05
     )
-    assert found.verdict == "inconclusive" and "1 could not be tested (first: a" in found.reason
+    assert found.verdict == "inconclusive"
+    assert "1 could not be tested (first: a" in found.reason
 
 
 @pytest.fixture(scope="module")

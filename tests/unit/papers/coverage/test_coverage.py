@@ -41,7 +41,8 @@ def test_every_countable_number_is_covered_or_outside_and_coverage_does_not_fall
 
 def test_what_is_outside_are_counts_of_the_authors_code(table):
     rows = table[table["state"] == OUTSIDE]
-    assert set(rows["paper"]) == {"listwise2019"} and len(rows) == 8
+    assert set(rows["paper"]) == {"listwise2019"}
+    assert len(rows) == 8
     assert rows["reason"].str.contains("no run has it").all()
     assert set(rows["metric"]) == {"n_hyperparameters", "extra_lines_of_code"}
 
@@ -85,7 +86,8 @@ def test_the_counts_of_the_triplet_rows_follow_from_their_recipes(studies):
 
 def test_faces_are_told_apart_by_network_loss_and_the_sizes_of_table_5(table):
     rows = table[table["dataset"].isin(["vggface2", "ijbc"])]
-    assert len(rows) == 30 and set(rows["state"]) == {PLANNED}
+    assert len(rows) == 30
+    assert set(rows["state"]) == {PLANNED}
     both = rows.groupby(["table", "row_label", "run"])["dataset"].nunique()
     assert (both == 2).all(), "the same run is evaluated on both sets of faces"
     networks = {run.split("/")[1] for run in rows[rows["table"] == "table4"]["run"]}
@@ -101,7 +103,8 @@ def test_faces_are_told_apart_by_network_loss_and_the_sizes_of_table_5(table):
 def test_landmarks_clean_and_its_distractors_have_one_run(table):
     rows = table[(table["paper"] == "listwise2019") & (table["state"] == PLANNED)]
     rows = rows[~rows["row_label"].str.contains("TL-")]
-    assert len(rows) == 24 and set(rows["dataset"]) == {
+    assert len(rows) == 24
+    assert set(rows["dataset"]) == {
         "landmarks_clean",
         "roxford5k",
         "rparis6k",
@@ -133,15 +136,15 @@ def test_rows_belong_to_the_runs_that_a_reader_would_choose(table, facts, run):
 
 def test_both_samplings_and_all_widths_of_fast_ap_are_told_apart(table):
     rows = table[table["paper"] == "fastap2019"].groupby("table")["run"].unique()
-    assert any("~random" in run for run in rows["table5"]) and any(
-        "~" not in run for run in rows["table5"]
-    )
+    assert any("~random" in run for run in rows["table5"])
+    assert any("~" not in run for run in rows["table5"])
     assert "sop/resnet50_fast_ap~dim128/fast_ap/bs96" in rows["table1"]
 
 
 def test_numbers_that_are_no_scores_say_how_they_are_measured(table):
     times = table[(table["metric"] == "minutes_per_epoch") & (table["state"] == PLANNED)]
-    assert len(times) == 4 and times["reason"].str.contains("no score: measured by timing").all()
+    assert len(times) == 4
+    assert times["reason"].str.contains("no score: measured by timing").all()
 
 
 def test_a_finished_run_finishes_its_numbers_and_no_others(studies, tmp_path):
@@ -175,7 +178,8 @@ def test_the_decrease_of_the_gap_is_finished_by_its_analysis_and_not_by_a_run(st
 
 def test_every_number_that_is_no_score_has_a_table_that_fills_it(table):
     measured = table[(table["state"] == PLANNED) & (table["reason"] != "")]
-    assert len(measured) == 28 and set(measured["metric"]) == {*TIMES, *COUNTS, GAP}
+    assert len(measured) == 28
+    assert set(measured["metric"]) == {*TIMES, *COUNTS, GAP}
 
 
 def with_blocks(study, names):
@@ -188,7 +192,8 @@ def test_a_study_without_its_block_leaves_its_numbers_missing_with_a_reason(stud
     found = coverage([of_paper], tmp_path)
     missing = found[(found["state"] == MISSING) & (found["reason"] != "there is no study")]
     xbm = missing[(missing["table"] == "table2") & (missing["row_label"] == "XBM")]
-    assert len(xbm) == 6 and xbm["reason"].str.contains("no run of cosine_contrastive").any()
+    assert len(xbm) == 6
+    assert xbm["reason"].str.contains("no run of cosine_contrastive").any()
     assert f"missing: {len(missing)} numbers" in as_text(found.loc[missing.index])
 
 
@@ -209,7 +214,8 @@ def test_the_verb_prints_the_table_and_the_reasons(table, tmp_path, monkeypatch)
     monkeypatch.setattr("benchmark.papers.coverage.coverage", lambda studies, results: table)
     done = CliRunner().invoke(app, ["coverage", "--results", str(tmp_path)])
     assert done.exit_code == 0, done.output
-    assert "no run has it" in done.output and "hyperparameters" in done.output
+    assert "no run has it" in done.output
+    assert "hyperparameters" in done.output
     assert done.output.splitlines()[0].split() == [
         "paper",
         "table",
@@ -225,7 +231,8 @@ def test_the_verb_prints_the_table_and_the_reasons(table, tmp_path, monkeypatch)
 
 def test_numbers_on_assumptions_are_told_from_faithful_ones(table):
     faces = table[table["dataset"].isin(["vggface2", "ijbc"])]
-    assert len(faces) == 30 and (faces["assumed"] != "").all()
+    assert len(faces) == 30
+    assert (faces["assumed"] != "").all()
     assert (table[table["table"] == "table6"].query("paper == 'roadmap2021v2'").assumed == "").all()
     judged = table[(table["state"] == PLANNED) & table["judged"]]
     rests = (judged["assumed"] != "").sum()
@@ -257,4 +264,5 @@ def test_what_paper_and_its_own_code_leave_open_is_not_faithful(table):
     ):
         assert rows["assumed"].str.contains(word, regex=False).all(), word
     vehicles = table[(table["paper"] == "smoothap2020") & (table["dataset"] == "vehicleid")]
-    assert len(vehicles) == 6 and (vehicles["assumed"] == "").all()
+    assert len(vehicles) == 6
+    assert (vehicles["assumed"] == "").all()

@@ -80,14 +80,17 @@ def test_every_number_of_a_verdict_is_in_its_explanation(verdicts, sides):
         pytest.approx(row["difference"], abs=5e-4)
     ]
     se, df = numbers(text, r"se = sqrt\(v \(1/n \+ 1/m\)\) = ([\d.]+), df of v = ([\d.]+) degrees")
-    assert se == pytest.approx(row["se"], abs=5e-4) and df == pytest.approx(row["df"], rel=0.01)
+    assert se == pytest.approx(row["se"], abs=5e-4)
+    assert df == pytest.approx(row["df"], rel=0.01)
     sd, lent, borrowed, together = numbers(
         text,
         r"own: sd ([\d.]+) with 2 .*\n.*cells: sd ([\d.]+), of which ([\d.]+) .*\n.*= ([\d.]+)²",
     )
     by_hand = (2 * sd**2 + borrowed * lent**2) / (2 + borrowed)
-    assert together**2 == pytest.approx(by_hand, rel=0.02) and df == pytest.approx(2 + borrowed)
-    assert "7. The plain test" in text and "with 2 degrees of freedom: test of step 4: p = " in text
+    assert together**2 == pytest.approx(by_hand, rel=0.02)
+    assert df == pytest.approx(2 + borrowed)
+    assert "7. The plain test" in text
+    assert "with 2 degrees of freedom: test of step 4: p = " in text
     assert "8. Does the verdict stand" in text
     assert "the published spread is twice what was assumed: " in text
     ones = [
@@ -96,11 +99,9 @@ def test_every_number_of_a_verdict_is_in_its_explanation(verdicts, sides):
     ]
     assert max(ones) == pytest.approx(row["p_equivalence"], rel=0.01)
     assert numbers(text, r"p after Holm = ([\d.e-]+)") == [pytest.approx(row["p_holm"], rel=0.01)]
-    assert (
-        row["reason"] in text
-        and "no number of runs stated: m = 1" in text
-        and "rounded to ±0.05" in text
-    )
+    assert row["reason"] in text
+    assert "no number of runs stated: m = 1" in text
+    assert "rounded to ±0.05" in text
 
 
 def test_frozen_runs_with_the_same_seeds_are_explained_as_pairs(verdicts, sides):
@@ -118,13 +119,14 @@ def test_frozen_runs_with_the_same_seeds_are_explained_as_pairs(verdicts, sides)
     se, df = numbers(text, r"se = sqrt\(w / k\) = ([\d.]+), df of w = ([\d.]+) degrees")
     # All cells differ by the same, so that the shared spread is the cell's own.
     assert se == pytest.approx(differences.std(ddof=1) / np.sqrt(3), abs=5e-4)
-    assert se == pytest.approx(row["se"], abs=5e-4) and df == pytest.approx(row["df"], rel=0.01)
-    assert row["reason"] in text and "paired by 3 seeds" in text
+    assert se == pytest.approx(row["se"], abs=5e-4)
+    assert df == pytest.approx(row["df"], rel=0.01)
+    assert row["reason"] in text
+    assert "paired by 3 seeds" in text
     assert "best of three runs: does not apply" in text
     shown = text.split("2. The reference")[1].split("3. Diff")[0]
-    assert (
-        "frozen earlier" in shown and [f"seed {seed}: " in shown for seed in range(3)] == [True] * 3
-    )
+    assert "frozen earlier" in shown
+    assert [f"seed {seed}: " in shown for seed in range(3)] == [True] * 3
 
 
 def test_frozen_runs_of_other_seeds_are_explained_as_two_groups():
@@ -143,7 +145,9 @@ def test_frozen_runs_of_other_seeds_are_explained_as_two_groups():
 def test_a_number_that_was_not_run_says_so_and_computes_nothing():
     other = published(loss="fast_ap")
     text = explain(judged(other), 0, other, TABLE)
-    assert "none: no run of fast_ap" in text and "not run" in text and "se =" not in text
+    assert "none: no run of fast_ap" in text
+    assert "not run" in text
+    assert "se =" not in text
 
 
 def test_a_verdict_is_found_by_any_words_of_its_row_and_its_own_key(verdicts):
@@ -175,18 +179,22 @@ def test_explain_verb_prints_one_verdict_lists_several_and_explains_claims(tmp_p
         return CliRunner().invoke(app, ["explain", cell, "--results", str(tmp_path)])
 
     same = run("frozen/smooth_ap/bs32/recall_at_1").output
-    assert same.count("Verdict:") == 1 and "identical under 3 common seeds" in same
+    assert same.count("Verdict:") == 1
+    assert "identical under 3 common seeds" in same
     assert same.count("= +0.000") == 4, "three pairs and D"
     several = run("recall_at_1")
-    assert several.exit_code == 2 and "verdicts fit 'recall_at_1'" in several.output
+    assert several.exit_code == 2
+    assert "verdicts fit 'recall_at_1'" in several.output
     claim = run("sup_ap_beats_smooth_ap").output
-    assert "SupAP is better than SmoothAP" in claim and "p after" not in claim
+    assert "SupAP is better than SmoothAP" in claim
+    assert "p after" not in claim
     assert claim.count("verdict:") == 2
     assert "; claimed: above 0; " in claim
     assert re.search(r"test of the claim: p = [\d.e-]+; of its opposite: p = [\d.e-]+\n", claim)
     assert "glyphs_1k resnet10t batch 32 R@1: sup_ap - smooth_ap" in claim
     near = run("sup_ap_beats_smoothap").exception
-    assert isinstance(near, ConfigError) and "near: sup_ap_beats_smooth_ap" in str(near)
+    assert isinstance(near, ConfigError)
+    assert "near: sup_ap_beats_smooth_ap" in str(near)
 
 
 def test_a_study_without_references_has_nothing_to_explain():

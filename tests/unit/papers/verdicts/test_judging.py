@@ -67,13 +67,16 @@ def frozen_of(tmp_path):
 
 def test_runs_around_the_printed_value_reproduce_it():
     found = row(judged(cub({"fast_ap": 0.6128})))
-    assert found["verdict"] == "reproduced" and found["reason"].startswith("[")
+    assert found["verdict"] == "reproduced"
+    assert found["reason"].startswith("[")
     assert (found["reference_mean"], found["reference_sd"], found["reference_n"]) == (
         61.28,
         0.37,
         5,
     )
-    assert found["ours_n"] == 5 and found["df"] == 4 and found["margin"] == 1.0
+    assert found["ours_n"] == 5
+    assert found["df"] == 4
+    assert found["margin"] == 1.0
 
 
 @pytest.mark.parametrize(("score", "direction"), [(0.55, "low"), (0.67, "high")])
@@ -90,28 +93,34 @@ def test_noisy_runs_are_inconclusive_with_the_number_of_seeds_that_would_decide(
 
 def test_every_reference_has_a_row_and_what_was_not_run_says_why():
     table = judged(cub({"fast_ap": 0.6128}))
-    assert len(table) == 60 and list(table.columns) == list(VERDICT)
+    assert len(table) == 60
+    assert list(table.columns) == list(VERDICT)
     others = table[table["dataset"] == "sop"]
-    assert set(others["verdict"]) == {"not_run"} and set(others["reason"]) == {"no run on sop"}
-    assert others["ours_mean"].isna().all() and others["reference_mean"].notna().all()
+    assert set(others["verdict"]) == {"not_run"}
+    assert set(others["reason"]) == {"no run on sop"}
+    assert others["ours_mean"].isna().all()
+    assert others["reference_mean"].notna().all()
 
 
 def test_an_empty_study_leaves_everything_not_run():
     table = judged(cub({"fast_ap": 0.6128}).iloc[:0])
-    assert set(table["verdict"]) == {"not_run"} and table["p_holm"].isna().all()
+    assert set(table["verdict"]) == {"not_run"}
+    assert table["p_holm"].isna().all()
 
 
 def test_holm_counts_the_tested_numbers_of_the_table():
     table = judged(cub({"fast_ap": 0.6128, "roadmap": 0.63}))
     tested = table[table["p_drift"].notna()]
-    assert len(tested) == 2 and set(tested["family_size"]) == {2}
+    assert len(tested) == 2
+    assert set(tested["family_size"]) == {2}
     assert tested["p_holm"].min() == pytest.approx(min(2 * tested["p_drift"].min(), 1.0))
 
 
 def test_one_run_is_judged_by_the_printed_spread():
     found = row(judged(cub({"fast_ap": 0.6128}, seeds=1)))
     # Four degrees of freedom of its own, and a quarter of those of the four losses beside it.
-    assert found["df"] == 8 and found["verdict"] in ("reproduced", "inconclusive")
+    assert found["df"] == 8
+    assert found["verdict"] in ("reproduced", "inconclusive")
 
 
 def test_one_run_against_one_value_is_inconclusive_and_says_what_to_do():
@@ -120,7 +129,8 @@ def test_one_run_against_one_value_is_inconclusive_and_says_what_to_do():
         ["roadmap2021v2/table1"],
     )
     found = row(table)
-    assert found["ours_n"] == 1 and found["why"] == Reason.ONE_RUN
+    assert found["ours_n"] == 1
+    assert found["why"] == Reason.ONE_RUN
 
 
 def test_one_run_borrows_the_spread_of_its_sister_cells():
@@ -128,13 +138,16 @@ def test_one_run_borrows_the_spread_of_its_sister_cells():
     runs = runs[(runs["loss"] == "roadmap") | (runs["seed"] == 0)]
     found = row(judged(runs, ["roadmap2021v2/table1"]))
     # A quarter of the four degrees of freedom of its only sister.
-    assert found["ours_n"] == 1 and found["df"] == 1 and np.isfinite(found["p_drift"])
+    assert found["ours_n"] == 1
+    assert found["df"] == 1
+    assert np.isfinite(found["p_drift"])
 
 
 def test_diverged_runs_are_left_out_and_named():
     runs = without_number(cub({"fast_ap": 0.6128}), "seed == 1", "diverged")
     found = row(judged(runs))
-    assert found["ours_n"] == 4 and found["n_diverged"] == 1
+    assert found["ours_n"] == 4
+    assert found["n_diverged"] == 1
     assert "1 of 5 runs diverged and are left out" in found["reason"]
 
 
@@ -170,16 +183,16 @@ def test_a_cell_without_scores_has_a_reason_with_its_word(seeds, status, why, sa
 
 def test_a_metric_that_the_runs_lack_is_not_run():
     found = row(judged(cub({"fast_ap": 0.6})), metric="map_at_r")
-    assert found["why"] == Reason.NO_METRIC and found["verdict"] == "not_run"
+    assert found["why"] == Reason.NO_METRIC
+    assert found["verdict"] == "not_run"
     assert found["reason"] == "the runs have no map_at_r on split test"
 
 
 def test_costs_and_other_numbers_that_are_no_scores_are_not_judged():
     table = judged(cub({"fast_ap": 0.6}), ["listwise2019/table1"])
     costs = table[table["published_unit"] == "days"]
-    assert len(costs) and set(costs["reason"]) == {
-        "not a retrieval score of a whole test set: not judged"
-    }
+    assert len(costs)
+    assert set(costs["reason"]) == {"not a retrieval score of a whole test set: not judged"}
 
 
 def test_a_metric_without_a_margin_is_inconclusive(monkeypatch):
@@ -190,14 +203,17 @@ def test_a_metric_without_a_margin_is_inconclusive(monkeypatch):
 
 def test_the_best_epoch_is_judged_apart_and_labelled():
     found = row(judged(cub({"fast_ap": 0.6128}, sd=0.001), selection="best"))
-    assert found["selection"] == "best" and found["difference"] == pytest.approx(1.0, abs=0.2)
+    assert found["selection"] == "best"
+    assert found["difference"] == pytest.approx(1.0, abs=0.2)
 
 
 def test_unchanged_runs_reproduce_their_frozen_reference(frozen_of):
     runs = long_table({"smooth_ap": 0.5, "sup_ap": 0.6})
     table = judged(runs, (), frozen_of(runs))
-    assert len(table) == 4 and set(table["verdict"]) == {"reproduced"}
-    assert (table["difference"] == 0).all() and set(table["family_size"]) == {4}
+    assert len(table) == 4
+    assert set(table["verdict"]) == {"reproduced"}
+    assert (table["difference"] == 0).all()
+    assert set(table["family_size"]) == {4}
     assert table["reason"].str.contains("identical under 5 common seeds").all()
 
 
@@ -207,10 +223,8 @@ def test_frozen_runs_are_paired_by_seed(frozen_of):
     )  # a spread that would decide nothing without pairing
     moved = runs.assign(value=runs["value"] + 0.02 + 1e-4 * (runs["seed"] % 3))
     table = judged(moved, (), frozen_of(runs))
-    assert (
-        set(table["verdict"]) == {"drifted"}
-        and table["reason"].str.contains("paired by 5 seeds").all()
-    )
+    assert set(table["verdict"]) == {"drifted"}
+    assert table["reason"].str.contains("paired by 5 seeds").all()
     by_hand = (
         100
         * (moved["value"] - runs["value"])[
@@ -218,19 +232,22 @@ def test_frozen_runs_are_paired_by_seed(frozen_of):
         ]
     )
     found = table[table["metric"] == "map_at_r"].iloc[0]
-    assert found["se"] == pytest.approx(by_hand.std(ddof=1) / np.sqrt(5)) and found["df"] == 4
+    assert found["se"] == pytest.approx(by_hand.std(ddof=1) / np.sqrt(5))
+    assert found["df"] == 4
 
 
 def test_other_seeds_than_the_frozen_are_compared_without_pairs(frozen_of):
     runs = long_table({"smooth_ap": 0.5}, sd=0.05)
     table = judged(reseeded(runs, lambda seed: seed + 10), (), frozen_of(runs))
-    assert (table["difference"] == 0).all() and set(table["verdict"]) == {"inconclusive"}
+    assert (table["difference"] == 0).all()
+    assert set(table["verdict"]) == {"inconclusive"}
 
 
 def test_equal_means_do_not_hide_a_spread_wider_than_the_margin(frozen_of):
     runs = long_table({"smooth_ap": 0.5}, sd=0.05)
     table = judged(reseeded(runs, lambda seed: 4 - seed), (), frozen_of(runs))
-    assert np.allclose(table["difference"], 0) and set(table["verdict"]) == {"inconclusive"}
+    assert np.allclose(table["difference"], 0)
+    assert set(table["verdict"]) == {"inconclusive"}
 
 
 def test_a_planted_change_drifts_from_the_frozen_runs_and_nothing_else_does(frozen_of):
@@ -275,14 +292,18 @@ def test_a_drift_message_names_cell_values_counts_and_rule():
         "Holm p",
     ):
         assert part in message, message
-    assert "roadmap2021v2 table5" in message and "drifted low" in message
+    assert "roadmap2021v2 table5" in message
+    assert "drifted low" in message
 
 
 def test_the_summary_counts_verdicts_and_states_the_rule():
     text = summary_text(judged(cub({"fast_ap": 0.55})))
-    assert "Numbers of papers: 1 of 60 run" in text and "59 not_run" in text
-    assert "1 drifted" in text and "frozen runs" not in text
-    assert "rule: reproduced: 90% interval" in text and "drifted: cub/" in text
+    assert "Numbers of papers: 1 of 60 run" in text
+    assert "59 not_run" in text
+    assert "1 drifted" in text
+    assert "frozen runs" not in text
+    assert "rule: reproduced: 90% interval" in text
+    assert "drifted: cub/" in text
     assert "names no printed numbers" in summary_text(typed({}))
 
 
@@ -291,8 +312,10 @@ def test_our_own_frozen_runs_have_words_and_counts_of_their_own(frozen_of):
     moved = runs["value"].mask(runs["loss"] == "sup_ap", runs["value"] + 1e-4 * runs["seed"])
     table = judged(runs.assign(value=moved), frozen=frozen_of(runs))
     (papers, published, _), (ours, frozen, _) = by_source(table)
-    assert papers == "Numbers of papers: 0 of 60 run" and "Our own frozen runs" in ours
-    assert set(published) == {"not_run"} and sorted(frozen) == ["agree", "identical"]
+    assert papers == "Numbers of papers: 0 of 60 run"
+    assert "Our own frozen runs" in ours
+    assert set(published) == {"not_run"}
+    assert sorted(frozen) == ["agree", "identical"]
 
 
 def two_seeds(values, loss="smooth_ap"):
@@ -354,7 +377,8 @@ def test_reasons_say_where_the_interval_lies():
             why = Reason.BEYOND_ALONE
         elif low < -margin and high > margin:
             why = Reason.TOO_WIDE
-        assert each["why"] == why and why.word == "inconclusive"
+        assert each["why"] == why
+        assert why.word == "inconclusive"
 
 
 def test_finished_runs_without_a_finite_score_are_named():
@@ -366,7 +390,8 @@ def test_finished_runs_without_a_finite_score_are_named():
 def test_the_margin_is_that_of_the_metric_and_of_the_references_height():
     found = [margin_of("recall_at_1", score) for score in (62, 84.9, 85, 98)]
     assert found == [1.0, 1.0, 0.7, 0.4]
-    assert margin_of("map_at_r", 98) == 0.5 and margin_of("ndcg", 5) is None
+    assert margin_of("map_at_r", 98) == 0.5
+    assert margin_of("ndcg", 5) is None
     frozen = [
         row(judged(cub({"fast_ap": 0.6128})), metric=name) for name in ("map_at_r", "recall_at_1")
     ]
@@ -496,7 +521,8 @@ def test_a_look_among_several_tests_at_a_stricter_level_with_a_wider_interval():
     runs = cub({"fast_ap": 0.618}, sd=0.002)
     alone, among = (measured(verdicts_at(runs, level)).iloc[0] for level in (0.05, LEVEL))
     assert (alone["level"], among["level"]) == (0.05, LEVEL)
-    assert among["ci_low"] < alone["ci_low"] and among["ci_high"] > alone["ci_high"]
+    assert among["ci_low"] < alone["ci_low"]
+    assert among["ci_high"] > alone["ci_high"]
     assert among["p_drift"] == alone["p_drift"]
     drifts = [mean for mean in (0.56, 0.57, 0.575, 0.58, 0.585, 0.59, 0.6)]
     words = [
@@ -510,9 +536,12 @@ def test_the_rule_of_a_text_is_that_of_its_level():
     runs = cub({"fast_ap": 0.618}, sd=0.002)
     verdicts = verdicts_at(runs, LEVEL)
     text = summary_text(verdicts)
-    assert "95.5% interval" in text and "at 2.25% after Holm" in text and "several looks" in text
+    assert "95.5% interval" in text
+    assert "at 2.25% after Holm" in text
+    assert "several looks" in text
     told = explain(verdicts, measured(verdicts).index[0], sides_of(runs), run_table(runs))
-    assert "each at 2.25%" in told and "95.5% interval" in told
+    assert "each at 2.25%" in told
+    assert "95.5% interval" in told
 
 
 def test_a_verdict_before_all_seeds_of_the_look_have_ended_says_that_it_is_interim():
@@ -520,7 +549,8 @@ def test_a_verdict_before_all_seeds_of_the_look_have_ended_says_that_it_is_inter
         complete = cub({"fast_ap": mean}, sd=0.001)
         partly = without_number(complete, "seed >= 3", "missing")
         whole, interim = (verdicts_at(runs) for runs in (complete, partly))
-        assert not whole["interim"].any() and interim["interim"].sum() == 1
+        assert not whole["interim"].any()
+        assert interim["interim"].sum() == 1
         row = interim[interim["interim"]].iloc[0]
         assert row["reason"].startswith("interim, 3 of 5 seeds so far: ")
         text = summary_text(interim)
@@ -536,7 +566,8 @@ def test_diverged_runs_have_ended():
 def test_a_number_without_any_finished_run_is_not_run_and_not_interim():
     runs = without_number(cub({"fast_ap": 0.618}), "seed >= 0", "missing")
     table = verdicts_at(runs)
-    assert not table["interim"].any() and set(table["verdict"]) == {"not_run"}
+    assert not table["interim"].any()
+    assert set(table["verdict"]) == {"not_run"}
 
 
 def test_frozen_scores_without_any_difference_are_identical_whatever_other_metrics_do(frozen_of):
@@ -546,7 +577,8 @@ def test_frozen_scores_without_any_difference_are_identical_whatever_other_metri
     other = nearly.where(runs["metric"] == "map_at_r", nearly + 0.001 * (runs["seed"] % 2))
     table = judged(runs.assign(value=other), (), frozen_of(runs))
     same = table[table["metric"] == "map_at_r"]
-    assert set(same["verdict"]) == {"reproduced"} and same["reason"].str.contains("identical").all()
+    assert set(same["verdict"]) == {"reproduced"}
+    assert same["reason"].str.contains("identical").all()
     moved = table[table["metric"] != "map_at_r"]
     assert moved["reason"].str.contains("paired by 5 seeds").all()
 
@@ -572,8 +604,10 @@ def test_a_drift_between_our_runs_and_theirs_need_not_stand_for_the_method():
 
 def test_an_inconclusive_verdict_has_no_standing():
     found = row(judged(cub({"fast_ap": 0.605}, sd=0.01)))
-    assert found["verdict"] == "inconclusive" and found["stands"] is None
-    assert found["changes_under"] == "" and np.isnan(found["tip_laboratory"])
+    assert found["verdict"] == "inconclusive"
+    assert found["stands"] is None
+    assert found["changes_under"] == ""
+    assert np.isnan(found["tip_laboratory"])
 
 
 def test_the_ratio_of_spreads_begins_at_the_printed_one():
@@ -587,7 +621,8 @@ def test_a_printed_gain_is_judged_by_the_gains_under_each_seed():
     values = runs[runs["selection"] == "last"].pivot(index="seed", columns="loss", values="value")
     gains = 100 * (values["roadmap"] / values["sup_ap"] - 1)
     (row,) = table.itertuples()
-    assert row.reference_mean == 2.4 and row.ours_mean == pytest.approx(gains.mean())
+    assert row.reference_mean == 2.4
+    assert row.ours_mean == pytest.approx(gains.mean())
     assert row.margin == pytest.approx(margin_of("map_at_r", 25.0) / values["sup_ap"].mean())
     assert (row.ours_n, row.verdict) == (5, "reproduced")
 
@@ -600,6 +635,8 @@ def test_a_verdict_says_on_what_assumptions_it_rests():
     }
     sides = sides_of_numbers(asked_numbers([TABLE]), Samples(run_table(runs)), found)
     (resting,) = measured(judging.judged(sides)).itertuples()
-    assert resting.assumed and resting.reason.endswith("assumed: dataset (above 1)")
+    assert resting.assumed
+    assert resting.reason.endswith("assumed: dataset (above 1)")
     plain = judged(runs)
-    assert "assumed" not in plain["reason"].str.cat() and not plain["assumed"].any()
+    assert "assumed" not in plain["reason"].str.cat()
+    assert not plain["assumed"].any()

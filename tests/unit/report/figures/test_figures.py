@@ -75,11 +75,11 @@ def test_no_two_registered_losses_share_colour_and_marker():
 
 
 def test_styles_follow_from_the_label_alone():
-    assert style_of("my_loss") == style_of("my_loss") and style_of("my_loss").colour not in {
-        f.colour for f in STYLES.values()
-    }
+    assert style_of("my_loss") == style_of("my_loss")
+    assert style_of("my_loss").colour not in {f.colour for f in STYLES.values()}
     variant = style_of("smooth_ap_tau0.1", "smooth_ap")
-    assert variant.colour == STYLES["smooth_ap"].colour and variant.open
+    assert variant.colour == STYLES["smooth_ap"].colour
+    assert variant.open
     assert line("smooth_ap_tau0.1", "smooth_ap")["markerfacecolor"] == "white"
 
 
@@ -192,7 +192,8 @@ def test_rows_of_differences_are_the_losses_that_the_panels_have():
     for rows, shown in ((inputs.differences, True), (inputs.differences[~only_large], False)):
         drawing = draw("seed_differences", dataclasses.replace(inputs, differences=rows))
         names = [label.get_text() for label in drawing.figure.axes[0].get_yticklabels()]
-        assert ("ROADMAP" in names) == shown and "SupAP" in names
+        assert ("ROADMAP" in names) == shown
+        assert "SupAP" in names
 
 
 @pytest.mark.parametrize("name", ["critical_difference", "performance_profiles"])
@@ -250,8 +251,11 @@ def test_inlined_figures_have_unique_ids_resolved_references_and_page_colours(dr
         seen |= ids
         references = re.findall(r'(?:url\(#|href="#)([^)"]+)', element)
         assert references and set(references) <= ids, name
-        assert tree.attrib["aria-label"] == 'An "alternative" & more' and "width" not in tree.attrib
-        assert INK not in element and GRID not in element and "#ffffff" not in element
+        assert tree.attrib["aria-label"] == 'An "alternative" & more'
+        assert "width" not in tree.attrib
+        assert INK not in element
+        assert GRID not in element
+        assert "#ffffff" not in element
         assert "currentColor" in element
 
 
@@ -267,7 +271,8 @@ def test_a_dollar_sign_of_a_text_starts_no_formula():
     legend_below(figure)
     drawing = Drawing("c", "a", figure, pd.DataFrame())
     assert "<svg" in to_svg(drawing)
-    assert panel.get_title() == r"\$\frac{1}{\$" and panel.get_xlabel() == r"10 \$ or \$5\$"
+    assert panel.get_title() == r"\$\frac{1}{\$"
+    assert panel.get_xlabel() == r"10 \$ or \$5\$"
 
 
 def test_a_picture_of_endless_width_is_shown_at_some_size():

@@ -70,10 +70,12 @@ def test_differences_have_a_panel_for_each_printed_table_with_all_its_numbers(in
     judged = inputs.verdicts[inputs.verdicts["difference"].notna()]
     titles = [axes.get_title(loc="left") for axes in drawing.figure.axes]
     tables = dict.fromkeys(zip(judged["source"], judged["table"], strict=True))
-    assert titles == [cite(*each) for each in tables] and len(titles) > 5
+    assert titles == [cite(*each) for each in tables]
+    assert len(titles) > 5
     for axes, (_, table) in zip(drawing.figure.axes, tables, strict=True):
         marks = sum(len(each.get_xdata()) for each in axes.lines if each.get_linestyle() == "None")
-        assert marks == (judged["table"] == table).sum() and axes.get_xlabel()
+        assert marks == (judged["table"] == table).sum()
+        assert axes.get_xlabel()
     assert len(drawing.data) == len(judged)
     names = [label.get_text() for label in drawing.figure.axes[0].get_yticklabels()]
     assert [name.split("\n")[0] for name in names] == FIRST_TABLE
@@ -85,7 +87,8 @@ def test_drifts_are_named_below_their_row_where_no_mark_is(inputs):
         verdicts = inputs.verdicts.assign(verdict=inputs.verdicts["verdict"].mask(judged, word))
         drawing = FIGURES["verdicts"].target(dataclasses.replace(inputs, verdicts=verdicts))
         panels = drawing.figure.axes
-        assert len(panels) > 5 and not any(axes.texts for axes in panels)
+        assert len(panels) > 5
+        assert not any(axes.texts for axes in panels)
         names = [label.get_text() for label in panels[0].get_yticklabels()]
         named = [" ".join(name.split("\n")[1:]) for name in names]
         scores = "drifted: R@1 cub, mAP@R cub"
@@ -100,10 +103,12 @@ def test_a_sweep_draws_the_variants_that_change_its_hyperparameter_alone(figures
     runs = inputs.scores
     rows = runs[(runs["loss"] == "roadmap_lambda_0.2") & (runs["metric"] == "map_at_r")]
     shown = weights[weights["x"] == 0.2].iloc[0]
-    assert shown["value"] == pytest.approx(100 * rows["value"].mean()) and shown["n"] == 2
+    assert shown["value"] == pytest.approx(100 * rows["value"].mean())
+    assert shown["n"] == 2
     assert shown["low"] < shown["value"] < shown["high"]
     level = weights[weights["series"] == "SupAP"]
-    assert len(level) == 1 and level["x"].isna().all()
+    assert len(level) == 1
+    assert level["x"].isna().all()
 
 
 def test_published_values_lie_beside_ours_where_they_belong(figures):
@@ -176,7 +181,8 @@ def test_a_caption_says_that_points_are_moved_and_names_the_backbone(figures):
     several = figures_of(study, made_up_runs(study))["fastap2019_fig4"].caption
     assert "Points are moved sideways" in several
     alone = figures["roadmap2021v2_fig13"].caption  # a single test set
-    assert "moved" not in alone and "Backbone ResNet-50, batch size 128." in alone
+    assert "moved" not in alone
+    assert "Backbone ResNet-50, batch size 128." in alone
 
 
 def test_an_effect_compares_two_settings_of_the_loss():
@@ -202,7 +208,8 @@ def test_an_effect_compares_two_settings_of_the_loss():
     rows = runs[(runs["selection"] == "last") & (runs["metric"] == "map")]
     means = rows.groupby("loss")["value"].mean()
     assert shown["value"] == pytest.approx(100 * (means["softbin_ap"] - means["mine"]))
-    assert shown["n"] == 2 and shown["series"] == "Revisited Oxford, hard"
+    assert shown["n"] == 2
+    assert shown["series"] == "Revisited Oxford, hard"
 
 
 def test_x_is_a_hyperparameter_a_difference_of_two_or_the_batch_size():
@@ -213,8 +220,10 @@ def test_x_is_a_hyperparameter_a_difference_of_two_or_the_batch_size():
         panel = Panel("t", "roadmap", "map_at_r", "resnet50", (TestSet("sop"),), x=x)
         return PanelLine(None, panel, panel.test_sets[0], load_vocabulary())
 
-    assert axis("alpha - beta").x(cell) == 0.4 and axis("lambda").x(cell) == 0.5
-    assert axis("batch_size").x(cell) == 64 and axis("p").x(cell) is None
+    assert axis("alpha - beta").x(cell) == 0.4
+    assert axis("lambda").x(cell) == 0.5
+    assert axis("batch_size").x(cell) == 64
+    assert axis("p").x(cell) is None
     changed = cell.changed
     assert all(any(each.covers(name) for each in axis("beta").varied) for name in changed)
     assert not any(each.covers(name) for name in changed for each in axis("rho").varied)

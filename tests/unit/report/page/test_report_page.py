@@ -51,11 +51,14 @@ def page(inputs, shown):
 
 def test_page_is_well_formed_with_unique_ids_and_links_that_lead_somewhere(page):
     outline = Outline(page)
-    assert not outline.torn and not outline.open
+    assert not outline.torn
+    assert not outline.open
     assert len(outline.ids) == len(set(outline.ids))
     inside = [link[1:] for link in outline.links if link.startswith("#")]
-    assert inside and set(inside) <= set(outline.ids)
-    assert outline.headings[0] == 1 and outline.headings.count(1) == 1
+    assert inside
+    assert set(inside) <= set(outline.ids)
+    assert outline.headings[0] == 1
+    assert outline.headings.count(1) == 1
     assert all(
         after - before <= 1
         for before, after in zip(outline.headings, outline.headings[1:], strict=False)
@@ -66,9 +69,12 @@ def test_page_needs_no_network(page):
     outline = Outline(page)
     assert not outline.outside
     assert all(link.startswith(("#", "data:", "../")) for link in outline.links)
-    assert "default-src 'none'" in page and "@import" not in page and "url(http" not in page
+    assert "default-src 'none'" in page
+    assert "@import" not in page
+    assert "url(http" not in page
     without_namespaces = re.sub(r'xmlns(:\w+)?="[^"]*"', "", page)
-    assert "http://" not in without_namespaces and "https://" not in without_namespaces
+    assert "http://" not in without_namespaces
+    assert "https://" not in without_namespaces
 
 
 def test_the_policy_allows_the_pages_own_style_and_script_alone(page):
@@ -110,7 +116,8 @@ def test_the_page_shows_the_tables_and_figures_that_were_made_and_makes_none(inp
 
 def test_the_answer_is_computed_from_the_results(inputs):
     _, step, _, best = answer(inputs)
-    assert "ROADMAP at batch size 32" in best and "n=4" in best
+    assert "ROADMAP at batch size 32" in best
+    assert "n=4" in best
     row = inputs.ablation.query("metric == 'recall_at_1' and batch_size == 32 and step == '2'")
     assert f"{100 * row.iloc[0].difference:+.1f} points" in step.replace("−", "-")
 
@@ -126,7 +133,8 @@ def test_the_answer_claims_no_difference_without_a_test():
 
 def test_counts_add_up_to_all_runs_and_all_references(inputs):
     (_, _, runs), (papers, _, numbers), (ours, _, frozen) = counts(inputs)
-    assert papers.startswith("Numbers of papers: ") and "Our own frozen runs" in ours
+    assert papers.startswith("Numbers of papers: ")
+    assert "Our own frozen runs" in ours
     assert {count.name: count.number for count in runs} == {
         "finished runs": 77,
         "diverged run": 1,
@@ -139,11 +147,9 @@ def test_counts_add_up_to_all_runs_and_all_references(inputs):
 
 def test_notices_name_partial_diverged_and_stand_in_results(inputs):
     text = " ".join(notices(inputs))
-    assert (
-        "2 of 80 runs have no usable result" in text
-        and "1 run diverged" in text
-        and "Stand-in data" in text
-    )
+    assert "2 of 80 runs have no usable result" in text
+    assert "1 run diverged" in text
+    assert "Stand-in data" in text
 
 
 def test_a_page_of_made_up_runs_says_so_in_its_title_and_first(clean):
@@ -152,13 +158,16 @@ def test_a_page_of_made_up_runs_says_so_in_its_title_and_first(clean):
     assert notices(drawn)[0].startswith(f"Made up: nothing was trained for {len(runs)} of ")
     made, trained = (build_page(each, Built([], Gallery([], "none"))) for each in (drawn, clean))
     heading = f"Made-up runs: {clean.study.title}"
-    assert f"<title>{heading} · report" in made and f"<h1>{heading}<" in made
-    assert "Made-up runs" not in trained and "Made up: " not in trained
+    assert f"<title>{heading} · report" in made
+    assert f"<h1>{heading}<" in made
+    assert "Made-up runs" not in trained
+    assert "Made up: " not in trained
 
 
 def test_recall_is_explained_with_its_k(page):
     found = re.findall(r"among the K nearest items, K = (\d+);", page)
-    assert found and "K nearest items;" not in page
+    assert found
+    assert "K nearest items;" not in page
 
 
 def test_mixed_code_versions_and_recorded_errors_are_flagged(clean):
@@ -195,7 +204,8 @@ def test_results_come_before_the_papers_unless_a_printed_number_was_run(inputs, 
 
 def test_what_has_nothing_to_show_is_named_once_in_a_folded_line(clean, tmp_path):
     page = written_page(clean, tmp_path)
-    assert "verdicts" not in anchors(page) and "gallery" not in anchors(page)
+    assert "verdicts" not in anchors(page)
+    assert "gallery" not in anchors(page)
     rest = page.split('<section id="rest"')[1].split("</section>")[0]
     assert rest.count("there are no verdicts") == 2  # a table and a figure
     entries = re.findall(r"<li>(.*?)</li>", rest, re.S)
@@ -206,8 +216,10 @@ def test_what_has_nothing_to_show_is_named_once_in_a_folded_line(clean, tmp_path
 
 def test_the_first_screen_has_one_figure_and_one_small_table(page):
     first = page.split('<section id="answer"')[1].split("</section>")[0]
-    assert first.count("<svg") == 1 and 'id="figure-metric_by_batch_size' in first
-    assert first.count("<table") == 1 and 'id="table-headline"' in first
+    assert first.count("<svg") == 1
+    assert 'id="figure-metric_by_batch_size' in first
+    assert first.count("<table") == 1
+    assert 'id="table-headline"' in first
 
 
 def test_each_table_and_figure_has_its_command_and_the_study_file_is_there(clean, tmp_path):
@@ -219,7 +231,8 @@ def test_each_table_and_figure_has_its_command_and_the_study_file_is_there(clean
     assert page.count("Again: <code>python -m benchmark build …/mine.yaml</code>") == shown
     link = re.search(r'href="data:[^"]*base64,([^"]*)" download="mine.yaml"', page)[1]
     content = base64.b64decode(link.replace("&#43;", "+")).decode()
-    assert content.startswith("title: mine") and "somebody" not in content
+    assert content.startswith("title: mine")
+    assert "somebody" not in content
 
 
 def built_by_verb(study, results, monkeypatch, verb="build"):
@@ -232,7 +245,8 @@ def built_by_verb(study, results, monkeypatch, verb="build"):
 
 def test_build_refuses_before_anything_was_collected(tmp_path, monkeypatch):
     refused = built_by_verb(made_up_study(), tmp_path, monkeypatch)
-    assert isinstance(refused.exception, RunError) and "runs.csv" in str(refused.exception)
+    assert isinstance(refused.exception, RunError)
+    assert "runs.csv" in str(refused.exception)
 
 
 @pytest.mark.parametrize("verb", ["build", "tables", "report"])
@@ -248,7 +262,8 @@ def test_build_and_the_old_verbs_write_everything(verb, tmp_path, monkeypatch):
     assert sorted(path.name for path in (folder / "figures").iterdir()) == [
         *(f"loss_cost.{kind}" for kind in ("csv", "pdf", "svg")),
     ]
-    assert (folder / "stats" / "summary.csv").is_file() and (folder / "verdicts.csv").is_file()
+    assert (folder / "stats" / "summary.csv").is_file()
+    assert (folder / "verdicts.csv").is_file()
     assert (folder / "report" / "failed.txt").read_text() == ""
 
 
@@ -265,10 +280,12 @@ def test_what_fails_is_named_and_costs_none_of_the_others(tmp_path, monkeypatch)
     (analysis := folder / "analyses" / "half").mkdir(parents=True)
     (analysis / "summary.json").write_text("{}")
     done = built_by_verb(study, tmp_path, monkeypatch)
-    assert done.exit_code == 0 and "in broken" in done.stderr
+    assert done.exit_code == 0
+    assert "in broken" in done.stderr
     failed = (folder / "report" / "failed.txt").read_text().splitlines()
     assert failed[0] == "table cost: ZeroDivisionError: it is odd"
-    assert failed[1].startswith("analysis half: ") and len(failed) == 2
+    assert failed[1].startswith("analysis half: ")
+    assert len(failed) == 2
     page = (folder / "report" / "index.html").read_text()
     assert "Not made: table cost (ZeroDivisionError: it is odd)." in page
     assert 'id="figure-loss_cost"' in page or "loss_cost.csv" in page

@@ -51,8 +51,10 @@ def test_page_builds_for_studies_that_went_wrong(case, tmp_path):
         "one loss": "no seed has finished both for the baseline",
         "empty grid": "No run is recorded for this study",
     }[case]
-    assert expected in page.replace("&#39;", "'") and not Outline(page).torn
-    assert ">nan<" not in page and "None" not in page
+    assert expected in page.replace("&#39;", "'")
+    assert not Outline(page).torn
+    assert ">nan<" not in page
+    assert "None" not in page
 
 
 def test_page_says_which_of_two_known_counts_the_data_have(tmp_path):
@@ -82,14 +84,16 @@ def test_page_says_which_metrics_finished_runs_lack_and_builds_from_the_rest(tmp
         "others.",
         "No finished run has mAP, which the study needs.",
     ]
-    assert (
-        "No finished run has mAP, which" in page and not Outline(page).torn and ">nan<" not in page
-    )
+    assert "No finished run has mAP, which" in page
+    assert not Outline(page).torn
+    assert ">nan<" not in page
     cells = page.split('id="table-comparison"')[1].split("</table>")[0]
     assert "(n=1)" in cells or "n=1" in cells, "a mean of fewer runs says so"
     unmeasured = made_up_inputs(study, runs=runs[runs["metric"].isin(("loss_ms", ""))])
     page = written_page(unmeasured, tmp_path)
-    assert "No finished run has R@1" in page and not Outline(page).torn and ">nan<" not in page
+    assert "No finished run has R@1" in page
+    assert not Outline(page).torn
+    assert ">nan<" not in page
 
 
 def test_page_of_a_half_finished_grid_counts_and_lists_what_is_missing(tmp_path):
@@ -103,16 +107,21 @@ def test_page_of_a_half_finished_grid_counts_and_lists_what_is_missing(tmp_path)
     }
     inputs = made_up_inputs(study, bad={**rest, ("roadmap", 32, 2): "failed"})
     page = written_page(inputs, tmp_path)
-    assert "Partial results: 10 of 18 runs have no usable result" in page and not Outline(page).torn
+    assert "Partial results: 10 of 18 runs have no usable result" in page
+    assert not Outline(page).torn
     listed = page.split('<section id="missing"')[1].split("</section>")[0]
-    assert "exit status 1" in listed and listed.count("missing") >= 1 and "128" in listed
+    assert "exit status 1" in listed
+    assert listed.count("missing") >= 1
+    assert "128" in listed
     compared = page.split('id="table-comparison"')[1].split("</table>")[0]
-    assert "batch of 32" in compared and ">nan<" not in page
+    assert "batch of 32" in compared
+    assert ">nan<" not in page
 
 
 def test_the_page_of_a_study_without_runs_says_so(tmp_path):
     page = written_page(printed_inputs(made_up_study(), Printed()), tmp_path)
-    assert "No run is recorded for this study" in page and "There is no answer yet" in page
+    assert "No run is recorded for this study" in page
+    assert "There is no answer yet" in page
 
 
 def test_page_hides_where_and_by_whom_it_was_made(tmp_path):
@@ -128,7 +137,9 @@ def test_page_hides_where_and_by_whom_it_was_made(tmp_path):
     write_collected(dataclasses.replace(inputs, provenance=record), runs, tmp_path)
     assert build(study, tmp_path).failed == {}
     text = (tmp_path / "made_up" / PAGE).read_text()
-    assert "somebody" not in text and "secret-box" not in text and str(tmp_path) not in text
+    assert "somebody" not in text
+    assert "secret-box" not in text
+    assert str(tmp_path) not in text
     assert "…/cat.png" in text
 
 
@@ -143,7 +154,9 @@ def test_text_from_studies_and_runs_cannot_become_markup(tmp_path):
     runs = made_up_runs(study, bad={("sup_ap", 32, 0): "failed"})
     runs.loc[runs.status == "failed", "reason"] = "<img src=x onerror=y>"
     page = written_page(made_up_inputs(study, runs=runs), tmp_path)
-    assert "<script>x" not in page and "<img" not in page and "a &lt; b &amp; c" in page
+    assert "<script>x" not in page
+    assert "<img" not in page
+    assert "a &lt; b &amp; c" in page
 
 
 def test_a_large_study_stays_readable(tmp_path):

@@ -79,7 +79,8 @@ def test_a_cell_shows_ours_difference_and_verdict_and_tells_the_rest_on_demand(t
         & (verdicts["dataset"] == "cub")
     ]
     row = row[row["metric"] == "recall_at_1"].iloc[0]
-    assert found.text == f"{row['ours_mean']:.2f} ± {row['ours_sd']:.2f}" and found.note == ""
+    assert found.text == f"{row['ours_mean']:.2f} ± {row['ours_sd']:.2f}"
+    assert found.note == ""
     by = f"{row['difference']:+.2f}".replace("-", "−")
     verdict = f"{row['verdict']} {row['direction']}".strip()
     (line,) = found.lines
@@ -87,11 +88,12 @@ def test_a_cell_shows_ours_difference_and_verdict_and_tells_the_rest_on_demand(t
     assert line.tone == TONES[row["verdict"]]
     word, *told = found.title.splitlines()
     assert word == verdict == found.words[0]
-    assert told[0] == "published 64.2; ours n=2" and told[1].startswith(f"ours − published: {by} [")
-    assert told[2].startswith("best epoch: ") and found.numbers[9] >= found.numbers[0]
-    assert told[-1] == found.words[3] == row["reason"] and found.title in to_html(
-        tables["roadmap2021v2_table1"], "t"
-    )
+    assert told[0] == "published 64.2; ours n=2"
+    assert told[1].startswith(f"ours − published: {by} [")
+    assert told[2].startswith("best epoch: ")
+    assert found.numbers[9] >= found.numbers[0]
+    assert told[-1] == found.words[3] == row["reason"]
+    assert found.title in to_html(tables["roadmap2021v2_table1"], "t")
 
 
 def test_a_mark_with_a_legend_says_that_a_verdict_rests_on_something_unsure(inputs):
@@ -119,19 +121,20 @@ def test_rows_of_other_seeds_say_so_once(inputs):
 
 def test_rows_that_were_not_run_show_the_published_value(tables):
     found = cell(tables["roadmap2021v2_table1"], "FastAP", 1)
-    assert found.text == "not run" and [line.text for line in found.lines] == ["published 58.9"]
-    assert found.numbers[0] is None and found.numbers[3] == 58.9 and found.words[0] == "not_run"
+    assert found.text == "not run"
+    assert [line.text for line in found.lines] == ["published 58.9"]
+    assert found.numbers[0] is None
+    assert found.numbers[3] == 58.9
+    assert found.words[0] == "not_run"
 
 
 def test_literature_rows_are_marked_and_never_judged(tables):
     table = tables["roadmap2021v2_table4"]
     row = next(line for line in table.sections[0].rows if line[0].text == "MIC")
-    assert (
-        row[0].note == "quoted"
-        and row[2].text == "77.2"
-        and row[2].words[0] == "quoted"
-        and not row[2].lines
-    )
+    assert row[0].note == "quoted"
+    assert row[2].text == "77.2"
+    assert row[2].words[0] == "quoted"
+    assert not row[2].lines
     assert "literature values" in table.caption
 
 
@@ -167,15 +170,16 @@ def test_a_step_less_its_loss_is_the_time_of_the_backbone():
     found = cell(table, "Smooth-AP", 1)
     costs = runs[runs["selection"] == "cost"].pivot(index="seed", columns="metric", values="value")
     expected = 112 / costs["images_per_second"] * 1000 - costs["loss_ms"]
-    assert found.numbers[0] == pytest.approx(expected.mean()) and found.numbers[1] == pytest.approx(
-        expected.std()
-    )
-    assert "ours n=3" in found.title and [line.text for line in found.lines] == [
+    assert found.numbers[0] == pytest.approx(expected.mean())
+    assert found.numbers[1] == pytest.approx(expected.std())
+    assert "ours n=3" in found.title
+    assert [line.text for line in found.lines] == [
         "published 705",
         "no verdict on times",
     ]
     assert cell(table, "Smooth-AP", 2).numbers[0] == pytest.approx(costs["loss_ms"].mean())
-    assert cell(table, "FastAP", 1).text == "not run" and "any wait for images" in table.caption
+    assert cell(table, "FastAP", 1).text == "not run"
+    assert "any wait for images" in table.caption
 
 
 def test_the_gap_of_an_analysis_fills_its_dataset_alone(inputs):
@@ -186,9 +190,11 @@ def test_the_gap_of_an_analysis_fills_its_dataset_alone(inputs):
         cell(tables["roadmap2021v2_table10"], row, 1)
         for row in ("CUB-200-2011", "Stanford Online Products")
     )
-    assert cub.text == "4.00 ± 1.00" and "ours n=3" in cub.title
+    assert cub.text == "4.00 ± 1.00"
+    assert "ours n=3" in cub.title
     assert [line.text for line in cub.lines] == ["published 3.7", "no score, no verdict"]
-    assert sop.text == "not run" and sop.lines[0].text == "published 5.4"
+    assert sop.text == "not run"
+    assert sop.lines[0].text == "published 5.4"
 
 
 def test_a_gap_of_several_batch_sizes_fills_nothing_as_the_print_names_none(inputs):
@@ -202,19 +208,20 @@ def test_every_rendering_has_all_lines_of_a_cell(tables):
     table = tables["roadmap2021v2_table1"]
     rows = list(csv.DictReader(io.StringIO(to_csv(table))))
     head = "CUB-200-2011 R@1"
-    assert rows[4][f"{head} published"] == "64.2" and rows[4][f"{head} verdict"]
+    assert rows[4][f"{head} published"] == "64.2"
+    assert rows[4][f"{head} verdict"]
     assert rows[3]["iNaturalist R@1 footnote"].startswith("The second value")
     assert "<sub>published 58.9</sub>" in to_markdown(table)
-    assert r"\shortstack[r]" in to_latex(table, "t") and r"\\{\tiny published 58.9}" in to_latex(
-        table, "t"
-    )
+    assert r"\shortstack[r]" in to_latex(table, "t")
+    assert r"\\{\tiny published 58.9}" in to_latex(table, "t")
     assert '<small class="line">published 58.9</small>' in to_html(table, "t")
 
 
 def test_a_study_without_runs_still_shows_what_was_published(inputs):
     tables = tables_of(inputs.study, made_up_runs(inputs.study).iloc[:0])
     found = cell(tables["roadmap2021v2_table3"], "SupAP", 1)
-    assert found.text == "not run" and found.lines[0].text == "published 62.9"
+    assert found.text == "not run"
+    assert found.lines[0].text == "published 62.9"
     assert "None of these numbers was run" in tables["roadmap2021v2_table3"].caption
 
 

@@ -40,10 +40,8 @@ def test_comparison_prints_mean_sd_and_n_computed_from_the_runs(inputs):
 
 def test_comparison_marks_best_and_second_and_names_lost_runs(inputs):
     table = build("comparison", inputs)
-    assert (
-        row_of(table, 0, "ROADMAP")[1].mark == "best"
-        and row_of(table, 0, "SupAP")[1].mark == "second"
-    )
+    assert row_of(table, 0, "ROADMAP")[1].mark == "best"
+    assert row_of(table, 0, "SupAP")[1].mark == "second"
     assert row_of(table, 0, "FastAP")[1].note == "n=4, 1 missing"
     assert row_of(table, 0, "ROADMAP")[2].note == "n=4, 1 diverged"
 
@@ -156,9 +154,11 @@ def test_paired_tests_carry_difference_interval_p_effect_and_family(inputs):
         "kind == 'baseline' and loss == 'sup_ap' and metric == 'recall_at_1'"
     )
     stats = stats[stats.batch_size == 32].iloc[0]
-    assert row[1].text == f"+{100 * stats.difference:.2f}" and row[1].numbers == (stats.difference,)
+    assert row[1].text == f"+{100 * stats.difference:.2f}"
+    assert row[1].numbers == (stats.difference,)
     assert row[2].numbers == (stats.ci_low, stats.ci_high)
-    assert row[3].text == "higher" and row[5].numbers == (stats.p_holm,)
+    assert row[3].text == "higher"
+    assert row[5].numbers == (stats.p_holm,)
     assert "uses the tests of the ablation" in table.notes[0]
     assert "(14 tests)" in table.notes[1]
     assert all(row[0].text != "SmoothAP" for section in table.sections for row in section.rows)
@@ -167,7 +167,8 @@ def test_paired_tests_carry_difference_interval_p_effect_and_family(inputs):
 def test_tests_without_a_result_say_so_and_keep_their_note():
     study = made_up_study(losses=("smooth_ap", "sup_ap"), batch_sizes=(32,), seeds=(0,))
     row = build("paired", made_up_inputs(study)).sections[0].rows[0]
-    assert row[3].text == "no test" and row[-1].note == "one pair, no test"
+    assert row[3].text == "no test"
+    assert row[-1].note == "one pair, no test"
     assert row[2].text == "–"
 
 
@@ -191,7 +192,8 @@ def test_cost_share_is_the_loss_time_over_the_time_of_a_step(inputs):
 def test_missing_lists_each_lost_run_with_its_reason_worst_first(inputs):
     rows = build("missing", inputs).sections[0].rows
     assert [row[0].text for row in rows] == ["failed", "diverged", "missing"]
-    assert rows[1][2].text == "ROADMAP" and rows[1][5].text == "loss was nan at step 17"
+    assert rows[1][2].text == "ROADMAP"
+    assert rows[1][5].text == "loss was nan at step 17"
 
 
 def test_missing_has_nothing_to_show_when_all_runs_finished():
@@ -214,7 +216,8 @@ def test_published_counts_what_was_not_run(inputs):
     table = build("published", inputs)
     assert [section.title for section in table.sections] == ["Frozen runs of this study"]
     left = len(inputs.verdicts) - table.rows
-    assert left > 0 and table.notes == [f"{left} further numbers not run: see verdicts.csv."]
+    assert left > 0
+    assert table.notes == [f"{left} further numbers not run: see verdicts.csv."]
     none = inputs.verdicts[inputs.verdicts["verdict"] == "not_run"]
     with pytest.raises(NothingToShow, match=f"none of {left} reference numbers was run"):
         build("published", dataclasses.replace(inputs, verdicts=none))
@@ -228,7 +231,8 @@ def test_headline_marks_best_and_significant_differences(inputs):
         "batch of 32",
         "batch of 128",
     ]
-    assert rows["ROADMAP"][1].mark == "best" and rows["ROADMAP"][1].text.endswith(" ↑")
+    assert rows["ROADMAP"][1].mark == "best"
+    assert rows["ROADMAP"][1].text.endswith(" ↑")
     assert rows["Calibration"][1].text.endswith(" ↓")
     assert rows["SmoothAP"][1].text == rows["SmoothAP"][1].text.rstrip(" ↑↓")
 
@@ -246,7 +250,8 @@ def test_the_row_of_a_challenger_is_marked():
     for study, name, mark in named:
         table = build("budgets", dataclasses.replace(inputs, study=study))
         rows = {row[0].text: row for row in table.sections[0].rows}
-        assert rows[name][0].mark == mark and rows["SupAP"][0].mark == ""
+        assert rows[name][0].mark == mark
+        assert rows["SupAP"][0].mark == ""
 
 
 def test_published_marks_verdicts_that_do_not_stand():
@@ -270,7 +275,8 @@ def test_published_shows_a_drift_with_its_direction():
         for row in section.rows
         if row[1].text.startswith("drifted")
     ]
-    assert [cell.text for cell in cells] == ["drifted low"] and cells[0].tone == "bad"
+    assert [cell.text for cell in cells] == ["drifted low"]
+    assert cells[0].tone == "bad"
 
 
 def test_values_that_are_not_finite_never_reach_a_table():
@@ -278,7 +284,5 @@ def test_values_that_are_not_finite_never_reach_a_table():
     runs = made_up_runs(study)
     runs.loc[(runs.loss == "sup_ap") & (runs.seed == 0), "value"] = np.nan
     table = build("comparison", made_up_inputs(study, runs=pd.DataFrame(runs)))
-    assert (
-        row_of(table, 0, "SupAP")[1].note == "n=2"
-        and "nan" not in row_of(table, 0, "SupAP")[1].text
-    )
+    assert row_of(table, 0, "SupAP")[1].note == "n=2"
+    assert "nan" not in row_of(table, 0, "SupAP")[1].text

@@ -24,7 +24,8 @@ def test_a_dataset_may_be_called_like_a_number(label, tmp_path):
     study = made_up_study(blocks=(block,), seeds=(0, 1, 2), figures=())
     folder = write_collected(made_up_inputs(study), made_up_runs(study), tmp_path)
     built = build(study, tmp_path)
-    assert built.failed == {} and "paired" in {each.name for each in built.artefacts}
+    assert built.failed == {}
+    assert "paired" in {each.name for each in built.artefacts}
     assert set(guess_csv(folder / "stats" / "paired.csv")["dataset"]) == {label}
 
 
@@ -51,7 +52,11 @@ def test_a_study_that_names_its_tables_gets_these_only(tmp_path):
 
 
 def test_numbers_are_printed_with_real_minus_signs_and_without_false_precision():
-    assert points(-0.00412) == "−0.41" and interval(-0.004, 0.009) == "[−0.40, +0.90]"
-    assert mean_sd(0.8523, None) == "85.23" and mean_sd(0.8523, float("nan")) == "85.23"
-    assert p_value(0.00004) == "<0.001" and p_value(0.0312) == "0.031" and p_value(None) == "–"
+    assert points(-0.00412) == "−0.41"
+    assert interval(-0.004, 0.009) == "[−0.40, +0.90]"
+    assert mean_sd(0.8523, None) == "85.23"
+    assert mean_sd(0.8523, float("nan")) == "85.23"
+    assert p_value(0.00004) == "<0.001"
+    assert p_value(0.0312) == "0.031"
+    assert p_value(None) == "–"
     assert [duration(value) for value in (3.21, 200, 3900)] == ["3.2 s", "3 min 20 s", "1 h 05 min"]

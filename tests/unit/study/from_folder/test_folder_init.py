@@ -172,7 +172,8 @@ def test_an_unwritable_place_is_named(flowers, init, tmp_path):
     (tmp_path / "a file").write_text("")
     done = init(flowers, "--out", tmp_path / "a file")
     said = re.sub(r"[\s│]+", " ", done.output)
-    assert done.exit_code == 2 and "a file' is not a folder; choose another place" in said
+    assert done.exit_code == 2
+    assert "a file' is not a folder; choose another place" in said
 
 
 def test_a_folder_of_pictures_without_classes_says_how_to_make_classes(init, tmp_path):
