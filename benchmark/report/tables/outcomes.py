@@ -7,8 +7,10 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from benchmark.core.words import listed, plain, words_of
+from benchmark.metrics.metric import metric_of
 from benchmark.papers.forecast import undecidable
 from benchmark.papers.paper import cite, vocabulary_of
+from benchmark.papers.schema import GAIN
 from benchmark.papers.verdicts import INCONCLUSIVE, LOW, NOT_RUN
 from benchmark.report.inputs import Inputs, records
 from benchmark.report.labels import dataset_name, metric_label
@@ -33,7 +35,8 @@ class Outcome(NamedTuple):
     """What became of the numbers of one printed table.
 
     close, far     undecided numbers, whose difference is inside the margin, or beyond it
-    undecidable    undecided numbers that no number of seeds decides
+    undecidable    those of the close and far numbers that no number of seeds decides
+    unjudged       numbers that get no verdict, such as times
     median         median of the sizes of the differences, in points; NaN where nothing was run
     drifts         a line for each drift that stands
     """
@@ -48,6 +51,7 @@ class Outcome(NamedTuple):
     far: int
     undecidable: int
     not_run: int
+    unjudged: int
     median: float
     drifts: tuple[str, ...]
 
@@ -65,26 +69,29 @@ def outcomes(inputs: Inputs) -> Table:
         Column(("Drifted (stand)",), ("drifted", "standing"), cell=_drifted),
         _counts(("Undecided", "close"), "close", tone="unsure"),
         _counts(("Undecided", "far"), "far", tone="unsure"),
-        _counts(("Undecided", "not decidable"), "undecidable"),
+        Column(("Undecided", "(not decidable)"), ("undecidable",), cell=_undecidable),
         _counts(("Not run",), "not_run", tone="muted"),
-        Column(("Median", "difference"), ("points",), cell=_median),
     ]
+    rows = table_outcomes(inputs)
+    if any(row.unjudged for row in rows):
+        columns.append(_counts(("Not a score",), "unjudged", tone="muted"))
+    columns.append(Column(("Median", "difference"), ("points",), cell=_median))
     caption = (
         "One row for each printed table. Undecided (inconclusive) numbers are close if they differ "
         "by at most the margin, and far if by more: that is where the estimate lies, and no test. "
-        "Not decidable: no number of seeds decides them, because the print is too uncertain. "
-        "Drifts that stand are named below their table. Median: of the sizes of the differences, "
+        "In brackets: those of the close and far numbers that no number of seeds decides, because "
+        "the print is too uncertain. Times and counts are not scores and get no verdict. Drifts "
+        "that stand are named below their table. Median: of the sizes of the differences, "
         "in points."
     )
-    rows = (("", row) for row in table_outcomes(inputs))
-    return filled("Did the printed tables come out?", caption, columns, rows)
+    return filled("Did the printed tables come out?", caption, columns, [("", row) for row in rows])
 
 
 def table_outcomes(inputs: Inputs) -> list[Outcome]:
     """Return the outcome of each printed table, in the order of the print."""
     never = undecidable(inputs.study)
     published = published_of(inputs.verdicts)
-    found = []
+    outcomes_of_tables = []
     for (source, table), rows in published.groupby(["source", "table"], sort=False):
         sizes = rows["difference"].abs()
         verdict = rows["verdict"]
@@ -92,6 +99,7 @@ def table_outcomes(inputs: Inputs) -> list[Outcome]:
         close = undecided & (sizes <= rows["margin"])
         places = rows[GROUP].itertuples(index=False, name=None)
         hopeless = pd.Series([place in never for place in places], index=rows.index)
+        is_judged = rows["metric"].map(metric_of).notna() | rows["metric"].str.endswith(GAIN)
         drifted = rows[verdict == DRIFTED]
         standing = drifted[drifted["stands"].eq(True)]
         outcome = Outcome(
@@ -104,12 +112,13 @@ def table_outcomes(inputs: Inputs) -> list[Outcome]:
             close=int(close.sum()),
             far=int((undecided & ~close).sum()),
             undecidable=int((undecided & hopeless).sum()),
-            not_run=int((verdict == NOT_RUN).sum()),
+            not_run=int((is_judged & (verdict == NOT_RUN)).sum()),
+            unjudged=int((~is_judged).sum()),
             median=float(sizes.median()),
             drifts=tuple(standing_drifts(standing, rows, inputs)),
         )
-        found.append(outcome)
-    return sorted(found, key=lambda each: (each.source, in_print(each.table)))
+        outcomes_of_tables.append(outcome)
+    return sorted(outcomes_of_tables, key=lambda row: (row.source, in_print(row.table)))
 
 
 def in_print(table: str) -> tuple[int, list[tuple[int, str]]]:
@@ -160,6 +169,10 @@ def _drifted(row: Outcome) -> TableCell:
     return number_cell(
         lambda *_: text, row.drifted, row.standing, tone="bad" if row.drifted else ""
     )
+
+
+def _undecidable(row: Outcome) -> TableCell:
+    return number_cell(lambda count: f"({count})" if count else "", row.undecidable)
 
 
 def _median(row: Outcome) -> TableCell:

@@ -17,6 +17,7 @@ from benchmark.papers.verdicts import typed
 from benchmark.report.render import to_csv, to_html, to_latex, to_markdown
 from benchmark.report.table import TONES
 from benchmark.report.tables import TABLES
+from benchmark.report.tables.outcomes import table_outcomes
 from benchmark.report.tables.printed_tables import SIGNS, paper_tables
 from benchmark.runs.run_table import RunTable
 from benchmark.study import load_study
@@ -50,6 +51,17 @@ def tables_of(study, runs, verdicts=NOTHING, gaps=()):
 
 def cell(table, row, column, section=0):
     return next(line for line in table.sections[section].rows if line[0].text == row)[column]
+
+
+def test_each_number_of_a_printed_table_is_counted_once(inputs):
+    rows = table_outcomes(inputs)
+    for row in rows:
+        undecided = row.close + row.far
+        counted = row.reproduced + row.drifted + undecided + row.not_run + row.unjudged
+        assert counted == row.numbers
+        assert row.undecidable <= undecided
+    # days of training, and decreases of the decomposability gap
+    assert [row.table for row in rows if row.unjudged] == ["table2", "table10"]
 
 
 def test_rows_and_columns_stand_as_in_the_print(tables):
