@@ -71,6 +71,7 @@ ADDED = {
     "verdicts have declared columns, and are read where they were judged": 1_700,
     "problems of papers have a code, a key and a line": 600,
     "the answer goes in the order of the question, printed tables have a row each": 1_800,
+    "batch sizes stand side by side, figures fit a phone, numbers are counted once": 300,
 }
 LAYOUT = {
     tokenize.COMMENT,
