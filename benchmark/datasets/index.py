@@ -191,9 +191,8 @@ class IndexedLoader(DatasetLoader):
 
     def protocol(self, name: str, sets: Mapping[str, ImageSet]) -> Protocol:
         """Return the protocol of the image sets of its roles: test, or query and gallery."""
-        if "test" in sets:
-            return Protocol(sets["test"])
-        return Protocol(sets["query"], sets.get("gallery"))
+        queries = sets["test"] if "test" in sets else sets["query"]
+        return Protocol(queries, sets.get("gallery"))
 
     def fingerprint(self, table: pd.DataFrame) -> str:
         """Return the digest of the index table and of the bytes of packed images."""

@@ -118,6 +118,8 @@ def score(
     rank = functools.partial(ranked, recall_at=recall_at, threads=threads)
     of = functools.partial(EmbeddedRows, embeddings, alike)
     sides = [_chosen(rows, every) for rows in (query, gallery) if rows is not None]
+    if len(sides) == 1:
+        raise DataError("query and gallery: one is missing; give both, or neither")
     for level, (used, judged) in (ground_truth or {}).items():
         if not len(used):
             continue
@@ -137,11 +139,10 @@ def score(
         centres = []
     for centre in centres:
         if sides:
-            rows, items = (of(side, centre) for side in sides)
-            scores.add_pair("gallery", rows, items, rank)
+            scores.add_pair("gallery", *[of(side, centre) for side in sides], rank)
         if together:
-            rows = of(every, centre)
-            scores.add_pair("others", rows, rows, rank)
+            whole = of(every, centre)
+            scores.add_pair("others", whole, whole, rank)
     if labels is not None and together and facts["classes"] < len(every):
         draws = []
         for draw in range(DRAWS):

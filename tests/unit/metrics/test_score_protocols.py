@@ -363,6 +363,8 @@ def test_rows_that_are_not_finite_are_counted_and_named():
         ({"recall_at": (0, 1)}, "whole numbers from 1"),
         ({"query": [0, 9], "gallery": [1]}, "masks"),
         ({"query": [True, False], "gallery": [1]}, "masks"),
+        ({"query": [0, 1]}, "give both"),
+        ({"gallery": [0, 1]}, "give both"),
     ],
 )
 def test_what_does_not_fit_is_refused_with_what_is_allowed(change, words):
