@@ -139,7 +139,7 @@ def score(
         centres = []
     for centre in centres:
         if sides:
-            scores.add_pair("gallery", *[of(side, centre) for side in sides], rank)
+            scores.add_pair("gallery", of(sides[0], centre), of(sides[1], centre), rank)
         if together:
             whole = of(every, centre)
             scores.add_pair("others", whole, whole, rank)

@@ -477,8 +477,8 @@ def performance_profiles(inputs: Inputs) -> Drawing:
     """Return one panel per setting, batch size and metric: the share of runs by score."""
     data = inputs.some("profiles")
     size = (DOUBLE, 2.2)
-    metrics = inputs.metrics(data["metric"])
     several = of_several_losses(data)
+    metrics = inputs.metrics(several["metric"])
     losses = inputs.losses(several["loss"])
     figure, panels, keys, rest = panel_grid(inputs, several, OVER, 3, size, 0.5, sharey=True)
     for axes, (setting, batch_size, metric), here in panels:
@@ -495,8 +495,8 @@ def performance_profiles(inputs: Inputs) -> Drawing:
         axes.xaxis.get_major_locator().set_params(nbins=4)
     panels[0][0].set_ylabel("runs that reach it (%)")
     legend_below(figure)
-    datasets = int(data["datasets"].max())
-    runs = int(data["runs"].max())
+    datasets = int(several["datasets"].max())
+    runs = int(several["runs"].max())
     caption = (
         f"Share of the runs of each loss ({runs} over {datasets} datasets) that reach a score, "
         "given as a share of the best mean of its dataset: further right and up is better. Bands "

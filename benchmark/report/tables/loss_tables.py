@@ -124,10 +124,12 @@ def row_name(row: LossRow, inputs: Inputs) -> TableCell:
 
 
 def side_by_side(
-    scores: LastScores, places: Sequence[Place]
+    inputs: Inputs, scores: LastScores, places: Sequence[Place]
 ) -> Iterator[tuple[LossRow, list[TableCell]]]:
     """Yield each row of any batch size with its cells at ``places``; a dash: it was not run."""
-    for row in dict.fromkeys(row for rows in scores.by_size.values() for row in rows):
+    rows_of_sizes = dict.fromkeys(row for rows in scores.by_size.values() for row in rows)
+    losses = inputs.losses(row.loss for row in rows_of_sizes)
+    for row in sorted(rows_of_sizes, key=lambda row: losses.index(row.loss)):
         cells = []
         for size, heading in places:
             cells.append(scores.by_size[size].get(row, {}).get(heading, TableCell(DASH)))
@@ -153,7 +155,7 @@ def headline(inputs: Inputs) -> Table:
         if row.kind == "baseline" and row.metric == inputs.headline and row.significant
     }
     lines = []
-    for row, cells in side_by_side(scores, places):
+    for row, cells in side_by_side(inputs, scores, places):
         line = [row_name(row, inputs)]
         for (size, heading), cell in zip(places, cells, strict=True):
             difference = signs.get((size, *heading[:3], row.loss))
@@ -186,7 +188,9 @@ def comparison(inputs: Inputs) -> Table:
             heading.column(metric_label(heading.metric), f"batch of {size}")
             for size, heading in places
         ]
-        lines = [[row_name(row, inputs), *cells] for row, cells in side_by_side(scores, places)]
+        lines = [
+            [row_name(row, inputs), *cells] for row, cells in side_by_side(inputs, scores, places)
+        ]
         sections = [Section("", lines)]
     else:
         columns = [heading.column(metric_label(heading.metric)) for heading in scores.headings]

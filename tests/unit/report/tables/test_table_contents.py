@@ -9,6 +9,7 @@ from made_up_inputs import WENT_WRONG, inputs_of_trials, made_up_inputs
 from made_up_results import made_up_runs, made_up_study
 
 from benchmark.core.records import Setting
+from benchmark.core.words import DASH
 from benchmark.report.table import NothingToShow, Table
 from benchmark.report.tables import TABLES
 from benchmark.study.model import References, Variant
@@ -67,6 +68,15 @@ def test_two_batch_sizes_of_a_score_stand_beside_each_other_and_more_in_sections
     else:
         cells = [row_of(table, at, "SupAP")[1] for at in range(len(sizes))]
     assert [cell.numbers[0] for cell in cells] == means.tolist()
+
+
+def test_rows_have_the_order_of_the_study_where_a_loss_lacks_a_batch_size():
+    study = made_up_study(losses=("smooth_ap", "sup_ap"), batch_sizes=(32, 128), seeds=(0, 1))
+    runs = made_up_runs(study)
+    at_128_alone = runs[(runs["loss"] != "smooth_ap") | (runs["batch_size"] == 128)]
+    table = build("comparison", made_up_inputs(study, runs=at_128_alone))
+    assert [row[0].text for row in table.sections[0].rows] == ["SmoothAP", "SupAP"]
+    assert row_of(table, 0, "SmoothAP")[1].text == DASH
 
 
 def test_comparison_shows_a_cell_without_any_number_by_its_state():
