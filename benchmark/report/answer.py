@@ -197,8 +197,10 @@ def _by_loss(asked: Asked, losses: Sequence[str]) -> str:
     counts = counts.sort_values("yes", ascending=False, kind="stable")
     conditions = len(tests.drop_duplicates(CONDITION))
     differing: Any = counts[counts["yes"] + counts["no, lower"] + counts["no, it diverges"] > 0]
+    if differing.empty and conditions == 1:
+        return "Not shown"
     if differing.empty:
-        return f"Not shown in any of {count(conditions, 'condition')}"
+        return f"Not shown in any of {conditions} conditions"
     parts = []
     for loss, row in differing.head(NAMED_LOSSES).iterrows():
         ways = [f"yes in {row['yes']}"] if row["yes"] else []
@@ -281,7 +283,13 @@ def highest_means(asked: Asked) -> str:
     means = asked.means
     inputs = asked.inputs
     metric = metric_label(asked.metric)
-    if asked.one_place:
+    compared = means[means.groupby(CONDITION)["loss"].transform("size") > 1]
+    places = len(compared.drop_duplicates(WHERE))
+    one_place = asked.one_place
+    if places == 1 and not one_place:
+        means = compared
+        one_place = True
+    if one_place:
         parts = []
         for batch_size, group in means.groupby("batch_size"):
             first = next(records(group.nlargest(1, "mean")))
@@ -289,8 +297,6 @@ def highest_means(asked: Asked) -> str:
             parts.append(f"{inputs.label(first.loss)} at batch size {batch_size} ({score})")
         where = dataset_label(*means[WHERE].iloc[0])
         return f"The highest mean {metric} on {where}: {listed(parts)}."
-    compared = means[means.groupby(CONDITION)["loss"].transform("size") > 1]
-    places = len(compared.drop_duplicates(WHERE))
     if not places:
         places = len(means.drop_duplicates(WHERE))
         return f"In none of the conditions of {count(places, 'setting')} have two losses finished."
