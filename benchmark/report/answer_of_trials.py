@@ -73,9 +73,6 @@ def differences(tests: pd.DataFrame, loss: str, metric: str, trials: int, label:
     """Return which losses of the field a challenger differs from after its trials."""
     tests = rows_of(tests, metric=metric, kind="baseline", against=loss)
     tests = tests[tests["setting"].str.endswith(f"{SEPARATOR}{EQUAL}{trials}")]
-    after = count(trials, "trial")
-    if tests.empty:
-        return f"After {after} no test compares it with another loss: too few runs have finished."
     sure = tests[tests["significant"].astype(bool)]
     parts = []
     for word, others in (("below", sure["difference"] > 0), ("above", sure["difference"] < 0)):
@@ -85,6 +82,7 @@ def differences(tests: pd.DataFrame, loss: str, metric: str, trials: int, label:
         if names:
             parts.append(f"significantly {word} {listed(names)}")
     parts.append(f"not told apart from {len(tests) - len(sure)}")
+    after = count(trials, "trial")
     return f"After {after} it is {', '.join(parts)} of the {len(tests)} others."
 
 
