@@ -285,11 +285,9 @@ def highest_means(asked: Asked) -> str:
     metric = metric_label(asked.metric)
     compared = means[means.groupby(CONDITION)["loss"].transform("size") > 1]
     places = len(compared.drop_duplicates(WHERE))
-    one_place = asked.one_place
-    if places == 1 and not one_place:
-        means = compared
-        one_place = True
-    if one_place:
+    if asked.one_place or places == 1:
+        if not asked.one_place:
+            means = compared
         parts = []
         for batch_size, group in means.groupby("batch_size"):
             first = next(records(group.nlargest(1, "mean")))

@@ -50,10 +50,10 @@ def panel_keys(inputs: Inputs, table: pd.DataFrame, by: Sequence[str]) -> list[t
 
 
 def of_several_losses(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of places over datasets with several losses: one has nothing to compare."""
+    """Return the rows of places with several losses; raise NothingToShow if there are none."""
     several = table.groupby(OVER)["loss"].transform("nunique") > 1
     if not several.any():
-        raise NothingToShow("no place has several losses, whose ranks could be compared")
+        raise NothingToShow("no condition has several losses whose ranks could be compared")
     return table[several]
 
 
@@ -189,7 +189,7 @@ def whole_set(inputs: Inputs) -> Drawing:
     options = inputs.runs.drop_duplicates("setting").set_index("setting")["options"]
     data = data.assign(equal=[" ".join(options[each]) for each in data["setting"]])
     options_of = data.groupby("dataset")["equal"].agg(set)
-    both = [dataset for dataset, found in options_of.items() if found >= {*EQUAL}]
+    both = [dataset for dataset, used in options_of.items() if used >= {*EQUAL}]
     data = data[data["dataset"].isin(both)]
     if data.empty:
         raise NothingToShow("it compares runs under the options 'images' and 'steps'")
@@ -339,7 +339,7 @@ def seed_differences(inputs: Inputs) -> Drawing:
             if seeds.empty:
                 beside = axes.get_yaxis_transform()
                 words = {"color": FAINT, "va": "center", "transform": beside}
-                # on paper, for the line at 0 may pass here
+                # a box of the page's colour: the line at 0 may pass behind the words
                 paper = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
                 axes.text(0.02, row, "no pair", bbox=paper, **words)
                 continue

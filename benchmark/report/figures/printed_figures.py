@@ -139,7 +139,7 @@ def _wrapped(*lines: str) -> str:
 def _drifts(part: pd.DataFrame, names: pd.Series) -> dict[str, str]:
     """Return "drifted: R@1 inaturalist, mAP@R cub" by name of a row, "" for one without a drift."""
     several = part["dataset"].nunique() > 1
-    found: dict[str, list[str]] = {name: [] for name in names}
+    metrics: dict[str, list[str]] = {name: [] for name in names}
     for name, row in zip(names, records(part), strict=True):
         if row.verdict == DRIFTED:
             words = [words_of(metric_label(row.metric))]
@@ -147,8 +147,12 @@ def _drifts(part: pd.DataFrame, names: pd.Series) -> dict[str, str]:
                 words.append(row.dataset)
             if row.split != "test":
                 words.append(row.split)
-            found[name].append(" ".join(words))
-    return {name: f"drifted: {', '.join(each)}" if each else "" for name, each in found.items()}
+            metrics[name].append(" ".join(words))
+    lines = dict.fromkeys(metrics, "")
+    for name, drifted in metrics.items():
+        if drifted:
+            lines[name] = f"drifted: {', '.join(drifted)}"
+    return lines
 
 
 def _settings(part: pd.DataFrame) -> pd.Series:

@@ -677,7 +677,7 @@ def budgets(inputs: Inputs) -> Table:
         f"{rule_words(most)}.",
         "A loss with more hyperparameters of its own spreads its trials over more options.",
     ]
-    rows = _budget_rows(ranks, inputs.some("budget_gaps"))
+    rows = _budget_rows(ranks, inputs.some("budget_gaps"), budgets)
     return filled("Losses at equal budgets", caption, columns, rows, notes)
 
 
@@ -690,9 +690,10 @@ class _BudgetRow(NamedTuple):
     test: Any | None
 
 
-def _budget_rows(ranks: pd.DataFrame, gaps: pd.DataFrame) -> list[tuple[str, _BudgetRow]]:
+def _budget_rows(
+    ranks: pd.DataFrame, gaps: pd.DataFrame, budgets: Sequence[int]
+) -> list[tuple[str, _BudgetRow]]:
     """Return the rows with the headings of their conditions, best after all trials first."""
-    budgets = sorted(ranks["trials"].unique())
     most = budgets[-1]
     tests = {}
     for test in records(gaps[gaps["trials"] == most]):
