@@ -3,6 +3,7 @@
 ``runs.csv``    one row for each run: identity, settings as data, status, costs (empty if a run has
                 none), provenance. ``loss.<hyperparameter>``, ``dataset.<parameter>`` and
                 ``recipe.<section>.<option>`` are empty if a run has no such setting, or null.
+                ``trials.*`` say which trial a run is, or which trials chose its setting.
 ``scores.csv``  one row for each number: ``selection`` is "last" (after the last epoch, the
                 headline), "best" (best epoch on the test set, kept apart) or "curve" (per epoch).
                 Scores are in [0, 1]. The training loss is the metric "loss" of the split "train".
@@ -34,7 +35,7 @@ from benchmark.runs.folders import RunStatus, count_by_status, states_of
 from benchmark.study import Study
 from benchmark.study.data_files import FINAL, TRIALS, field_folder
 from benchmark.study.grid import Run
-from benchmark.study.trials import EQUAL
+from benchmark.study.trials import EQUAL, final_columns, trial_columns
 
 RUNS_TABLE = "runs.csv"
 SCORES_TABLE = "scores.csv"
@@ -59,7 +60,7 @@ RUN_COLUMNS = (
     "processor",  # or the GPUs
 )
 SCORE_COLUMNS = ("run_id", "split", "selection", "epoch", "metric", "value")
-SETTING_PREFIXES = ("dataset.", "loss.", "recipe.")
+SETTING_PREFIXES = ("dataset.", "loss.", "recipe.", "trials.")
 _RUN_NUMBERS = dict.fromkeys(("batch_size", "seed"), "int64") | dict.fromkeys(COSTS, "float64")
 # Rules that choose one epoch for all metrics, by the first of these metrics that is measured.
 LEADING = {"one_best": ("map_at_r", "map"), "best_recall_at_1": ("recall_at_1",)}
@@ -219,9 +220,16 @@ def collect(study: Study, results: Path) -> dict[str, int]:
     """Write a study's tables and provenance below ``results``; return its runs by status."""
     states = states_of(study, results)
     folder = study.folder(results)
+    rows = []
+    for run, state in states:
+        row = _run_row(run.spec, state)
+        if study.trials:
+            row |= trial_columns(run.spec)
+        elif study.references.trials:
+            row |= final_columns(run.spec)
+        rows.append(row)
     table = RunTable.from_rows(
-        [_run_row(run.spec, state) for run, state in states],
-        [row for _, state in states if state.result for row in _score_rows(state.result)],
+        rows, [row for _, state in states if state.result for row in _score_rows(state.result)]
     )
     if study.references.field:
         table = with_field(table, study)
@@ -275,7 +283,7 @@ def _score_rows(result: Result) -> Iterator[tuple[str, str, str, int, str, float
                 yield result.run_id, split, selection, epoch, metric, value
 
 
-VARIED = ("loss.", "recipe.optimizer.", "recipe.sampler.")
+OF_FIELD = ("loss.", "recipe.optimizer.", "recipe.sampler.", "trials.")
 
 
 def with_field(table: RunTable, study: Study) -> RunTable:
@@ -307,7 +315,7 @@ def freeze_field(trials: RunTable, final: RunTable, metric: str, folder: Path) -
                 f"{len(holes)} runs have no result (first: {holes['run_id'].iloc[0]}), nothing was "
                 "frozen; run the study to its end first"
             )
-        settings = [column for column in table.runs.columns if column.startswith(VARIED)]
+        settings = [column for column in table.runs.columns if column.startswith(OF_FIELD)]
         last = (table.scores["selection"] == "last") & (table.scores["metric"] == metric)
         RunTable(table.runs[[*RUN_COLUMNS, *settings]], table.scores[last]).write(folder / name)
     return len(trials.runs) + len(final.runs)

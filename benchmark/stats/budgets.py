@@ -13,24 +13,24 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from benchmark.core.errors import RunError
-from benchmark.core.records import CELL_COLUMNS
 from benchmark.core.seeding import derive
 from benchmark.runs.run_table import RunTable
 from benchmark.stats.intervals import Floats, mean_sd, t_intervals
 from benchmark.stats.paired import corrected, paired_tests, shared_variances
 from benchmark.study.model import Study
-from benchmark.study.trials import AUTHORS, EQUAL, FOLD, TRIAL, Choice, trial_setting
+from benchmark.study.trials import AUTHORS, EQUAL, Choice, trial_setting
 
 DRAWS = 2000
 WHERE = ["dataset", "setting", "batch_size"]
 PLACE = [*WHERE, "loss"]
-# Labels of a trial are x.fold1 and y~trial02, labels of a final run are x and y~equal16. Each kind
-# of runs has its name, and the pattern of its labels with the names of the numbers in them.
-TRIALS = "trials", rf"(?P<dataset>.+){FOLD}(?P<fold>\d+)/(?P<setting>.+)~{TRIAL}(?P<trial>\d\d)"
-FINALS = (
-    "final runs that trials chose",
-    rf"(?P<dataset>.+)/(?P<setting>.+)~(?:{AUTHORS}|{EQUAL}(?P<trials>\d\d?))",
-)
+# Columns of runs.csv, and what they are called here.
+COLUMNS = {
+    "trials.dataset": "dataset",
+    "trials.setting": "setting",
+    "trials.fold": "fold",
+    "trials.trial": "trial",
+    "trials.budget": "trials",
+}
 SPLITS = ["held_out", "test"]  # the first of a trial, the second of a final run
 BINS = 3  # of the values of an option
 ORDER = ["rules", "trials", "source", "kendall", "flipped", "best_kept"]
@@ -45,8 +45,17 @@ def analyse_budgets(
     trials: RunTable, final: RunTable, metric: str, alpha: float = 0.05
 ) -> dict[str, pd.DataFrame]:
     """Return the tables of the list above by name, from the tables of trials and final runs."""
+    for runs, column, kind in (
+        (trials.runs, "trials.trial", "trials"),
+        (final.runs, "trials.budget", "final runs that trials chose"),
+    ):
+        if column not in runs or runs[column].isna().any():
+            raise RunError(
+                f"some runs are not {kind}: 'references.trials' names a study with 'rules', and "
+                "'select' writes the study of its final runs"
+            )
     scores = trial_scores(trials, metric)
-    finals = _labelled(_scores(final, metric), *FINALS)
+    finals = _scores(final, metric)
     tables: dict[str, list[pd.DataFrame]] = {
         f"budget_{name}": [] for name in ("ranks", "curves", "gaps", "options", "order")
     }
@@ -143,28 +152,21 @@ def _tables_at(
     return tables
 
 
-def _labelled(runs: pd.DataFrame, kind: str, pattern: str) -> pd.DataFrame:
-    """Return rows of runs with the numbers of their labels.
+def _named(table: RunTable) -> pd.DataFrame:
+    """Return the runs with ``fold`` and ``trial`` of a trial, or ``trials`` of a final run.
 
-    ``dataset`` and ``setting`` are then those of the blocks as written.
+    ``dataset`` and ``setting`` are the labels of the block as it was written.
     """
-    labels = runs["dataset"] + "/" + runs["setting"]
-    said = labels.str.extract(f"^{pattern}$")
-    others = labels[said["setting"].isna()]
-    if len(others):
-        advice = "'references.trials' names a study with 'rules', which make trials"
-        raise RunError(f"runs under '{others.iloc[0]}' are no {kind}; {advice}")
-    names = ["dataset", "setting"]
-    numbers = said.drop(columns=names).fillna(0).astype(int)
-    return runs.assign(**said[names], **numbers)
+    runs = table.runs.drop(columns=["dataset", "setting"]).rename(columns=COLUMNS)
+    numbers = runs.columns.intersection(["fold", "trial", "trials"])
+    return runs.astype(dict.fromkeys(numbers, "int64"))
 
 
 def _scores(table: RunTable, metric: str) -> pd.DataFrame:
     """Return the score of every run; NaN for a diverged run."""
     scores = table.test_scores("last", [metric])
-    run = [*CELL_COLUMNS, "seed"]
-    values = scores.loc[scores["split"].isin(SPLITS), [*run, "value"]]
-    return table.attempts().merge(values, how="left", on=run)
+    values = scores.loc[scores["split"].isin(SPLITS), ["run_id", "value"]]
+    return _named(table).merge(values, how="left", on="run_id")
 
 
 def trial_scores(table: RunTable, metric: str) -> pd.DataFrame:
@@ -173,9 +175,8 @@ def trial_scores(table: RunTable, metric: str) -> pd.DataFrame:
     Columns are (fold, seed). ``setting`` is the setting of the blocks as written. The score of a
     diverged run is NaN.
     """
-    runs = _labelled(_scores(table, metric), *TRIALS)
     index = [*PLACE, "trial"]
-    by_fold = runs.pivot(index=index, columns=["fold", "seed"], values="value")
+    by_fold = _scores(table, metric).pivot(index=index, columns=["fold", "seed"], values="value")
     return by_fold.sort_index()
 
 
@@ -184,8 +185,7 @@ def _options(trials: RunTable, scores: pd.DataFrame) -> pd.DataFrame:
     means = scores.mean(axis=1, skipna=False).fillna(0.0)
     drawn = means.rename("score").reset_index()
     drawn = drawn[drawn["trial"] > 0]
-    distinct = trials.runs.drop_duplicates(["setting", "loss", "batch_size"])
-    runs = _labelled(distinct, *TRIALS)
+    runs = _named(trials).drop_duplicates([*PLACE[1:], "trial"])
     options = [name for name in map(str, runs) if name.startswith(("loss.", "recipe."))]
     rows = []
     for (dataset, *place), trial_rows in drawn.groupby(PLACE, sort=False):
@@ -202,10 +202,10 @@ def _options(trials: RunTable, scores: pd.DataFrame) -> pd.DataFrame:
 
 def _with_seconds(ranks: pd.DataFrame, trials: RunTable, final: RunTable) -> pd.DataFrame:
     """Return ``ranks`` with the time of the trials behind each choice, and of a final run."""
-    of_trials = _labelled(trials.costs(), *TRIALS)
+    of_trials = _named(trials).query("status == 'ok'")
     search = of_trials.groupby([*PLACE, "trial"])["total_seconds"].sum()
     spent = search.unstack("trial").fillna(0.0)
-    of_finals = _labelled(final.costs(), *FINALS)
+    of_finals = _named(final).query("status == 'ok'")
     ends = of_finals.groupby([*PLACE, "trials"])["total_seconds"].mean()
     seconds = []
     run_seconds = []

@@ -23,7 +23,7 @@ from benchmark.core.errors import ConfigError
 from benchmark.core.files import begin_folder, copy_file, read_record, write_json, write_text
 from benchmark.core.options import defaults_of, hints_of, options_of
 from benchmark.core.recipe import OptimizerConfig
-from benchmark.core.records import SCHEMA, DatasetChoice, Setting
+from benchmark.core.records import SCHEMA, DatasetChoice, RunSpec, Setting
 from benchmark.core.seeding import derive
 from benchmark.input.samplers import SAMPLERS, check
 from benchmark.losses.catalogue import LossFacts
@@ -155,6 +155,40 @@ def trial_blocks(block: Block, loss: Variant, config: type, trials: int) -> Iter
 def trial_setting(setting: Setting, number: int) -> Setting:
     """Return the setting of a trial of runs under ``setting``."""
     return Setting(setting.backbone, (*setting.options, f"{TRIAL}{number:02d}"))
+
+
+def trial_columns(spec: RunSpec) -> dict[str, Any]:
+    """Return what a trial is of, as columns of ``runs.csv``.
+
+    ``trials.dataset`` and ``trials.setting`` are the labels of the block as it was written,
+    ``trials.fold`` and ``trials.trial`` the numbers of the fold and of the trial.
+    """
+    *options, trial = spec.setting.options
+    fold = spec.dataset.params["fold"]
+    return {
+        "trials.dataset": spec.dataset.label.removesuffix(f"{FOLD}{fold}"),
+        "trials.setting": Setting(spec.setting.backbone, tuple(options)).label,
+        "trials.fold": fold,
+        "trials.trial": int(trial.removeprefix(TRIAL)),
+    }
+
+
+def final_columns(spec: RunSpec) -> dict[str, Any]:
+    """Return which trials chose the setting of a final run, as columns of ``runs.csv``.
+
+    ``trials.dataset`` and ``trials.setting`` are the labels of the block as it was written,
+    ``trials.budget`` is the number of trials (0: the published setting). Return nothing for a run
+    that ``select`` did not write.
+    """
+    *options, rules = ("", *spec.setting.options)
+    budget = "0" if rules == AUTHORS else rules.removeprefix(EQUAL)
+    if not budget.isdigit():
+        return {}
+    return {
+        "trials.dataset": spec.dataset.label,
+        "trials.setting": Setting(spec.setting.backbone, tuple(options[1:])).label,
+        "trials.budget": int(budget),
+    }
 
 
 def with_trials(

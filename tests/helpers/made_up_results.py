@@ -257,6 +257,7 @@ def made_up_trials() -> RunTable:
         for trial in range(TRIALS + 1):
             for fold in range(FOLDS):
                 row = _row(f"glyphs_tiny.fold{fold}", f"trial{trial:02d}", loss, 0)
+                row |= {"trials.fold": fold, "trials.trial": trial}
                 row["recipe.optimizer.lr"] = 0.001 * (1 + trial)
                 if loss == DIVERGED and trial == 2:
                     row["status"] = "diverged"
@@ -276,6 +277,7 @@ def made_up_finals(rules: tuple[str, ...] = ("authors", "equal1", "equal4")) -> 
         for gain, rule in enumerate(rules):
             for seed in SEEDS:
                 row = _row("glyphs_tiny", rule, loss, seed)
+                row["trials.budget"] = int(rule.removeprefix("equal").replace("authors", "0"))
                 value = BEST[loss] + 0.02 * gain + 0.005 * noise.standard_normal()
                 rows.append(row)
                 scores.append((row["run_id"], "test", "last", 1, "map_at_r", value))
@@ -293,5 +295,5 @@ def _row(dataset: str, option: str, loss: str, seed: int) -> dict:
         "run_id": f"{dataset}/{setting}/{loss}/bs32/seed{seed}",
         "dataset": dataset, "setting": setting, "backbone": "test_resnet", "options": (option,),
         "loss": loss, "base_loss": loss, "batch_size": 32, "seed": seed, "status": "ok",
-        "total_seconds": 2.0,
+        "total_seconds": 2.0, "trials.dataset": "glyphs_tiny", "trials.setting": "test_resnet",
     }  # fmt: skip

@@ -13,7 +13,15 @@ from benchmark.core.options import option
 from benchmark.study import load, load_study
 from benchmark.study.grid import expand
 from benchmark.study.model import name_on
-from benchmark.study.trials import Choice, read_choices, sobol, value_at, write_selected
+from benchmark.study.trials import (
+    Choice,
+    final_columns,
+    read_choices,
+    sobol,
+    trial_columns,
+    value_at,
+    write_selected,
+)
 
 
 @pytest.fixture
@@ -132,6 +140,12 @@ def test_the_selection_becomes_an_ordinary_study_of_fresh_seeds(ruled, tmp_path)
     assert wide.loss.params["tau"] == 0.1, "what the study itself sets is no option of the trials"
     published = runs["glyphs_tiny/tinynet~authors/smooth_ap/bs16/seed3"].spec
     assert published.recipe == study.trials.blocks[0].recipe
+    block = {"trials.dataset": "glyphs_tiny", "trials.setting": "tinynet"}
+    assert final_columns(chosen) == block | {"trials.budget": 1}
+    assert final_columns(published) == block | {"trials.budget": 0}
+    trial = expand(study)["glyphs_tiny.fold1/tinynet~trial02/roadmap/bs16/seed1"].spec
+    assert trial_columns(trial) == block | {"trials.fold": 1, "trials.trial": 2}
+    assert final_columns(trial) == {}
 
 
 def test_the_final_study_has_its_own_recipes(ruled, tmp_path):
