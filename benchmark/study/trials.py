@@ -180,13 +180,13 @@ def final_columns(spec: RunSpec) -> dict[str, Any]:
     ``trials.budget`` is the number of trials (0: the published setting). Return nothing for a run
     that ``select`` did not write.
     """
-    *options, rules = ("", *spec.setting.options)
+    *options, rules = spec.setting.options or ("",)
     budget = "0" if rules == AUTHORS else rules.removeprefix(EQUAL)
     if not budget.isdigit():
         return {}
     return {
         "trials.dataset": spec.dataset.label,
-        "trials.setting": Setting(spec.setting.backbone, tuple(options[1:])).label,
+        "trials.setting": Setting(spec.setting.backbone, tuple(options)).label,
         "trials.budget": int(budget),
     }
 
