@@ -179,7 +179,8 @@ def freeze(
     Example: python -m benchmark freeze embedded --out results/reference/embedded.csv
     """
     from benchmark.papers.frozen import freeze as freeze_runs
-    from benchmark.runs.run_table import RunTable, freeze_field
+    from benchmark.runs.field import freeze_field
+    from benchmark.runs.run_table import RunTable
 
     loaded, table = load_runs(study, results)
     if chosen_by := loaded.references.trials:

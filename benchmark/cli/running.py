@@ -162,7 +162,8 @@ def select(
 
     Example: python -m benchmark select reality_check
     """
-    from benchmark.runs.run_table import RunTable, collect
+    from benchmark.runs.collecting import collect
+    from benchmark.runs.run_table import RunTable
     from benchmark.stats.budgets import select as choose
     from benchmark.study.trials import write_selected
 

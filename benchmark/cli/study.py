@@ -146,8 +146,8 @@ def collect(study: StudyName, results: Results = RESULTS) -> None:
 
     Example: python -m benchmark collect embedded
     """
+    from benchmark.runs.collecting import collect as collect_study
     from benchmark.runs.run_table import RUNS_TABLE
-    from benchmark.runs.run_table import collect as collect_study
 
     loaded = load(study, results)
     counts = collect_study(loaded, results)

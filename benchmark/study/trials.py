@@ -191,6 +191,11 @@ def final_columns(spec: RunSpec) -> dict[str, Any]:
     }
 
 
+def is_chosen(setting: Setting) -> bool:
+    """Return whether trials chose this setting of final runs."""
+    return any(option.startswith(EQUAL) for option in setting.options)
+
+
 def with_trials(
     blocks: Sequence[Block], rules: Rules, losses: Mapping[str, LossFacts]
 ) -> tuple[list[Block], Trials]:

@@ -8,7 +8,7 @@ from benchmark.core import documents
 from benchmark.papers.fidelity import study_ledger
 from benchmark.papers.matching import candidates
 from benchmark.report.build import build
-from benchmark.runs.run_table import collect
+from benchmark.runs.collecting import collect
 from benchmark.study import load_study
 
 

@@ -20,7 +20,8 @@ from benchmark.core.results import (
     Weights,
 )
 from benchmark.datasets import DATASETS
-from benchmark.runs.run_table import RunTable, collect
+from benchmark.runs.collecting import collect
+from benchmark.runs.run_table import RunTable
 
 
 @pytest.fixture

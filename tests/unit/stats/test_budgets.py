@@ -14,7 +14,8 @@ from made_up_results import BEST, made_up_budgets, made_up_finals, made_up_trial
 
 from benchmark.core.errors import ReferenceDataError, RunError
 from benchmark.report.answer_of_trials import challenge
-from benchmark.runs.run_table import RunTable, freeze_field, with_field
+from benchmark.runs.field import freeze_field, with_field
+from benchmark.runs.run_table import RunTable
 from benchmark.stats.budgets import (
     analyse_budgets,
     best_trial,
