@@ -432,16 +432,6 @@ def check_recipe(recipe: Recipe) -> list[Problem]:
     )
 
 
-def memory_problem(recipe: Recipe, loss: str, accepts_references: bool) -> str | None:
-    """Return why ``loss`` cannot be trained with the memory of a recipe, or None when it can."""
-    if recipe.memory.size is None or accepts_references:
-        return None
-    return (
-        f"'{loss}' takes no references, so a memory is of no use to it; set memory.size to null or "
-        "choose another loss"
-    )
-
-
 def check_input(config: InputConfig, channels: int) -> list[Problem]:
     """Return the problems of the input options of a network with ``channels`` input channels."""
     small = config.resize is not None and config.resize < config.image_size

@@ -15,9 +15,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from benchmark.core.errors import ConfigError, Problem, RunError
+from benchmark.core.errors import RunError
 from benchmark.core.files import read_record, write_json
-from benchmark.core.options import build, option, stated
+from benchmark.core.options import build, stated
 from benchmark.core.recipe import Recipe
 
 SCHEMA = 1
@@ -44,25 +44,23 @@ STATUSES = ("ok", "diverged", "missing", "failed", "stale")
 # Decides whether a run is trained. An outdated run has files of another specification.
 Standing = Literal["finished", "outdated", "to do"]
 
-_ADVICE = "write it again with 'python -m benchmark specs STUDY', and change the study instead"
-
 
 @dataclass(frozen=True)
 class DatasetChoice:
     """A registered dataset with its parameters; ``label`` is its name in paths and tables."""
 
-    label: str = option(pattern="^[A-Za-z0-9][^/]*$", help="name in paths and tables")
-    name: str = option(help="registry name")
-    params: dict[str, Any] = option(help="parameters")
+    label: str
+    name: str
+    params: dict[str, Any]
 
 
 @dataclass(frozen=True)
 class LossChoice:
     """A registered loss with all its hyperparameters; ``label`` is its name in paths and tables."""
 
-    label: str = option(alias="variant", help="name in paths and tables")
-    name: str = option(help="registry name")
-    params: dict[str, Any] = option(help="hyperparameters")
+    label: str
+    name: str
+    params: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -72,9 +70,9 @@ class RunSpec:
     dataset: DatasetChoice
     setting: Setting
     loss: LossChoice
-    batch_size: int = option(help="images of a batch", at_least=1)
-    seed: int = option(help="seed of the run", at_least=0)
-    recipe: Recipe = option(help="all that trains")
+    batch_size: int
+    seed: int
+    recipe: Recipe
 
     @property
     def cell(self) -> Cell:
@@ -123,33 +121,21 @@ class RunSpec:
 
     @classmethod
     def read(cls, path: Path) -> RunSpec:
-        """Return the specification at ``path``.
+        """Return the specification at ``path``; raise RunError if the file cannot be read."""
+        return read_record(cls, path, "a run specification", parse=_specification)
 
-        Raise RunError if the file is not a specification. Raise ConfigError, with all problems at
-        once, if a value of the specification is not allowed in a study. The loss checks its own
-        hyperparameters, and the dataset its own parameters.
-        """
-        data = read_record(dict[str, Any], path, "a run specification")
-        try:
-            parts = {name: data[name] for name in ("loss", "batch_size", "seed", "recipe")}
-            label = data["run_id"].partition("/")[0]
-            parts["dataset"] = {"label": label, **data["dataset"]}
-            parts["setting"] = dataclasses.asdict(Setting.from_label(data["setting"]))
-            if data["schema"] != SCHEMA:
-                raise ValueError(f"schema {data['schema']}")
-        except (LookupError, TypeError, ValueError, AttributeError) as error:
-            raise RunError(
-                f"{path} is not a run specification of schema {SCHEMA}; "
-                "write it again with 'python -m benchmark specs STUDY'"
-            ) from error
-        try:
-            spec = build(cls, parts, str(path))
-        except ConfigError as error:
-            raise ConfigError(str(path), [*error.problems, _ADVICE]) from error
-        if spec.run_id != data["run_id"]:
-            message = f"'{data['run_id']}' is not the name of this run, which is '{spec.run_id}'"
-            raise ConfigError(str(path), [Problem(message, "run_id"), _ADVICE])
-        return spec
+
+def _specification(content: bytes) -> RunSpec:
+    data = json.loads(content)
+    loss = data["loss"]
+    return RunSpec(
+        DatasetChoice(data["run_id"].partition("/")[0], **data["dataset"]),
+        Setting.from_label(data["setting"]),
+        LossChoice(loss["variant"], loss["name"], loss["params"]),
+        data["batch_size"],
+        data["seed"],
+        build(Recipe, data["recipe"], "recipe"),
+    )
 
 
 def settings_of(spec: RunSpec) -> dict[str, Any]:

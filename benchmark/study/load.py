@@ -18,7 +18,7 @@ from typing import Any
 from benchmark.core.documents import Document, nearest_file, read_document
 from benchmark.core.errors import ConfigError, Problem, unknown, unknown_name
 from benchmark.core.options import build, defaults_of, options_of
-from benchmark.core.recipe import UNTRAINED, Recipe, memory_problem
+from benchmark.core.recipe import UNTRAINED, Recipe
 from benchmark.core.records import RESERVED, RESERVED_START, DatasetChoice, Setting
 from benchmark.core.registry import names_of_parts
 from benchmark.datasets import DATASETS, check_dataset_params, training_images
@@ -419,8 +419,11 @@ class Checker:
         losses_key = f"{key}.losses"
         for loss in losses:
             facts = self.losses[loss.name]
-            takes_references = facts.takes_references(loss.params)
-            if message := memory_problem(recipe, loss.name, takes_references):
+            if recipe.memory.size is not None and not facts.takes_references(loss.params):
+                message = (
+                    f"'{loss.name}' takes no references, so a memory is of no use to it; set "
+                    "memory.size to null or choose another loss"
+                )
                 self.add(losses_key, "no_references", message)
             if facts.kind == "triplets" and name != TRIPLETS:
                 message = f"'{loss.name}' needs the sampler '{TRIPLETS}', not '{name}'"

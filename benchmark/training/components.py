@@ -11,7 +11,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from benchmark.core import provenance
 from benchmark.core.code_version import code_version
 from benchmark.core.errors import ConfigError, Problem
-from benchmark.core.recipe import UNTRAINED, Recipe, SamplerConfig, check_recipe, memory_problem
+from benchmark.core.recipe import Recipe, SamplerConfig
 from benchmark.core.records import RunSpec
 from benchmark.core.seeding import derive
 from benchmark.datasets import DATASETS, load_dataset
@@ -71,7 +71,6 @@ def build_components(
     ``report`` gets the progress of the features of a frozen backbone, and may raise to stop.
     """
     recipe = spec.recipe
-    check_specification(spec)
     dataset = load_dataset(spec.dataset.name, spec.dataset.params)
     train = dataset.train
     labels = torch.unique(torch.from_numpy(train.labels), return_inverse=True)[1]
@@ -128,20 +127,6 @@ def build_components(
         loss=loss,
         evaluator=Evaluator(dataset, make_input, recipe.evaluation, model.embedding_dim),
     )
-
-
-def check_specification(spec: RunSpec) -> None:
-    """Raise ConfigError with all problems that need no dataset and no network."""
-    recipe = spec.recipe
-    accepts_references = LOSSES[spec.loss.name].facts["accepts_references"]
-    problems = check_recipe(recipe)
-    if message := memory_problem(recipe, spec.loss.name, accepts_references):
-        problems.append(Problem(message, "memory.size"))
-    if spec.loss.name == UNTRAINED and recipe.training.epochs:
-        message = f"is {recipe.training.epochs}; '{UNTRAINED}' trains nothing: give 0, or a loss"
-        problems.append(Problem(message, "training.epochs"))
-    if problems:
-        raise ConfigError(spec.run_id, problems)
 
 
 def check_micro_batch(spec: RunSpec, model: torch.nn.Module) -> None:

@@ -20,6 +20,8 @@ from benchmark.core.results import (
     read_query_scores,
     write_query_scores,
 )
+from benchmark.study import load_study
+from benchmark.study.grid import expand
 
 
 @pytest.fixture
@@ -43,6 +45,14 @@ def test_the_digest_of_a_file_is_that_of_its_specification(spec, tmp_path):
     assert digest_of(tmp_path / "none.json") is None
     path.write_text(path.read_text().replace('"seed": 0', '"seed": 1'))
     assert digest_of(path) != spec.digest
+
+
+@pytest.mark.parametrize("name", ["roadmap", "listwise"])
+def test_the_specifications_of_a_study_are_read_back(name, tmp_path):
+    runs = expand(load_study(name)).values()
+    for spec in {run.spec.setting: run.spec for run in runs}.values():
+        spec.write(tmp_path / "spec.json")
+        assert RunSpec.read(tmp_path / "spec.json") == spec
 
 
 def test_whole_numbers_of_a_recipe_keep_the_digest(spec, tmp_path):

@@ -7,7 +7,6 @@ import json
 import pytest
 from tiny_runs import curve, tiny_spec, write_spec_in
 
-from benchmark.core.errors import ConfigError
 from benchmark.core.records import METRICS, NEIGHBOURS, PROVENANCE, RESULT
 from benchmark.core.results import Result
 from benchmark.datasets import load_dataset
@@ -54,9 +53,3 @@ def test_it_leaves_what_a_trained_run_leaves(untrained):
 def test_any_loss_gives_the_same_numbers_without_an_epoch(untrained, tmp_path):
     other = train(write_spec_in(tmp_path, tiny_spec("smooth_ap", training=NONE)))
     assert other.metrics == Result.read(untrained / RESULT).metrics
-
-
-def test_no_loss_and_epochs_is_refused_before_anything_starts(tmp_path):
-    path = write_spec_in(tmp_path, tiny_spec("untrained"))
-    with pytest.raises(ConfigError, match="'untrained' trains nothing: give 0, or a loss"):
-        train(path)
