@@ -145,10 +145,12 @@ def test_a_file_that_is_not_what_it_says_is_refused_and_runs_nothing(tmp_path, n
     assert capsys.readouterr().out == ""
 
 
-def test_a_small_file_that_unpacks_to_much_is_refused_before_it_is_unpacked(tmp_path, monkeypatch):
+def test_a_small_file_that_unpacks_to_much_is_refused_before_it_is_unpacked(
+    tmp_path, monkeypatch, messages
+):
     np.savez_compressed(tmp_path / "bomb.npz", embeddings=np.zeros((1000, 100), np.float32))
     monkeypatch.setattr("benchmark.datasets.io.arrays.UNPACKED", 100_000)
-    with pytest.raises(DataError, match=r"400,128 bytes, compressed; save it with numpy\.savez"):
+    with messages.raised():
         read_arrays(tmp_path / "bomb.npz", "embeddings")
 
 
@@ -157,5 +159,5 @@ def test_a_header_may_not_ask_for_more_than_the_file_has(tmp_path):
     assert LONG in content
     for name, text in (("long.npy", content), ("long.npz", zipped(content))):
         (tmp_path / name).write_bytes(text)
-        with pytest.raises(DataError, match="cannot be read safely"):
+        with pytest.raises(DataError, match=name):
             read_arrays(tmp_path / name, "embeddings")
