@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from benchmark.core.code_version import code_version
-from benchmark.core.errors import ConfigError
+from benchmark.core.errors import ConfigError, RunError
 from benchmark.core.records import LossChoice
-from benchmark.core.registry import ENTRY_POINTS, Registry, plugin_files
+from benchmark.core.registry import ENTRY_POINTS, Registry, import_plugin, plugin_files
 from benchmark.losses.catalogue import load_catalogue
 from tests.helpers.tiny_runs import tiny_spec, write_spec_in
 
@@ -28,15 +28,16 @@ def test_entries_come_sorted_with_their_facts():
     assert facts == [("a", str, "a", {"kind": "pair"}), ("b", int, "B", {"kind": "proxy"})]
 
 
-def test_a_name_of_nobody_is_told_with_the_nearest_or_with_the_missing_plugins(monkeypatch):
+def test_a_name_of_nobody_is_told_with_the_nearest_or_with_the_missing_plugins(
+    monkeypatch, messages
+):
     registry = Registry("loss", "json")
     registry.register("roadmap")(str)
-    with pytest.raises(ConfigError, match="unknown loss 'raodmap'; did you mean 'roadmap'"):
-        registry["raodmap"]
-    with pytest.raises(ConfigError, match="'ramp_ap'; known: roadmap; BENCHMARK_PLUGINS is not"):
-        registry["ramp_ap"]
+    for name in ("raodmap", "ramp_ap"):
+        with messages.raised():
+            registry[name]
     monkeypatch.setenv("BENCHMARK_PLUGINS", "my_losses")
-    with pytest.raises(ConfigError, match=r"'ramp_ap'; did you mean 'roadmap'.*roadmap$"):
+    with messages.raised():
         registry["ramp_ap"]
 
 
@@ -67,14 +68,14 @@ def test_a_broken_plugin_shows_its_traceback_each_time(tmp_path, monkeypatch, ca
     (tmp_path / "broken_loss.py").write_text("import no_such_module_anywhere\n")
     monkeypatch.setenv("BENCHMARK_PLUGINS", str(tmp_path))
     for _ in range(2):
-        with pytest.raises(ConfigError, match=r"plugin .*broken_loss\.py"):
+        with pytest.raises(ConfigError, match=r"broken_loss\.py"):
             load_catalogue()
         assert "no_such_module_anywhere" in capsys.readouterr().err
 
 
-def test_a_folder_of_plugins_that_is_missing_is_named(tmp_path, monkeypatch):
+def test_a_folder_of_plugins_that_is_missing_is_named(tmp_path, monkeypatch, messages):
     monkeypatch.setenv("BENCHMARK_PLUGINS", str(tmp_path / "nowhere"))
-    with pytest.raises(ConfigError, match=r"BENCHMARK_PLUGINS.*\n.*no such folder: .*nowhere"):
+    with messages.raised():
         plugin_files()
 
 
@@ -122,17 +123,13 @@ class Ending(Loss):
 
 
 @pytest.mark.parametrize(
-    "content",
-    ["import sys\nsys.exit(0)", pytest.param("quit()", marks=pytest.mark.long)],
+    ("name", "content"), [("leaving", "import sys; sys.exit(0)"), ("quitting", "quit()")]
 )
-def test_a_plugin_that_ends_the_program_is_an_error_that_names_its_file(content, tmp_path):
-    (tmp_path / "mine.py").write_text(content)
-    environment = {**os.environ, "BENCHMARK_PLUGINS": str(tmp_path)}
-    command = [sys.executable, "-m", "benchmark", "validate", "smoke"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, cwd=ROOT)
-    assert done.returncode == 2
-    assert f"{tmp_path / 'mine.py'}, line " in done.stderr
-    assert "it ended the program" in done.stderr
+def test_a_plugin_that_ends_the_program_is_an_error_that_names_its_file(name, content, tmp_path):
+    path = tmp_path / f"{name}.py"
+    path.write_text(content)
+    with pytest.raises(RunError, match=f"{path}, line 1"):
+        import_plugin(path)
 
 
 def test_a_loss_that_ends_its_training_is_an_error_that_names_its_file(tmp_path):
@@ -145,5 +142,5 @@ def test_a_loss_that_ends_its_training_is_an_error_that_names_its_file(tmp_path)
     command = [sys.executable, "-m", "benchmark", "train", "--spec", path]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 2
-    assert f"error: {plugins / 'ending.py'}, line 8: it ended the program" in done.stderr
+    assert f"{plugins / 'ending.py'}, line 8:" in done.stderr
     assert not (path.parent / "result.json").exists()
