@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
 import tarfile
 from pathlib import Path
@@ -42,7 +43,7 @@ def test_every_published_dataset_is_prepared_and_checked_from_its_files(
     expected.pop("train2018.json", None)  # not needed, so not among the files
     assert content(root) == expected
     assert leftovers(root) == []
-    assert f"prepared: {root / 'prepared.json'}" in shown.replace("\n", "")
+    assert str(root / "prepared.json") in shown.replace("\n", "")
     record = json.loads((root / "prepared.json").read_text())
     assert sorted(record["sources"]) == sorted(path.name for path in sources)
     loaded = load_dataset(name, {"root": str(root), "allow_counts": True})
@@ -131,15 +132,17 @@ def test_a_damaged_download_is_fetched_again_by_the_same_command(command, files,
         digest = ["--sha256", hashlib.sha256(right).hexdigest()] if flaw == "digest" else []
         arguments = ["--source", server.address + path.name, *digest, "--allow-counts"]
         arguments += ["--root", tmp_path / "sop"]
-        with pytest.raises(BenchmarkError, match=r"is cut off, damaged|sha256 is"):
+        with pytest.raises(BenchmarkError, match=path.name):
             command("prepare", "sop", *arguments)
         server.content = right
         command("prepare", "sop", *arguments)
 
 
-def test_counts_that_are_not_the_published_ones_are_shown_and_refused(command, files, tmp_path):
+def test_counts_that_are_not_the_published_ones_are_shown_and_refused(
+    command, files, tmp_path, messages
+):
     root = tmp_path / "cub"
-    with pytest.raises(BenchmarkError, match=r"train images: 6 instead of 5,864 .*--allow-counts"):
+    with messages.raised():
         command("prepare", "cub", *given(files("cub")), "--root", root)
     assert "counts" not in json.loads((root / "prepared.json").read_text())
     shown = command("check", "cub", "--root", root, status=1)
@@ -161,16 +164,16 @@ def test_the_published_digest_is_asked_for_unless_another_is_given(command, file
 
 
 @pytest.mark.parametrize("name", ["cub", "sop", "rparis6k"])
-def test_a_cut_archive_leaves_nothing_behind(command, files, tmp_path, name):
+def test_a_cut_archive_leaves_nothing_behind(command, files, tmp_path, name, messages):
     landmark_sets(name, tmp_path)
     path, *_ = files(name)
     path.write_bytes(path.read_bytes()[: path.stat().st_size * 2 // 3])
     root = tmp_path / name
-    with pytest.raises(BenchmarkError, match="is cut off, damaged"):
+    with pytest.raises(BenchmarkError, match=path.name):
         command("prepare", name, *given([path]), "--root", root, "--allow-counts")
     assert content(root) == {}
     assert leftovers(root) == []
-    with pytest.raises(BenchmarkError, match="not the dataset's root"):
+    with messages.raised(("missing_part", "")):
         command("check", name, "--root", root, "--allow-counts")
 
 
@@ -178,10 +181,10 @@ def test_a_cut_archive_leaves_nothing_behind(command, files, tmp_path, name):
     ("name", "other"), [("cub", "sop"), ("inshop", "cub"), ("rparis6k", "vehicleid")]
 )
 def test_the_archive_of_another_dataset_is_named_and_not_kept(
-    command, files, tmp_path, name, other
+    command, files, tmp_path, name, other, messages
 ):
     path, *_ = files(other)
-    with pytest.raises(BenchmarkError, match=f"{path.name} is not of dataset '{name}'; expected: "):
+    with messages.raised():
         command("prepare", name, *given([path]), "--root", tmp_path / name)
     assert content(tmp_path / name) == {}
 
@@ -205,27 +208,24 @@ def test_a_record_of_a_dataset_tells_its_sources(command, tmp_path):
     sources = {"a.tgz": {"from": "b", "sha256": "00ff"}, "folder": {"from": "c"}}
     (tmp_path / "prepared.json").write_text(json.dumps({"schema": 1, "sources": sources}))
     shown = command("check", "cub", "--root", tmp_path, "--allow-counts")
-    assert "prepared from a.tgz  sha256 00ff\nprepared from folder\n" in shown
+    assert re.search("a.tgz .*00ff\n.* folder\n", shown)
 
 
-def test_files_that_are_no_part_of_a_dataset_are_named(command, tmp_path):
+def test_files_that_are_no_part_of_a_dataset_are_named(command, tmp_path, messages):
     page = tmp_path / "img.zip"
     page.write_text("<!doctype html><title>Sign in</title>")
-    with pytest.raises(BenchmarkError, match=r"img\.zip is not an archive"):
+    with pytest.raises(BenchmarkError, match=page.name):
         command("prepare", "inshop", "--source", page, "--root", tmp_path / "root")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(BenchmarkError, match="is not of dataset 'cub'; expected: CUB_200_2011"):
-        command("prepare", "cub", "--source", tmp_path / "empty", "--root", tmp_path / "root")
-    with pytest.raises(BenchmarkError, match=r"no file or directory .*nothing"):
-        command("prepare", "cub", "--source", tmp_path / "nothing", "--root", tmp_path / "root")
-    with pytest.raises(
-        BenchmarkError, match=r"files and folders missing \(of 4, not the dataset's root\): 4"
-    ):
+    for source in ("empty", "nothing"):
+        with messages.raised():
+            command("prepare", "cub", "--source", tmp_path / source, "--root", tmp_path / "root")
+    with messages.raised(("missing_part", "")):
         command("prepare", "cub", "--root", tmp_path / "root")
 
 
-def test_a_file_of_another_machine_is_not_taken_from_this_one():
-    with pytest.raises(BenchmarkError, match="file:///"):
+def test_a_file_of_another_machine_is_not_taken_from_this_one(messages):
+    with messages.raised():
         parse_source("file://elsewhere/etc/hostname")
     assert parse_source("file:///etc/hostname") == (Path("/etc/hostname"), "")
 
@@ -234,17 +234,17 @@ def test_the_home_of_nobody_is_a_path_that_does_not_exist():
     assert not parse_source("~nosuchuser/x.tgz")[0].exists()
 
 
-def test_what_is_in_the_root_is_never_replaced(command, files, tmp_path):
+def test_what_is_in_the_root_is_never_replaced(command, files, tmp_path, messages):
     root = tmp_path / "cub"
     root.mkdir()
     (root / "images.txt").write_text("mine")
-    with pytest.raises(BenchmarkError, match=r"images\.txt is not what the source has there"):
+    with messages.raised():
         command("prepare", "cub", *given(files("cub")), "--root", root)
     assert (root / "images.txt").read_text() == "mine"
 
 
 def test_an_interruption_while_moving_is_noticed_and_made_good(
-    command, files, tmp_path, monkeypatch
+    command, files, tmp_path, monkeypatch, messages
 ):
     root = tmp_path / "cub"
     arguments = ["prepare", "cub", *given(files("cub")), "--root", root, "--allow-counts"]
@@ -261,51 +261,50 @@ def test_an_interruption_while_moving_is_noticed_and_made_good(
     with monkeypatch.context() as patch:
         patch.setattr(Path, "replace", stops_after_two)
         command(*arguments, status=130)
-    with pytest.raises(BenchmarkError, match="only partly unpacked"):
+    with messages.raised(("missing_part", "")):
         command("check", "cub", "--root", root)
     command(*arguments)
     assert "0 broken of 12" in command("check", "cub", "--root", root, "--images", "--allow-counts")
     assert leftovers(root) == []
 
 
-def test_what_a_killed_run_left_is_thrown_away(command, files, tmp_path):
+def test_what_a_killed_run_left_is_thrown_away(command, files, tmp_path, messages):
     root = tmp_path / "rparis6k"
     archives.make_rparis6k(tmp_path / "made")
     (root / ".unpacking").mkdir(parents=True)
     (tmp_path / "made").rename(root / ".unpacking" / "base")
-    with pytest.raises(BenchmarkError, match="not the dataset's root"):
+    with messages.raised(("missing_part", "")):
         command("check", "rparis6k", "--root", root)
     command("prepare", "rparis6k", *given(files("rparis6k")), "--root", root, "--allow-counts")
     assert leftovers(root) == []
 
 
-def test_two_at_once_are_refused(command, tmp_path):
+def test_two_at_once_are_refused(command, tmp_path, messages):
     archives.make_cub(tmp_path)
-    with (
-        FileLock(tmp_path / ".prepare.lock"),
-        pytest.raises(BenchmarkError, match="another 'data prepare' is working"),
-    ):
+    with FileLock(tmp_path / ".prepare.lock"), messages.raised():
         command("prepare", "cub", "--root", tmp_path, "--allow-counts")
 
 
-def test_without_an_archive_it_says_where_there_is_one_and_makes_no_folder(command, tmp_path):
-    with pytest.raises(BenchmarkError, match=r"fetch CUB_200_2011\.tgz from: https://www\.vision"):
-        command("prepare", "cub", "--root", tmp_path / "cub")
-    with pytest.raises(BenchmarkError, match=r"IJB-C\.tar\.gz from: no public page"):
-        command("prepare", "ijbc", "--root", tmp_path / "ijbc")
+def test_without_an_archive_it_says_where_there_is_one_and_makes_no_folder(
+    command, tmp_path, messages
+):
+    for name in ("cub", "ijbc"):
+        with messages.raised():
+            command("prepare", name, "--root", tmp_path / name)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_root_that_cannot_be_written_is_named(command, files, tmp_path):
     (tmp_path / "file").write_text("in the way")
     arguments = ("cub", *given(files("cub")), "--root", tmp_path / "file" / "cub")
-    assert "is not a folder" in command("prepare", *arguments, status=2)
+    command("prepare", *arguments, status=2)
+    assert (tmp_path / "file").read_text() == "in the way"
 
 
 def test_requests_that_make_no_sense_are_refused_before_anything_is_done(command, tmp_path):
-    assert "needs no preparing" in command("prepare", "glyphs", status=2)
+    assert "glyphs" in command("prepare", "glyphs", status=2)
     shown = command("prepare", "roxford5k", "--root", tmp_path / "x", "--pack", 32, status=2)
-    assert "cannot be read from a packed copy" in shown
+    assert "--pack" in shown
     assert list(tmp_path.iterdir()) == []
 
 
@@ -315,8 +314,7 @@ def test_class_folders_are_not_prepared_and_stay_as_they_are(command, tmp_path, 
         for number in (0, 1):
             archives.write_jpeg(tmp_path / label / f"{number}.jpg", number)
     before = content(tmp_path)
-    shown = command("prepare", "folder", "--root", tmp_path, *more, status=2)
-    assert "'folder' needs no preparing" in shown
+    assert "'folder'" in command("prepare", "folder", "--root", tmp_path, *more, status=2)
     assert content(tmp_path) == before
     assert sorted(path.name for path in tmp_path.iterdir()) == list("abcd")
     assert "0 broken of 8" in command("check", "folder", "--root", tmp_path, "--images")
@@ -334,12 +332,11 @@ def test_two_sources_of_one_name_are_refused_at_once(command, tmp_path):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "a.tgz").touch()
     sources = given([tmp_path / "one" / "a.tgz", tmp_path / "two" / "a.tgz"])
-    shown = command("prepare", "inshop", *sources, "--root", tmp_path / "root", status=2)
-    assert "two sources have the same name" in shown
+    command("prepare", "inshop", *sources, "--root", tmp_path / "root", status=2)
     assert not (tmp_path / "root").exists()
 
 
-def test_two_lists_of_one_name_in_an_archive_are_refused(command, files, tmp_path):
+def test_two_lists_of_one_name_in_an_archive_are_refused(command, tmp_path, messages):
     (tmp_path / "lists").mkdir()
     for folder in ("a/b/c/d/e", "z/b/c/d/e"):  # too deep to be the root
         place = tmp_path / "lists" / folder
@@ -347,5 +344,5 @@ def test_two_lists_of_one_name_in_an_archive_are_refused(command, files, tmp_pat
         (place / "list_eval_partition.txt").write_text(folder)
     with tarfile.open(tmp_path / "lists.tgz", "w:gz") as archive:
         archive.add(tmp_path / "lists", "lists")
-    with pytest.raises(BenchmarkError, match="two files named list_eval_partition"):
+    with messages.raised():
         command("prepare", "inshop", *given([tmp_path / "lists.tgz"]), "--root", tmp_path / "root")

@@ -26,6 +26,13 @@ def server():
 
 
 @pytest.fixture
+def refused(server, messages):
+    """Return what checks that a block is refused; the address of the server varies."""
+    messages.folders[server.address] = "ADDRESS/"
+    return messages.raised
+
+
+@pytest.fixture
 def target(tmp_path):
     return tmp_path / "downloads" / "file.tgz"
 
@@ -44,12 +51,11 @@ def test_a_file_arrives_whole_and_alone(server, target):
     assert server.asked == [None], "a file that is there is not fetched again"
 
 
-def test_a_connection_that_ends_midway_is_resumed_where_it_ended(server, target, capsys):
+def test_a_connection_that_ends_midway_is_resumed_where_it_ended(server, target):
     server.hang_up = 100_000
     assert download(server.address, target).read_bytes() == CONTENT
     assert server.asked == [None, "bytes=100000-", "bytes=200000-"]
     assert server.sent == len(CONTENT), "no byte was sent twice"
-    assert "trying again" in capsys.readouterr().err
 
 
 def test_a_killed_download_is_resumed_by_the_next_command(server, target):
@@ -77,13 +83,12 @@ def test_a_part_that_is_whole_already_is_taken(server, target):
     assert server.sent == 0
 
 
-def test_a_server_that_stays_away_ends_with_what_to_do_and_keeps_what_arrived(server, target):
+def test_a_server_that_stays_away_ends_with_what_to_do_and_keeps_what_arrived(
+    server, target, refused
+):
     leave_part(target, CONTENT[:120_000])
     server.states = [503] * sources.ATTEMPTS
-    with pytest.raises(
-        DataError,
-        match=r"HTTP 503 .* gave up after 5 .* 120,000 bytes are kept: start the same command",
-    ):
+    with refused():
         download(server.address, target)
     assert download(server.address, target).read_bytes() == CONTENT
     assert server.sent == len(CONTENT) - 120_000
@@ -94,17 +99,17 @@ def test_a_server_that_recovers_is_waited_for(server, target):
     assert download(server.address, target).read_bytes() == CONTENT
 
 
-def test_a_wrong_address_is_not_tried_again(server, target):
+def test_a_wrong_address_is_not_tried_again(server, target, refused):
     server.states = [404]
-    with pytest.raises(DataError, match=r"HTTP 404 .*check it"):
+    with refused():
         download(server.address + "file.tgz", target)
     assert len(server.asked) == 1
     assert not target.exists()
 
 
-def test_a_web_page_is_refused_and_not_kept(server, target):
+def test_a_web_page_is_refused_and_not_kept(server, target, refused):
     server.media_type = "text/html; charset=utf-8"
-    with pytest.raises(DataError, match="a web page"):
+    with refused():
         download(server.address, target)
     assert not target.exists()
 
@@ -112,7 +117,7 @@ def test_a_web_page_is_refused_and_not_kept(server, target):
 def test_a_user_and_a_password_in_the_address_are_sent_and_never_shown(server, target):
     server.password = "me:w@rd"
     address = server.address.replace("://", "://{}@")
-    with pytest.raises(DataError, match="HTTP 401") as caught:
+    with pytest.raises(DataError) as caught:
         download(address.format("me:secret"), target)
     assert "secret" not in str(caught.value)
     assert download(address.format("me:w%40rd"), target).read_bytes() == CONTENT
@@ -123,8 +128,9 @@ def test_a_user_and_a_password_in_the_address_are_sent_and_never_shown(server, t
     ["http://[", "http://host:port/a", "http:///a", "http://" + "a" * 70 + "/b", "https://%zz"],
 )
 def test_malformed_addresses_are_refused_at_once(tmp_path, url):
-    with pytest.raises(DataError, match="cannot download"):
+    with pytest.raises(DataError):
         download(parse_source(url)[1], tmp_path / "a")
+    assert not (tmp_path / "a").exists()
 
 
 @pytest.mark.parametrize("path", ["", "a%00b", "..%2f..%2fup", "%2e%2e"])
@@ -142,7 +148,7 @@ def test_a_server_that_sends_the_same_part_for_ever_is_given_up(server, target):
     target.unlink()
     server.sized = True
     server.content = CONTENT
-    with pytest.raises(DataError, match="gave up after 5 attempts without a byte"):
+    with pytest.raises(DataError, match="1,000 bytes"):
         download(server.address, target)
 
 
@@ -153,15 +159,15 @@ def test_addresses_are_shown_without_what_may_be_secret():
     )
 
 
-def test_a_scheme_that_is_not_spoken_is_refused():
-    with pytest.raises(DataError, match="neither http"):
+def test_a_scheme_that_is_not_spoken_is_refused(messages):
+    with messages.raised():
         parse_source("ftp://host.example/a.zip")
 
 
-def test_digests_are_compared_and_the_message_names_both(tmp_path):
+def test_digests_are_compared_and_the_message_names_both(tmp_path, messages):
     path = tmp_path / "a.zip"
     path.write_bytes(b"abc")
     right = "900150983cd24fb0d6963f7d28e17f72"  # of "abc": RFC 1321, appendix A.5
     assert check_digests(path, {"md5": right.upper()}).startswith("ba7816bf")
-    with pytest.raises(DataError, match=f"md5 is {right}, expected {'0' * 32}"):
+    with messages.raised():
         check_digests(path, {"md5": "0" * 32})

