@@ -39,15 +39,16 @@ def drawn(count: int, distinct: int, width: int, seed: int) -> tuple[np.ndarray,
 
 def ranking(scores: np.ndarray, query: int | None) -> list[int]:
     """Return the items of a row of scores, best first, equal ones by position, without a query."""
-    order = np.lexsort((np.arange(len(scores)), -scores)).tolist()
+    order = np.argsort(-scores, kind="stable").tolist()
     return [item for item in order if item != query]
 
 
 def exact(rows: np.ndarray, chosen: np.ndarray, queries: np.ndarray) -> np.ndarray:
     """Return scores (Q, N) in float64 of each pair of distinct rows, copied to their repeats."""
-    first = np.unique(chosen, return_index=True)[1]
+    _, first = np.unique(chosen, return_index=True)
     wide = rows[first].astype(np.float64)
-    return (wide @ wide.T)[chosen[queries]][:, chosen]
+    products = wide @ wide.T
+    return products[chosen[queries]][:, chosen]
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -59,8 +60,9 @@ def test_a_collapsed_network_scores_what_the_order_of_the_items_gives(width, dev
     # item 0 comes first for all others, so that four of the hundred begin with a match; item 0
     # itself begins with item 1, which makes five
     assert got["recall_at_1"] == 0.05
-    axis = np.tile(np.eye(width, dtype=np.float32)[0], (100, 1))
-    assert got == retrieval_metrics(axis, labels, recall_at=(1,), device=device)
+    axes = np.zeros((100, width), np.float32)
+    axes[:, 0] = 1
+    assert got == retrieval_metrics(axes, labels, recall_at=(1,), device=device)
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -87,7 +89,8 @@ def test_sets_with_repeated_rows_rank_by_score_and_then_by_position(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ranks, "BLOCK_BYTES", rows_in_block * 4 * count)
         found = evaluate_retrieval(rows, labels, device=device).scores
-    assert dict(zip(found.query.tolist(), found.nearest.tolist(), strict=True)) == nearest
+    assert found.query.tolist() == list(nearest)
+    assert found.nearest.tolist() == list(nearest.values())
 
 
 @settings(max_examples=25, deadline=None)
@@ -110,10 +113,10 @@ def test_neighbours_among_repeated_rows_come_by_score_and_then_by_position(
     for place, query in enumerate(queries.tolist()):
         order = ranking(scores[place], query if own else None)
         assert items[place].tolist() == order[:wanted]
-        for other in np.flatnonzero(chosen[queries] == chosen[query]).tolist():
-            own_items = dict(zip(chosen[items[other]].tolist(), values[other], strict=True))
-            for item, value in zip(items[place], values[place], strict=True):
-                assert own_items.get(int(chosen[item]), value) == value
+        of_item = dict(zip(chosen[items[place]], values[place], strict=True))
+        for other in np.flatnonzero(chosen[queries] == chosen[query]):
+            for item, value in zip(chosen[items[other]], values[other], strict=True):
+                assert of_item.get(item, value) == value
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -123,13 +126,24 @@ def test_a_distractor_that_equals_a_relevant_item_comes_after_it(width):
     relevant = tuple(np.array([number]) for number in range(9))
     judgements = Judgements(relevant, (np.array([], dtype=int),) * 9)
     plain, _ = landmark_scores(query, rows, judgements)
-    copies = np.concatenate([drawn(17, 17, width, seed=2)[0], rows[:9], -rows])
-    with_copies, found = landmark_scores(query, rows, judgements, copies)
-    assert (with_copies, found.nearest.tolist()) == (plain, [1] * 9)
+    others, _ = drawn(17, 17, width, seed=2)
+    distractors = np.concatenate([others, rows[:9], -rows])
+    with_copies, found = landmark_scores(query, rows, judgements, distractors)
+    assert with_copies == plain
+    assert found.nearest.tolist() == [1] * 9
 
 
 def test_rows_that_are_equal_as_numbers_are_one():
-    rows = np.array([[0.0, 1], [1, 0], [-0.0, 1], [1, -0.0], [0, -1]], dtype=np.float32)
+    rows = np.array(
+        [
+            [0.0, 1],
+            [1, 0],
+            [-0.0, 1],
+            [1, -0.0],
+            [0, -1],
+        ],
+        dtype=np.float32,
+    )
     distinct = DistinctRows.of(rows)
     assert distinct.number.tolist() == [0, 1, 0, 1, 2]
     assert distinct.rows.tolist() == [[0, 1], [1, 0], [0, -1]]

@@ -31,12 +31,9 @@ def skewed(count: int, width: int, seed: int = 0) -> np.ndarray:
     """Unit rows around a common direction, with axes of very different spread."""
     rng = np.random.default_rng(seed)
     spread = 0.7 ** np.arange(width)
-    return unit(
-        rng.standard_normal((count, width))
-        * spread
-        @ np.linalg.qr(rng.standard_normal((width, width)))[0]
-        + 1
-    )
+    rows = rng.standard_normal((count, width)) * spread
+    rotation, _ = np.linalg.qr(rng.standard_normal((width, width)))
+    return unit(rows @ rotation + 1)
 
 
 def projected_by(whitening, rows: np.ndarray) -> np.ndarray:
@@ -45,12 +42,17 @@ def projected_by(whitening, rows: np.ndarray) -> np.ndarray:
 
 def test_expansion_worked_out_by_hand():
     query = np.array([[1.0, 0.0]])
-    gallery = np.array([[0.6, 0.8], [0.0, 1.0], [0.8, -0.6]])
-    # the two nearest have similarity 0.8 and 0.6; squared they weigh 0.64 and 0.36
-    total = np.array([1 + 0.64 * 0.8 + 0.36 * 0.6, -0.64 * 0.6 + 0.36 * 0.8])
-    assert expand_queries(query, gallery, alpha=2, k=2)[0] == pytest.approx(
-        total / np.linalg.norm(total), abs=1e-6
+    gallery = np.array(
+        [
+            [0.6, 0.8],
+            [0.0, 1.0],
+            [0.8, -0.6],
+        ]
     )
+    # the two nearest have similarity 0.8 and 0.6; squared they weigh 0.64 and 0.36
+    total = query[0] + 0.64 * gallery[2] + 0.36 * gallery[0]
+    expected = total / np.linalg.norm(total)
+    assert expand_queries(query, gallery, alpha=2, k=2)[0] == pytest.approx(expected, abs=1e-6)
 
 
 @settings(max_examples=30, deadline=None)
@@ -67,10 +69,12 @@ def test_expansion_equals_its_formula(seed, k, alpha):
     expected = []
     for row in query:
         scores = gallery @ row
-        nearest = sorted(range(9), key=lambda item: (-scores[item], item))[:k]
-        total = row + sum(max(scores[item], 0) ** alpha * gallery[item] for item in nearest)
+        nearest = np.argsort(-scores, kind="stable")[:k]
+        weights = np.maximum(scores[nearest], 0) ** alpha
+        total = row + weights @ gallery[nearest]
         expected.append(total / np.linalg.norm(total))
-    assert np.allclose(expand_queries(query, gallery, alpha, k), expected, atol=1e-5)
+    expanded = expand_queries(query, gallery, alpha, k)
+    assert np.allclose(expanded, expected, atol=1e-5)
     assert np.array_equal(query, before)
 
 
@@ -82,7 +86,8 @@ def test_whitened_training_rows_have_identity_covariance(dimensions, monkeypatch
     projected = projected_by(whitening, rows)
     assert np.allclose(whitening(rows), unit(projected), atol=1e-5)
     assert np.allclose(projected.mean(axis=0), 0, atol=1e-5)
-    assert np.allclose(np.cov(projected.T.astype(float)), np.eye(dimensions), atol=1e-4)
+    covariance = np.cov(projected.T.astype(float))
+    assert np.allclose(covariance, np.eye(dimensions), atol=1e-4)
 
 
 def test_whitening_equals_an_eigen_decomposition_written_out():
@@ -90,12 +95,11 @@ def test_whitening_equals_an_eigen_decomposition_written_out():
     test = skewed(40, 10, seed=0)
     mean = train.astype(float).mean(axis=0)
     # singular values of the centered rows, instead of eigenvalues of their covariance
-    _, singular, axes = np.linalg.svd(train.astype(float) - mean, full_matrices=False)
-    expected = []
-    for axis, size in zip(axes[:6], singular[:6], strict=True):
-        sign = 1 if axis[np.abs(axis).argmax()] > 0 else -1
-        expected.append([sign * (row - mean) @ axis / (size / np.sqrt(299)) for row in test])
-    expected = np.array(expected).T
+    _, singular, axes = np.linalg.svd(train - mean, full_matrices=False)
+    largest = np.take_along_axis(axes, np.abs(axes).argmax(axis=1)[:, None], axis=1)
+    directions = (np.sign(largest) * axes)[:6]
+    deviations = singular[:6] / np.sqrt(299)
+    expected = (test - mean) @ directions.T / deviations
     learnt = learn_whitening(train, 6)
     assert np.allclose(learnt(test), unit(expected), atol=1e-5)
 
@@ -115,23 +119,26 @@ def test_axes_without_variance_give_zeros_and_a_warning(caplog):
     rows = skewed(5, 12)
     projected = projected_by(learn_whitening(rows, 8), rows)
     assert "vary along 4 of the 8 dimensions" in caplog.text
-    assert np.all(projected[:, 4:] == 0)
-    assert np.all(projected[:, :4].std(axis=0) > 0.5)
+    varying = projected[:, :4]
+    constant = projected[:, 4:]
+    assert np.all(constant == 0)
+    assert np.all(varying.std(axis=0) > 0.5)
 
 
 def test_rows_without_a_spread_or_a_number_do_not_raise_and_one_row_does():
-    assert np.isfinite(learn_whitening(np.ones((6, 4), np.float32) / 2, 3)(skewed(3, 4))).all()
+    test = skewed(3, 4)
+    equal = learn_whitening(np.full((6, 4), 0.5, np.float32), 3)
+    assert np.isfinite(equal(test)).all()
     rows = skewed(20, 4)
     rows[3, 1] = np.nan
-    assert np.isnan(learn_whitening(rows, 2)(skewed(3, 4))).all()
+    without_number = learn_whitening(rows, 2)
+    assert np.isnan(without_number(test)).all()
     with pytest.raises(DataError, match="two training images or more"):
-        learn_whitening(np.ones((1, 4), np.float32), 2)
+        learn_whitening(rows[:1], 2)
 
 
 def expected_neighbours(scores: np.ndarray, wanted: int) -> np.ndarray:
-    return np.lexsort((np.broadcast_to(np.arange(scores.shape[1]), scores.shape), -scores))[
-        :, :wanted
-    ]
+    return np.argsort(-scores, axis=1, kind="stable")[:, :wanted]
 
 
 def random_rows(count: int, seed: int) -> np.ndarray:
@@ -165,17 +172,32 @@ def test_without_a_gallery_the_query_is_left_out_by_its_index(library):
 
 
 def test_equal_scores_come_in_the_order_of_their_index(library):
-    query = np.eye(3, dtype=np.float32)[np.array([0, 1] * 40 + [2])]
+    axes = np.eye(3, dtype=np.float32)
+    query = axes[[0, 1] * 40 + [2]]
     indices, scores = nearest_neighbours(query, np.array([4, 79, 80]), 5)
-    assert indices.tolist() == [[0, 2, 6, 8, 10], [1, 3, 5, 7, 9], [0, 1, 2, 3, 4]]
-    assert scores.tolist() == [[1.0] * 5, [1.0] * 5, [0.0] * 5]
+    assert indices.tolist() == [
+        [0, 2, 6, 8, 10],
+        [1, 3, 5, 7, 9],
+        [0, 1, 2, 3, 4],
+    ]
+    assert scores.tolist() == [
+        [1.0] * 5,
+        [1.0] * 5,
+        [0.0] * 5,
+    ]
 
 
-def test_a_small_gallery_gives_all_it_has(library):
-    query = random_rows(4, 5)
-    assert nearest_neighbours(query, np.array([0, 1]), 10)[0].shape == (2, 3)
-    assert nearest_neighbours(query, np.array([], dtype=int), 10)[0].shape == (0, 3)
-    assert nearest_neighbours(query[:1], np.array([0]), 10)[0].shape == (1, 0)
+@pytest.mark.parametrize(
+    ("rows", "queries", "shape"),
+    [
+        (4, [0, 1], (2, 3)),
+        (4, [], (0, 3)),
+        (1, [0], (1, 0)),
+    ],
+)
+def test_a_small_gallery_gives_all_it_has(library, rows, queries, shape):
+    indices, _ = nearest_neighbours(random_rows(rows, 5), np.array(queries, dtype=int), 10)
+    assert indices.shape == shape
 
 
 QUERIES = 7
@@ -190,10 +212,12 @@ def made(monkeypatch):
     monkeypatch.setattr(search, "BLOCK", 32)  # five blocks of distractors, the last one smaller
     rng = np.random.default_rng(5)
     rows = rng.integers(-2, 3, (QUERIES + ITEMS + OTHERS, WIDTH)).astype(np.float32)
-    rows[QUERIES + ITEMS : QUERIES + ITEMS + 20] = rows[QUERIES : QUERIES + 20]  # exact doubles
+    query, gallery, others = np.split(rows, [QUERIES, QUERIES + ITEMS])
+    others[:20] = rows[QUERIES : QUERIES + 20]  # exact doubles
     orders = [rng.permutation(ITEMS) for _ in range(QUERIES)]
-    judgements = Judgements(tuple(o[:5] for o in orders), tuple(o[5:9] for o in orders))
-    return np.split(unit(rows), [QUERIES, QUERIES + ITEMS]), judgements
+    relevant = tuple(order[:5] for order in orders)
+    ignored = tuple(order[5:9] for order in orders)
+    return (unit(query), unit(gallery), unit(others)), Judgements(relevant, ignored)
 
 
 def landmark_map(*sets) -> float:
@@ -211,9 +235,11 @@ def protocol_of(judgements) -> Protocol:
 def test_map_is_that_of_one_gallery_with_the_distractors_behind(made):
     (query, gallery, others), judgements = made
     whole = landmark_map(query, np.concatenate([gallery, others]), judgements)
+    in_blocks = landmark_map(query, gallery, judgements, others)
     # ranks are equal, so that only the order of the sum could differ
-    assert landmark_map(query, gallery, judgements, others) == pytest.approx(whole, abs=1e-12)
-    assert whole < landmark_map(query, gallery, judgements)
+    assert in_blocks == pytest.approx(whole, abs=1e-12)
+    without = landmark_map(query, gallery, judgements)
+    assert whole < without
 
 
 def test_expanded_queries_take_neighbours_among_the_distractors(made):
@@ -222,15 +248,17 @@ def test_expanded_queries_take_neighbours_among_the_distractors(made):
     parts = expand_queries(query, gallery, 2.0, 10, others)
     # products of matrices of other shapes differ in the last bits
     np.testing.assert_allclose(parts, whole, atol=1e-6)
-    assert np.abs(parts - expand_queries(query, gallery, 2.0, 10)).max() > 0.01
+    without = expand_queries(query, gallery, 2.0, 10)
+    assert np.abs(parts - without).max() > 0.01
 
 
 def test_neighbours_of_blocks_are_those_of_one_gallery(made):
     (query, gallery, others), _ = made
-    whole = nearest_neighbours(query, np.arange(QUERIES), 9, np.concatenate([gallery, others]))
-    parts = search.nearest_in_blocks(query, np.arange(QUERIES), 9, (gallery, others))
-    np.testing.assert_array_equal(parts[0], whole[0])
-    np.testing.assert_allclose(parts[1], whole[1], atol=1e-6)
+    every = np.arange(QUERIES)
+    indices, scores = nearest_neighbours(query, every, 9, np.concatenate([gallery, others]))
+    of_blocks, scores_of_blocks = search.nearest_in_blocks(query, every, 9, (gallery, others))
+    np.testing.assert_array_equal(of_blocks, indices)
+    np.testing.assert_allclose(scores_of_blocks, scores, atol=1e-6)
 
 
 def test_a_protocol_measures_shows_and_ranks_with_its_distractors(made):
@@ -243,19 +271,20 @@ def test_a_protocol_measures_shows_and_ranks_with_its_distractors(made):
     assert set(scores) == {"hard", "hard+aqe"}
     every = np.arange(QUERIES)
     items, _, matches = item.nearest(every, 8)
-    assert (items >= ITEMS).any()
-    assert not matches[items >= ITEMS].any()
+    is_distractor = items >= ITEMS
+    assert is_distractor.any()
+    assert not matches[is_distractor].any()
     joined = np.concatenate([gallery, others])
     whole = EmbeddedProtocol(Protocol(protocol.query, None, judgements), query, joined)
-    for ranks, expected in zip(
-        item.positive_ranks(every), whole.positive_ranks(every), strict=True
-    ):
-        assert ranks.tolist() == expected.tolist()
+    ranks = item.positive_ranks(every)
+    expected = whole.positive_ranks(every)
+    assert np.array_equal(ranks, expected)
 
 
 def test_distractors_that_are_not_finite_are_noticed(made):
     (query, gallery, others), judgements = made
     others[70, 3] = np.nan
-    assert not EmbeddedProtocol(protocol_of(judgements), query, gallery, others).finite
+    embedded = EmbeddedProtocol(protocol_of(judgements), query, gallery, others)
+    assert not embedded.finite
     with pytest.raises(DataError, match="not finite"):
         landmark_map(query, gallery, judgements, others)
