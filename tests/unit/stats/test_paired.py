@@ -19,8 +19,10 @@ def by_seed(values, seeds=None):
 def paired(first: pd.Series, second: pd.Series):
     """Returns the test of two losses' scores indexed by seed, beside another pair that must not
     matter."""
-    table = pd.DataFrame({"first": first, "second": second, "other": 0.5}).T.to_numpy()
-    return paired_tests(table[[2, 0]], table[[1, 1]]).iloc[1]
+    both = pd.DataFrame({"first": first, "second": second})
+    firsts = np.stack([np.full(len(both), 0.5), both["first"]])
+    seconds = np.stack([both["second"], both["second"]])
+    return paired_tests(firsts, seconds).iloc[1]
 
 
 def test_paired_test_equals_scipy_and_reports_effect_and_detectable_difference():
@@ -28,13 +30,18 @@ def test_paired_test_equals_scipy_and_reports_effect_and_detectable_difference()
     b = by_seed([0.61, 0.61, 0.62, 0.63, 0.64])
     found = paired(a, b)
     expected = stats.ttest_rel(a, b)
-    assert (found.t, found.p) == (pytest.approx(expected.statistic), pytest.approx(expected.pvalue))
-    low, high = expected.confidence_interval(0.95)
-    assert (found.ci_low, found.ci_high) == (pytest.approx(low), pytest.approx(high))
-    sd = (a - b).std(ddof=1)
+    assert found.t == pytest.approx(expected.statistic)
+    assert found.p == pytest.approx(expected.pvalue)
+    interval = expected.confidence_interval(0.95)
+    assert found.ci_low == pytest.approx(interval.low)
+    assert found.ci_high == pytest.approx(interval.high)
+    differences = a - b
+    sd = differences.std(ddof=1)
     # Hedges' correction for 4 degrees of freedom: gamma(2) / (sqrt(2) gamma(1.5)).
-    assert found.d_z == pytest.approx((a - b).mean() / sd * 0.79788, rel=1e-4)
-    assert (found.se, found.df, found.p_plain) == (pytest.approx(sd / 5**0.5), 4, found.p)
+    assert found.d_z == pytest.approx(differences.mean() / sd * 0.79788, rel=1e-4)
+    assert found.se == pytest.approx(sd / np.sqrt(5))
+    assert found.df == 4
+    assert found.p_plain == found.p
 
 
 def test_only_common_seeds_are_compared_and_the_note_says_so():
@@ -42,7 +49,8 @@ def test_only_common_seeds_are_compared_and_the_note_says_so():
     assert found.n == 2
     assert found.difference == pytest.approx(0.125)
     assert found.note == "2 common seeds of 3 and 3"
-    assert paired(by_seed([0.5, np.nan, 0.7]), by_seed([0.4, 0.5, 0.6])).n == 2
+    holed = paired(by_seed([0.5, np.nan, 0.7]), by_seed([0.4, 0.5, 0.6]))
+    assert holed.n == 2
     one = paired(by_seed([0.5]), by_seed([0.4]))
     assert one.difference == pytest.approx(0.1)
     assert np.isnan(one.p)
@@ -54,7 +62,11 @@ def test_only_common_seeds_are_compared_and_the_note_says_so():
 
 
 @pytest.mark.parametrize(
-    ("shift", "word"), [(0.0, "identical runs"), (0.1, "the same difference at every seed")]
+    ("shift", "word"),
+    [
+        (0.0, "identical runs"),
+        (0.1, "the same difference at every seed"),
+    ],
 )
 def test_differences_without_spread_give_no_p_value(shift, word):
     a = by_seed([0.51, 0.62, 0.73])
@@ -69,11 +81,8 @@ def test_tests_at_once_equal_tests_alone():
     first, second = rng.normal(0.5, 0.1, (2, 40, 5))
     first[rng.random(first.shape) < 0.2] = np.nan
     together = paired_tests(first, second)
-    alone = pd.concat(
-        [paired_tests(a[None], b[None]) for a, b in zip(first, second, strict=True)],
-        ignore_index=True,
-    )
-    pd.testing.assert_frame_equal(together, alone, rtol=1e-12)
+    alone = [paired_tests(a[None], b[None]) for a, b in zip(first, second, strict=True)]
+    pd.testing.assert_frame_equal(together, pd.concat(alone, ignore_index=True), rtol=1e-12)
 
 
 @pytest.mark.parametrize("family", [1, 6, 14])
@@ -82,18 +91,29 @@ def test_what_is_called_detectable_is_found_in_four_of_five_studies_after_holm(f
     n = 5
     sd = 0.02
     tests = paired_tests(rng.normal(0, sd, (family, n)), np.zeros((family, n)))
-    shift = corrected(tests.assign(family="a", se=sd / np.sqrt(n)), 0.05)["detectable"].iloc[0]
-    first = stats.ttest_1samp(rng.normal(shift, sd, (20_000, n)), 0, axis=1).pvalue
+    tests = corrected(tests.assign(family="a", se=sd / np.sqrt(n)), 0.05)
+    shift = tests["detectable"].iloc[0]
+    first = stats.ttest_1samp(rng.normal(shift, sd, (20_000, n)), 0, axis=1)
     # The other tests see nothing: Holm's level for the one that does is the strictest.
-    assert (first <= 0.05 / family).mean() == pytest.approx(0.8, abs=0.012)  # 4 standard errors
+    is_found = first.pvalue <= 0.05 / family
+    assert is_found.mean() == pytest.approx(0.8, abs=0.012)  # 4 standard errors
 
 
 def test_families_are_corrected_apart():
-    table = pd.DataFrame({"family": ["a", "b", "a"], "p": [0.01, 0.04, 0.03], "se": 1.0, "df": 4.0})
+    table = pd.DataFrame(
+        {
+            "family": ["a", "b", "a"],
+            "p": [0.01, 0.04, 0.03],
+            "se": 1.0,
+            "df": 4.0,
+        }
+    )
     found = corrected(table, 0.05)
     assert found["p_holm"].tolist() == pytest.approx([0.02, 0.04, 0.03])
     assert found["family_size"].tolist() == [2, 1, 2]
-    assert found["detectable"][0] == found["detectable"][2] > found["detectable"][1]
+    detectable = found["detectable"]
+    assert detectable[0] == detectable[2]
+    assert detectable[0] > detectable[1]
 
 
 def test_shared_variances_replace_the_pairs_own_and_the_plain_p_stays():
@@ -109,18 +129,22 @@ def test_shared_variances_replace_the_pairs_own_and_the_plain_p_stays():
 
 def test_all_pairs_of_a_place_lend_their_spread():
     rng = np.random.default_rng(3)
-    columns = ["dataset", "setting", "batch_size", "split", "metric", "loss", "seed"]
-    index = pd.MultiIndex.from_product(
-        [["a"], ["s"], [32, 64], ["test"], ["m"], list("pqrst"), range(3)], names=columns
-    )
-    scores = pd.DataFrame({"value": rng.normal(0.5, 0.01, len(index))}, index).reset_index()
-    found = compare(scores, "p")
+    levels = {
+        "dataset": ["a"],
+        "setting": ["s"],
+        "batch_size": [32, 64],
+        "split": ["test"],
+        "metric": ["m"],
+        "loss": ["p", "q", "r", "s", "t"],
+        "seed": [0, 1, 2],
+    }
+    index = pd.MultiIndex.from_product(levels.values(), names=levels)
+    values = pd.Series(rng.normal(0.5, 0.01, len(index)), index, name="value")
+    found = compare(values.reset_index(), "p")
     assert (found["df"] == 2 + 4).all()  # of 19 sisters with 2 degrees of freedom each
-    baseline = found[found["kind"] == "baseline"].set_index(["batch_size", "loss"])["p"]
-    pairs = found[(found["kind"] == "pairs") & (found["loss"] == "p")]
-    assert baseline.to_dict() == pytest.approx(
-        pairs.set_index(["batch_size", "against"])["p"].to_dict()
-    )
+    baseline = found[found["kind"] == "baseline"].set_index(["batch_size", "loss"])
+    pairs = found.query("kind == 'pairs' and loss == 'p'").set_index(["batch_size", "against"])
+    assert baseline["p"].to_dict() == pytest.approx(pairs["p"].to_dict())
 
 
 def test_a_dataset_with_one_loss_has_no_pairs_and_changes_none():
@@ -132,19 +156,21 @@ def test_a_dataset_with_one_loss_has_no_pairs_and_changes_none():
 
 def test_values_of_a_sweep_are_tested_against_its_default_and_corrected_together():
     default = {0: 0.50, 1: 0.52, 2: 0.51}
-    others = [{seed: value + shift for seed, value in default.items()} for shift in (0.03, 0.1)]
-    others[0][0] += 0.004
-    others[1][1] += 0.002
-    tests = against_default([default, *others], default)
+    near = {0: 0.534, 1: 0.55, 2: 0.54}
+    far = {0: 0.6, 1: 0.622, 2: 0.61}
+    tests = against_default([default, near, far], default)
     assert tests.loc[0, ["p", "difference", "p_holm"]].isna().all()
-    assert not tests.loc[0, "significant"]
-    assert tests["significant"].tolist()[1:] == [True, True]
-    assert tests["p_holm"].tolist()[1:] == pytest.approx(
-        [max(tests["p"][1], 2 * tests["p"][2]), 2 * tests["p"][2]]
-    )
-    without = against_default([{0: 0.5, 1: 0.6}], {})
-    assert np.isnan(without["p_holm"][0])
-    assert "no common seed" in without["note"][0]
+    assert tests["significant"].tolist() == [False, True, True]
+    _, p_near, p_far = tests["p"]
+    _, holm_near, holm_far = tests["p_holm"]
+    assert holm_near == pytest.approx(max(p_near, 2 * p_far))
+    assert holm_far == pytest.approx(2 * p_far)
+
+
+def test_a_sweep_without_its_default_has_no_test():
+    tests = against_default([{0: 0.5, 1: 0.6}], {})
+    assert np.isnan(tests["p_holm"][0])
+    assert "no common seed" in tests["note"][0]
 
 
 def scores(losses=4, seeds=5):
@@ -154,12 +180,13 @@ def scores(losses=4, seeds=5):
 
 def test_every_pair_equals_statsmodels():
     values = scores()
-    rows = [(loss, seed, values[loss, seed]) for loss in range(4) for seed in range(5)]
-    table = pd.DataFrame(rows, columns=["loss", "seed", "score"])
+    table = pd.DataFrame(values).melt(ignore_index=False, var_name="seed", value_name="score")
+    table = table.rename_axis("loss").reset_index()
     fit = smf.ols("score ~ C(loss) + C(seed)", table).fit()
     found = blocked_p(values)
     for loss in (1, 2, 3):
-        assert found[loss, 0] == pytest.approx(fit.pvalues[f"C(loss)[T.{loss}]"], rel=1e-9)
+        expected = fit.pvalues[f"C(loss)[T.{loss}]"]
+        assert found[loss, 0] == pytest.approx(expected, rel=1e-9)
     assert fit.df_resid == 12
     assert np.allclose(found, found.T)
 
@@ -167,16 +194,18 @@ def test_every_pair_equals_statsmodels():
 def test_a_loss_without_runs_stays_out_and_a_missing_seed_counts_for_none():
     values = scores()
     without = np.vstack([values, np.full(5, np.nan)])
-    assert np.allclose(blocked_p(without)[:4, :4], blocked_p(values))
-    assert np.isnan(blocked_p(without)[4]).all()
+    found = blocked_p(without)
+    assert np.allclose(found[:4, :4], blocked_p(values))
+    assert np.isnan(found[4]).all()
     holed = values.copy()
     holed[1, 2] = np.nan
-    assert np.allclose(blocked_p(holed), blocked_p(np.delete(values, 2, axis=1)))
+    seeds_of_all = np.delete(values, 2, axis=1)
+    assert np.allclose(blocked_p(holed), blocked_p(seeds_of_all))
 
 
-def test_one_seed_or_equal_runs_give_no_test():
-    assert np.isnan(blocked_p(scores(seeds=1))).all()
-    assert np.isnan(blocked_p(np.ones((3, 4)))).all()
+@pytest.mark.parametrize("values", [scores(seeds=1), np.ones((3, 4))])
+def test_one_seed_or_equal_runs_give_no_test(values):
+    assert np.isnan(blocked_p(values)).all()
 
 
 def test_the_table_of_pairs_has_it_beside_the_plain_test():
