@@ -10,9 +10,8 @@ from benchmark.core.errors import RunError
 from benchmark.core.recipe import UNTRAINED
 from benchmark.losses import LOSSES, create_loss
 
-ROWS = torch.nn.functional.normalize(
-    torch.randn(24, 16, generator=torch.Generator().manual_seed(0)), dim=1
-)
+DRAWN = torch.randn(24, 16, generator=torch.Generator().manual_seed(0))
+ROWS = torch.nn.functional.normalize(DRAWN, dim=1)
 LABELS = torch.arange(6).repeat_interleave(4)
 TRIPLES = torch.tensor([0, 0, 1]).repeat(8)
 NAMES = [name for name in LOSSES.names() if name != UNTRAINED]
@@ -41,27 +40,46 @@ def labels_for(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_labels_of_any_type_of_whole_numbers_give_the_same_bits(name, kind):
     labels = labels_for(name)
-    assert torch.equal(value(name, labels.to(kind)), value(name, labels))
+    of_kind = value(name, labels.to(kind))
+    assert torch.equal(of_kind, value(name, labels))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_truth_values_are_the_classes_0_and_1(name):
     labels = labels_for(name) % 2
-    assert torch.equal(value(name, labels.bool()), value(name, labels))
+    of_truth_values = value(name, labels.bool())
+    assert torch.equal(of_truth_values, value(name, labels))
 
 
-@pytest.mark.parametrize("given", [LABELS.tolist(), LABELS.numpy(), None, LABELS[:23], LABELS / 2])
+@pytest.mark.parametrize(
+    "given",
+    [
+        LABELS.tolist(),
+        LABELS.numpy(),
+        None,
+        LABELS[:23],
+        LABELS / 2,
+    ],
+)
 @pytest.mark.parametrize("name", NAMES)
 def test_labels_that_are_no_tensor_of_one_number_a_row_are_an_error(name, given):
     with pytest.raises(RunError, match="integer labels"):
         made(name)(ROWS, given)
 
 
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ROWS.numpy(),
+        ROWS[0],
+        ROWS.tolist(),
+        ROWS[None],
+    ],
+)
 @pytest.mark.parametrize("name", NAMES)
-def test_embeddings_that_are_no_tensor_of_rows_are_an_error(name):
-    for rows in (ROWS.numpy(), ROWS[0], ROWS.tolist(), ROWS[None]):
-        with pytest.raises(RunError, match="takes embeddings"):
-            made(name)(rows, labels_for(name))
+def test_embeddings_that_are_no_tensor_of_rows_are_an_error(name, rows):
+    with pytest.raises(RunError, match="takes embeddings"):
+        made(name)(rows, labels_for(name))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -71,20 +89,28 @@ def test_an_empty_batch_is_an_error(name):
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize(("shift", "named"), [(1, "6"), (-3, "-3"), (100, "100"), (2**40, "2**40")])
+@pytest.mark.parametrize(
+    ("shift", "named"),
+    [
+        (1, "6"),
+        (-3, "-3"),
+        (100, "100"),
+        (2**40, "1099511627776"),
+    ],
+)
 @pytest.mark.parametrize("name", PROXIES)
 def test_a_label_without_a_proxy_is_an_error_that_names_the_range(name, shift, named, device):
     loss = made(name).to(device)
-    wrong = str(2**40) if named == "2**40" else named
-    with pytest.raises(RunError, match=f"got label {wrong}, but num_classes is 6.* 0 to 5"):
-        loss(ROWS.to(device), (LABELS + shift).to(device))
+    labels = (LABELS + shift).to(device)
+    with pytest.raises(RunError, match=f"got label {named}, but num_classes is 6.* 0 to 5"):
+        loss(ROWS.to(device), labels)
 
 
 @pytest.mark.parametrize("labels", [LABELS, LABELS.to(torch.uint8)])
-@pytest.mark.parametrize("params", [{"class": "ProxyNCALoss"}, {"class": "SphereFaceLoss"}])
-def test_losses_of_the_library_by_class_check_their_range_too(params, labels):
-    loss = create_loss("pml", embedding_dim=16, num_classes=6, **params)
-    assert torch.isfinite(loss(ROWS, labels))
+@pytest.mark.parametrize("name", ["ProxyNCALoss", "SphereFaceLoss"])
+def test_losses_of_the_library_by_class_check_their_range_too(name, labels):
+    loss = create_loss("pml", embedding_dim=16, num_classes=6, **{"class": name})
+    assert loss(ROWS, labels).isfinite()
     with pytest.raises(RunError, match="got label 6"):
         loss(ROWS, labels + 1)
 
@@ -92,7 +118,8 @@ def test_losses_of_the_library_by_class_check_their_range_too(params, labels):
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in PROXIES])
 def test_losses_without_proxies_take_any_whole_numbers(name):
     labels = labels_for(name)
-    torch.testing.assert_close(value(name, labels * 1000 - 7), value(name, labels))
+    of_large_labels = value(name, labels * 1000 - 7)
+    torch.testing.assert_close(of_large_labels, value(name, labels))
 
 
 def test_labels_that_lie_on_another_device_are_looked_at_once():

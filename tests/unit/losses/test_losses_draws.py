@@ -9,8 +9,9 @@ import torch
 from benchmark.losses import LOSSES, create_loss
 
 STOCHASTIC = [entry.name for entry in LOSSES if entry.facts["stochastic"]]
-DRAWING = [*((name, {}) for name in STOCHASTIC), ("recall_at_k", {"simix": True})]
-DEVICES = ["cpu"] + ["cuda"] * torch.cuda.is_available()
+DRAWING = [(name, {}) for name in STOCHASTIC]
+DRAWING.append(("recall_at_k", {"simix": True}))
+DEVICES = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
 PLACES = list(itertools.product(DEVICES, [None, *DEVICES]))
 LABELS = torch.arange(32) // 4
 
@@ -20,9 +21,12 @@ def drawn(name: str, options: dict, at: str, source: str | None) -> list[float]:
     free = torch.randn(32, 8, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     rows = torch.nn.functional.normalize(free, dim=1).to(at)
     loss = create_loss(name, embedding_dim=8, num_classes=8, **options).double().to(at)
-    generator = None if source is None else torch.Generator(source).manual_seed(1)
+    generator = None
+    if source is not None:
+        generator = torch.Generator(source).manual_seed(1)
     torch.manual_seed(1)
-    return [loss(rows, LABELS, generator=generator).item() for _ in range(2)]
+    values = [loss(rows, LABELS, generator=generator) for _ in range(2)]
+    return [value.item() for value in values]
 
 
 @pytest.mark.parametrize(("name", "options"), DRAWING)
@@ -37,9 +41,8 @@ def test_a_loss_draws_with_a_generator_of_any_device(name, options, at, source):
 @pytest.mark.parametrize(("name", "options"), DRAWING)
 def test_a_generator_is_used_where_it_is_given(name, options):
     generator = torch.Generator().manual_seed(1)
-    rows = torch.eye(8)[LABELS % 8]
     before = generator.get_state()
     loss = create_loss(name, embedding_dim=8, num_classes=8, **options)
-    rows = torch.nn.functional.normalize(rows + 0.1 * torch.ones(32, 8), dim=1)
+    rows = torch.nn.functional.normalize(torch.eye(8)[LABELS] + 0.1, dim=1)
     loss(rows, LABELS, generator=generator)
     assert not torch.equal(generator.get_state(), before)

@@ -25,42 +25,45 @@ def unit(values):
     return torch.nn.functional.normalize(values, dim=1)
 
 
-def pairs(labels, pool_labels):
-    """Yield (query, positives, negatives) as lists of references; the query itself is in
-    neither."""
-    for i, label in enumerate(labels.tolist()):
-        others = [j for j in range(len(pool_labels)) if j != i]
-        yield (
-            i,
-            [j for j in others if pool_labels[j] == label],
-            [j for j in others if pool_labels[j] != label],
-        )
+def distances(queries, labels, pool, pool_labels):
+    """Yield the distances of each query to its positives and to its negatives; the query itself
+    is in neither."""
+    for query, label in enumerate(labels):
+        others = torch.arange(len(pool)) != query
+        distance = (queries[query] - pool).norm(dim=1)
+        same = pool_labels == label
+        yield distance[same & others], distance[~same & others]
 
 
 def mean_over_nonzero(terms):
-    return sum(terms) / max(1, sum(bool(term > 0) for term in terms))
+    terms = torch.cat(terms)
+    return terms.sum() / max(1, (terms > 0).sum())
 
 
-def contrastive(queries, labels, pool, pool_labels):
+def contrastive(*sets):
     near = []
     far = []
-    for i, positives, negatives in pairs(labels, pool_labels):
-        near += [(queries[i] - pool[j]).norm() for j in positives]
-        far += [(0.5 - (queries[i] - pool[j]).norm()).clamp(min=0) for j in negatives]
+    for positives, negatives in distances(*sets):
+        near.append(positives)
+        far.append((0.5 - negatives).clamp(min=0))
     return mean_over_nonzero(near) + mean_over_nonzero(far)
 
 
-def triplet_semihard(queries, labels, pool, pool_labels, margin=0.1):
+def triplet_semihard(*sets, margin=0.1):
     terms = []
-    for i, positives, negatives in pairs(labels, pool_labels):
-        for near in [(queries[i] - pool[j]).norm() for j in positives]:
-            gaps = [(queries[i] - pool[j]).norm() - near for j in negatives]
-            terms += [margin - gap for gap in gaps if 0 < gap <= margin]
+    for positives, negatives in distances(*sets):
+        gaps = negatives - positives.unsqueeze(1)
+        semihard = (gaps > 0) & (gaps <= margin)
+        terms.append(margin - gaps[semihard])
     return mean_over_nonzero(terms)
 
 
 @pytest.mark.parametrize(
-    ("name", "formula"), [("contrastive", contrastive), ("triplet_semihard", triplet_semihard)]
+    ("name", "formula"),
+    [
+        ("contrastive", contrastive),
+        ("triplet_semihard", triplet_semihard),
+    ],
 )
 def test_loss_with_memory_equals_its_formula_and_reaches_the_batch_alone(name, formula):
     memory = unit(rows(len(MEMORY_LABELS), seed=1))
@@ -77,9 +80,10 @@ def test_loss_with_memory_equals_its_formula_and_reaches_the_batch_alone(name, f
         value = function(unit(free), LABELS, memory, MEMORY_LABELS)
         value.backward()
         results.append((value.item(), free.grad))
-    assert results[0][0] == pytest.approx(results[1][0], rel=1e-9)
-    assert results[1][1].norm() > 1e-3
-    assert torch.allclose(results[0][1], results[1][1], rtol=1e-7, atol=1e-10)
+    (value, gradient), (expected, expected_gradient) = results
+    assert value == pytest.approx(expected, rel=1e-9)
+    assert expected_gradient.norm() > 1e-3
+    assert torch.allclose(gradient, expected_gradient, rtol=1e-7, atol=1e-10)
 
 
 @pytest.mark.parametrize("name", ["roadmap", "contrastive"])
@@ -93,8 +97,9 @@ def test_gradient_of_a_memory_that_asks_for_one_equals_that_of_a_nudge(name):
     value(memory).backward()
     direction = rows(len(MEMORY_LABELS), seed=3)
     step = 1e-6 * direction
-    slope = (value(memory.detach() + step) - value(memory.detach() - step)) / 2e-6
-    assert slope.item() == pytest.approx((memory.grad * direction).sum().item(), rel=1e-4)
+    rise = value(memory.detach() + step) - value(memory.detach() - step)
+    slope = (memory.grad * direction).sum()
+    assert rise.item() / 2e-6 == pytest.approx(slope.item(), rel=1e-4)
 
 
 class MeanScore(Loss):
@@ -109,9 +114,12 @@ class MeanScore(Loss):
         *,
         generator=None,
     ):
-        pool = embeddings if reference_embeddings is None else reference_embeddings
-        same = labels.unsqueeze(1) == (labels if reference_labels is None else reference_labels)
-        return -(embeddings @ pool.T)[same].mean()
+        if reference_embeddings is None:
+            reference_embeddings = embeddings
+            reference_labels = labels
+        scores = embeddings @ reference_embeddings.T
+        same = labels.unsqueeze(1) == reference_labels
+        return -scores[same].mean()
 
 
 def test_loss_that_defines_forward_alone_ranks_batch_and_memory():
@@ -120,8 +128,10 @@ def test_loss_that_defines_forward_alone_ranks_batch_and_memory():
     memory = torch.tensor([[0.0, 1.0], [0.8, 0.6]])
     labels = torch.tensor([0, 0])
     memory_labels = torch.tensor([1, 0])
-    assert loss.with_memory(batch, labels, memory[:0], memory_labels[:0]) == loss(batch, labels)
+    without = loss.with_memory(batch, labels, memory[:0], memory_labels[:0])
+    assert without == loss(batch, labels)
     # same label: all four pairs inside the batch (1, .6, .6, 1) and each image with the second of
     # the memory
     expected = -(1 + 0.6 + 0.6 + 1 + 0.8 + (0.48 + 0.48)) / 6
-    assert loss.with_memory(batch, labels, memory, memory_labels).item() == pytest.approx(expected)
+    value = loss.with_memory(batch, labels, memory, memory_labels)
+    assert value.item() == pytest.approx(expected)

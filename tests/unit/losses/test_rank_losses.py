@@ -29,14 +29,18 @@ def ranks(gaps, levels, config):
         far = config.rho * (gaps - config.delta) + config.offset
         bound = torch.where(gaps > config.delta, far, near)
         above = torch.where(levels >= levels.unsqueeze(1), (gaps >= 0).double(), bound)
-    return 1 + (above * (1 - torch.eye(len(levels)))).sum(1)
+    others = 1 - torch.eye(len(levels))
+    return 1 + (above * others).sum(1)
 
 
 def one_minus_ndcg(scores, levels, config):
+    gaps = scores - scores.unsqueeze(1)
     gains = 2.0**levels - 1
-    discount = 1 / torch.log2(1 + ranks(scores - scores.unsqueeze(1), levels, config))
-    best = 1 / torch.log2(torch.arange(len(levels), dtype=scores.dtype) + 2)
-    return 1 - (gains * discount).sum() / (gains.sort(descending=True).values * best).sum()
+    best_gains = gains.sort(descending=True).values
+    best_ranks = torch.arange(len(levels), dtype=scores.dtype) + 1
+    found = gains / torch.log2(1 + ranks(gaps, levels, config))
+    best = best_gains / torch.log2(1 + best_ranks)
+    return 1 - found.sum() / best.sum()
 
 
 def rows(count, seed=0):
@@ -61,25 +65,24 @@ def expected(queries, labels, pool, pool_labels, own, config):
     """Mean over the queries that have another image of their class among the references."""
     levels = relevance(labels, pool_labels)
     values = []
-    for i in range(len(queries)):
-        keep = [j for j in range(len(pool)) if not (own and j == i)]
-        if not (levels[i, keep] == labels.shape[1]).any():
+    places = torch.arange(len(pool))
+    for i, query in enumerate(queries):
+        kept = places[places != i] if own else places
+        if not (levels[i, kept] == labels.shape[1]).any():
             continue
         if own and config.include_query:
-            keep.append(i)
-        values.append(one_minus_ndcg(pool[keep] @ queries[i], levels[i, keep], config))
-    return sum(values) / len(values)
+            kept = places
+        values.append(one_minus_ndcg(pool[kept] @ query, levels[i, kept], config))
+    return torch.stack(values).mean()
 
 
-def both(ours, theirs, embeddings, references=None):
+def both(ours, theirs, *sets):
     """Values and gradients of both, without the part of the gradients along the rows."""
     results = []
     for function in (ours, theirs):
-        leaves = [
-            part.clone().requires_grad_()
-            for part in (embeddings, references)[: 1 + (references is not None)]
-        ]
-        value = function(*[torch.nn.functional.normalize(leaf, dim=1) for leaf in leaves])
+        leaves = [rows.clone().requires_grad_() for rows in sets]
+        unit_rows = [torch.nn.functional.normalize(leaf, dim=1) for leaf in leaves]
+        value = function(*unit_rows)
         value.backward()
         results.append((value.detach(), [leaf.grad for leaf in leaves]))
     return results
@@ -98,7 +101,8 @@ def check(results):
 @pytest.mark.parametrize(("name", "extra"), GRADED, ids=str)
 def test_levels_of_relevance(name, extra, memory, levels):
     def nested(labels):
-        return torch.stack([labels, CATEGORY[labels], CATEGORY[labels] // 2][:levels], dim=1)
+        category = CATEGORY[labels]
+        return torch.stack([labels, category, category // 2][:levels], dim=1)
 
     labels = nested(LABELS)
     others = nested(POOL_LABELS)
@@ -125,12 +129,15 @@ def test_one_level_is_the_plain_loss_and_equal_numbers_in_other_categories_are_o
     loss = create_loss("sup_ndcg")
     embeddings = rows(13)
     plain = loss(embeddings, LABELS).item()
-    assert loss(embeddings, LABELS.unsqueeze(1)).item() == plain
+    one_level = loss(embeddings, LABELS.unsqueeze(1)).item()
+    assert one_level == plain
     # classes numbered from 0 in each category
     category = CATEGORY[LABELS]
     number = torch.tensor([0, 1, 0, 2])[LABELS]
     unique = loss(embeddings, torch.stack([LABELS, category], dim=1)).item()
-    assert loss(embeddings, torch.stack([number, category], dim=1)).item() == unique != plain
+    numbered = loss(embeddings, torch.stack([number, category], dim=1)).item()
+    assert numbered == unique
+    assert unique != plain
 
 
 def test_losses_of_one_level_refuse_labels_of_several():
@@ -141,33 +148,32 @@ def test_losses_of_one_level_refuse_labels_of_several():
 
 def test_simix_is_the_loss_of_the_batch_with_its_virtual_images():
     embeddings = rows(13)
-    plain = create_loss("recall_at_k")
     extended, labels = mixed(embeddings, LABELS, torch.Generator().manual_seed(5))
     # classes of 1, 2, 4 and 6 images have 0, 1, 6 and 15 pairs
     assert len(labels) == 13 + 22
     assert torch.equal(extended[:13], embeddings)
     for virtual, label in zip(extended[13:], labels[13:], strict=True):
         ends = embeddings[label == LABELS]
-        chords = torch.pdist(ends)
-        between = torch.cdist(virtual[None], ends)[0]
-        sums = (between.unsqueeze(0) + between.unsqueeze(1))[
-            tuple(torch.triu_indices(len(ends), len(ends), 1))
-        ]
-        assert (sums - chords).abs().min() < 1e-12, "on the line between two of the class"
+        to_ends = torch.cdist(virtual[None], ends)[0]
+        detours = torch.combinations(to_ends).sum(1) - torch.pdist(ends)
+        assert detours.abs().min() < 1e-12, "on the line between two of the class"
+    plain = create_loss("recall_at_k")
+    with_virtual = create_loss("recall_at_k", simix=True)
     results = both(
-        lambda e: create_loss("recall_at_k", simix=True)(
-            e, LABELS, generator=torch.Generator().manual_seed(5)
-        ),
+        lambda e: with_virtual(e, LABELS, generator=torch.Generator().manual_seed(5)),
         lambda e: plain(*mixed(e, LABELS, torch.Generator().manual_seed(5))),
         embeddings,
     )
     check(results)
 
 
+@pytest.mark.parametrize("ks", [[], [4, 0], [1.5]])
 @pytest.mark.parametrize("name", ["recall_at_k", "smooth_recall", "sup_recall"])
-def test_cutoffs_are_checked(name):
-    for wrong in ([], [4, 0], [1.5]):
-        with pytest.raises(ConfigError, match="ks"):
-            create_loss(name, ks=wrong)
+def test_cutoffs_are_checked(name, ks):
+    with pytest.raises(ConfigError, match="ks"):
+        create_loss(name, ks=ks)
+
+
+def test_there_is_a_temperature_for_each_cutoff():
     with pytest.raises(ConfigError, match="one for each of ks"):
         create_loss("recall_at_k", ks=[1, 2, 4], temperatures=[1.0, 2.0])

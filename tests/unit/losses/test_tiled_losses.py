@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from torch.nn.functional import normalize
@@ -17,10 +18,12 @@ CASES = [
     if issubclass(entry.target, ScoreLoss) and entry.target.__module__.startswith("benchmark.")
 ]
 CASES += [
-    (name, {"include_query": False})
-    for name in ("smooth_ap", "sup_ap", "softbin_ap", "blackbox_ap", "recall_at_k", "sup_recall")
-]
-CASES += [
+    ("smooth_ap", {"include_query": False}),
+    ("sup_ap", {"include_query": False}),
+    ("softbin_ap", {"include_query": False}),
+    ("blackbox_ap", {"include_query": False}),
+    ("recall_at_k", {"include_query": False}),
+    ("sup_recall", {"include_query": False}),
     ("softbin_ap", {"query_weights": "class"}),
     ("calibration", {"reduction": "nonzero"}),
     ("roadmap", {"reduction": "nonzero"}),
@@ -28,6 +31,10 @@ CASES += [
 ]
 BALANCED = [5] * 20
 SKEWED = [110, 40, 9, 3, 2, 1, 1, 1]  # one class is counted by expansions, three have one image
+SIZES = [
+    pytest.param(BALANCED, id="balanced"),
+    pytest.param(SKEWED, id="skewed"),
+]
 
 
 def batch(classes, seed, dim=8):
@@ -35,8 +42,9 @@ def batch(classes, seed, dim=8):
     labels = torch.repeat_interleave(torch.arange(len(classes)), torch.tensor(classes))
     centers = torch.randn(len(classes), dim, generator=generator, dtype=torch.float64)
     noise = torch.randn(len(labels), dim, generator=generator, dtype=torch.float64)
+    rows = normalize(centers[labels] + noise, dim=1)
     order = torch.randperm(len(labels), generator=generator)
-    return normalize(centers[labels] + noise, dim=1)[order], labels[order]
+    return rows[order], labels[order]
 
 
 def answers(name, options, rows, call):
@@ -64,7 +72,9 @@ def with_others(embeddings, labels, queries, method, frozen=False):
         generator = torch.Generator().manual_seed(0)
         value = function(free, labels[:queries], others, labels[queries:], generator=generator)
         value.backward()
-        return value.detach(), free.grad, *([] if frozen else [others.grad])
+        if frozen:
+            return value.detach(), free.grad
+        return value.detach(), free.grad, others.grad
 
     return call
 
@@ -75,31 +85,38 @@ def assert_equal(first, second):
         assert torch.allclose(one, other, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("classes", [BALANCED, SKEWED], ids=["balanced", "skewed"])
+@pytest.mark.parametrize("classes", SIZES)
 @pytest.mark.parametrize(("name", "options"), CASES, ids=str)
 def test_tiles_give_the_loss_and_gradient_of_the_whole_batch(name, options, classes):
     call = plain(*batch(classes, 1))
     whole = answers(name, options, None, call)
-    assert whole[1].abs().max() > 0
-    assert_equal(answers(name, options, 48, call), whole)  # the last tile has fewer rows
+    _, gradient = whole
+    assert gradient.abs().max() > 0
+    tiled = answers(name, options, 48, call)  # the last tile has fewer rows
+    assert_equal(tiled, whole)
 
 
-@pytest.mark.parametrize("classes", [BALANCED, SKEWED], ids=["balanced", "skewed"])
+@pytest.mark.parametrize("classes", SIZES)
+@pytest.mark.parametrize("frozen", [False, True])
 @pytest.mark.parametrize("method", ["memory", "references"])
 @pytest.mark.parametrize(("name", "options"), CASES, ids=str)
-def test_tiles_give_the_same_with_a_memory_and_with_references(name, options, method, classes):
+def test_tiles_give_the_same_with_a_memory_and_with_references(
+    name, options, method, frozen, classes
+):
     embeddings, labels = batch(classes, 2)
-    for frozen in (False, True):
-        call = with_others(embeddings, labels, 40, method, frozen)
-        whole = answers(name, options, None, call)
-        assert_equal(answers(name, options, 16, call), whole)
+    call = with_others(embeddings, labels, 40, method, frozen)
+    whole = answers(name, options, None, call)
+    tiled = answers(name, options, 16, call)
+    assert_equal(tiled, whole)
 
 
 @pytest.mark.parametrize("name", ["smooth_ndcg", "sup_ndcg"])
 def test_tiles_give_the_same_with_levels_of_relevance(name):
     embeddings, labels = batch(BALANCED, 3)
     call = plain(embeddings, torch.stack([labels, labels // 4], dim=1))
-    assert_equal(answers(name, {}, 16, call), answers(name, {}, None, call))
+    whole = answers(name, {}, None, call)
+    tiled = answers(name, {}, 16, call)
+    assert_equal(tiled, whole)
 
 
 @pytest.mark.parametrize("name", ["smooth_ap", "calibration"])
@@ -112,11 +129,12 @@ def test_a_number_that_is_not_finite_shows_in_the_value(name):
 
 def test_large_batches_are_tiled_by_themselves():
     assert row_tiles(4096, 4096, None) == [(0, 4096)]
-    tiles = row_tiles(59551, 59551, None)
-    assert tiles[0] == (0, 272)
-    assert tiles[-1][1] == 59551
-    assert all(stop - start <= 272 for start, stop in tiles)
     assert row_tiles(5, 7, 2) == [(0, 2), (2, 4), (4, 5)]
+    tiles = row_tiles(59551, 59551, None)
+    starts, stops = np.transpose(tiles)
+    assert tiles[0] == (0, 272)
+    assert stops[-1] == 59551
+    assert (stops - starts).max() == 272
 
 
 @pytest.mark.parametrize(("name", "options"), CASES, ids=str)
@@ -124,7 +142,12 @@ def test_small_blocks_of_queries_do_not_change_the_result(name, options, monkeyp
     call = plain(*batch([20, 10, 6, 4], 1, 6))
     whole = answers(name, options, None, call)
     # small blocks, and negatives left out instead of overwritten
-    for elements, many in ((100, 64), (2**19, 1), (100, 5)):
+    for elements, many in (
+        (100, 64),
+        (2**19, 1),
+        (100, 5),
+    ):
         monkeypatch.setattr("benchmark.losses.kernels.relation.CPU_ELEMENTS", elements)
         monkeypatch.setattr("benchmark.losses.kernels.relation.LEFT_OUT_FROM", many)
-        assert_equal(answers(name, options, None, call), whole)
+        in_blocks = answers(name, options, None, call)
+        assert_equal(in_blocks, whole)
