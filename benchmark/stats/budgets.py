@@ -90,66 +90,83 @@ def _tables_at(
     """
     tables = []
     redrawn = {}
-    losses = [*trials]
-    bounds = [alpha / 2, 1 - alpha / 2]
     for loss, folds in trials.items():
         seed = derive(0, "budgets", "trials", *where, loss)
         redrawn[loss] = resampled(folds[1:], DRAWS, np.random.default_rng(seed))
-        mean = expected_best(folds[1:].mean(axis=1))
-        low, high = np.quantile(expected_best(redrawn[loss]), bounds, axis=0)
-        curve = {
-            "loss": loss,
-            "trials": np.arange(1, len(mean) + 1),
-            "mean": mean,
-            "ci_low": low,
-            "ci_high": high,
-        }
-        tables.append(("curves", pd.DataFrame(curve)))
+        tables.append(("curves", _curve(loss, folds[1:], redrawn[loss], alpha)))
     gaps = []
     for budget, scores in finals.items():
         rules = EQUAL if budget else AUTHORS
-        n, mean, _, low, high = t_intervals(scores, 1 - alpha)
-        level = np.nan_to_num(mean)
+        level = np.nan_to_num(mean_sd(scores)[0])
         seed = derive(0, "budgets", "seeds", *where, rules, budget)
-        drawn_seeds = seeds_drawn(scores, DRAWS, np.random.default_rng(seed))
-        draws = {"seeds": np.nan_to_num(drawn_seeds)}
+        of_seeds = np.nan_to_num(seeds_drawn(scores, DRAWS, np.random.default_rng(seed)))
+        draws = {"seeds": of_seeds}
         if budget:
-            # Only chosen settings were run on the test classes. So trials drawn again move a test
-            # score as far as they move the best score on the held-out classes.
-            best = [folds[1 : budget + 1].mean(axis=1).max() for folds in trials.values()]
-            best_again = [folds[:, :budget].max(axis=1) for folds in redrawn.values()]
-            moved_from = np.array(best)[:, None]
-            moved_to = np.array(best_again)
-            draws["trials"] = level[:, None] + moved_to - moved_from
-            draws["both"] = draws["seeds"] + moved_to - moved_from
+            moves = _moves(trials, redrawn, budget)
+            draws["trials"] = level[:, None] + moves
+            draws["both"] = of_seeds + moves
+        # the order under both sources, where there are both, is the last
         for source, drawn in draws.items():
             order = order_under(level, drawn, alpha)
             row = order | {"rules": rules, "trials": budget, "source": source}
             tables.append(("order", pd.DataFrame([row], columns=ORDER)))
-        by_rank = (-level).argsort(kind="stable")
-        rank = by_rank.argsort() + 1
-        sure = ordered(scores[by_rank], alpha)
-        ranks = {
-            "rules": rules,
-            "trials": budget,
-            "loss": losses,
-            "n": n,
-            "mean": mean,
-            "ci_low": low,
-            "ci_high": high,
-            "rank": rank,
-            "rank_low": np.minimum(order["rank_low"], rank - ~sure[rank - 1]),
-            "rank_high": np.maximum(order["rank_high"], rank + ~sure[rank]),
-        }
-        tables.append(("ranks", pd.DataFrame(ranks)))
+        ranks = _ranks(scores, level, order, alpha)
+        named = {"rules": rules, "trials": budget, "loss": [*trials]}
+        tables.append(("ranks", pd.DataFrame(named | ranks)))
         if budget and 0 in finals:
             shared = shared_variances(scores - finals[0])
             tests = paired_tests(scores, finals[0], alpha, shared)
-            gaps.append(tests.assign(loss=losses, trials=budget, family=budget))
+            gaps.append(tests.assign(loss=[*trials], trials=budget, family=budget))
     if gaps:
         tests = corrected(pd.concat(gaps, ignore_index=True), alpha)
         tables.append(("gaps", tests.drop(columns="family")))
     return tables
+
+
+def _curve(loss: str, folds: Floats, redrawn: Floats, alpha: float) -> pd.DataFrame:
+    """Return the expected best score of a loss after 1, 2, ... trials.
+
+    folds      (T, F): scores of the trials
+    redrawn    (draws, T): scores of trials drawn again
+    """
+    mean = expected_best(folds.mean(axis=1))
+    low, high = np.quantile(expected_best(redrawn), [alpha / 2, 1 - alpha / 2], axis=0)
+    trials = np.arange(1, len(mean) + 1)
+    curve = {"loss": loss, "trials": trials, "mean": mean, "ci_low": low, "ci_high": high}
+    return pd.DataFrame(curve)
+
+
+def _moves(trials: dict[str, Floats], redrawn: dict[str, Floats], budget: int) -> Floats:
+    """Return (L, draws): how far trials drawn again move the best score on the held-out classes.
+
+    Only chosen settings were run on the test classes, so a test score is moved as far.
+    """
+    best = [folds[1 : budget + 1].mean(axis=1).max() for folds in trials.values()]
+    best_again = [scores[:, :budget].max(axis=1) for scores in redrawn.values()]
+    moves: Floats = np.array(best_again) - np.array(best)[:, None]
+    return moves
+
+
+def _ranks(scores: Floats, level: Floats, order: dict[str, Any], alpha: float) -> dict[str, Any]:
+    """Return mean, interval and rank, with its bounds, of each loss after a number of trials.
+
+    scores    (L, S): scores by seed
+    level     (L,): means; 0 where there is no score
+    order     how the order of the means holds, of ``order_under``
+    """
+    n, mean, _, low, high = t_intervals(scores, 1 - alpha)
+    by_rank = (-level).argsort(kind="stable")
+    rank = by_rank.argsort() + 1
+    sure = ordered(scores[by_rank], alpha)
+    return {
+        "n": n,
+        "mean": mean,
+        "ci_low": low,
+        "ci_high": high,
+        "rank": rank,
+        "rank_low": np.minimum(order["rank_low"], rank - ~sure[rank - 1]),
+        "rank_high": np.maximum(order["rank_high"], rank + ~sure[rank]),
+    }
 
 
 def _named(table: RunTable) -> pd.DataFrame:
