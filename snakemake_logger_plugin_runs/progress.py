@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmark.core.errors import RunError
 from benchmark.core.results import Result
 from benchmark.runs.folders import end_of_log, failure_in
 
@@ -88,19 +87,16 @@ class Progress:
 
     def describe(self, run: Run) -> str:
         """Return the line of a finished run: its id, score, and how many runs are done."""
-        try:
-            result = Result.read(run.result)
-            description = f"{result.status}: {result.reason}"
-            if result.status == "ok":
-                split, scores = next(iter(result.metrics.last.items()))  # "test", or a protocol
-                metric = self.study.metric if self.study else ""
-                if metric not in scores:
-                    metric = next(iter(scores))
-                description = f"{metric} {scores[metric]:.4f}"
-                if split != "test":
-                    description = f"{split} {description}"
-        except RunError as error:
-            description = str(error)
+        result = Result.read(run.result)
+        description = f"{result.status}: {result.reason}"
+        if result.status == "ok":
+            split, scores = next(iter(result.metrics.last.items()))  # "test", or a protocol
+            metric = self.study.metric if self.study else ""
+            if metric not in scores:
+                metric = next(iter(scores))
+            description = f"{metric} {scores[metric]:.4f}"
+            if split != "test":
+                description = f"{split} {description}"
         return f"{run.name}  {description}  ({self.done} of {self.total})"
 
 

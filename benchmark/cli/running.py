@@ -27,7 +27,7 @@ from benchmark.cli import (
 )
 from benchmark.cli.report import build
 from benchmark.cli.study import collect
-from benchmark.core.environment import available_cores, choose_kernels, take_gpus
+from benchmark.core.environment import available_cores, choose_kernels, take_gpu
 from benchmark.core.errors import ConfigError, RunError
 from benchmark.core.interrupts import (
     EXIT_INTERRUPTED,
@@ -210,7 +210,7 @@ def train(
     if status is None:
         from benchmark.training.run import train as train_run
 
-        take_gpus(1)
+        take_gpu()
         try:
             train_run(spec, out, started=started, attempt=attempt)
             status = 0

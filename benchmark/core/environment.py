@@ -1,11 +1,12 @@
 """The environment variables of the suite, and the cores and GPUs of the machine."""
 
-import fcntl
+import contextlib
 import os
 import shutil
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import Any
 
 # docs/studies.md explains them.
 CACHE = "BENCHMARK_CACHE"
@@ -60,8 +61,7 @@ def cache_folder() -> Path:
 
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
-# Open files: a lock lasts until the process ends.
-_locks: list[int] = []
+_locks: list[Any] = []  # a lock lasts as long as its object
 
 
 def visible_gpus() -> list[str]:
@@ -75,31 +75,24 @@ def visible_gpus() -> list[str]:
     return [str(number) for number in range(len(lines))]
 
 
-def take_gpus(count: int, folder: Path | None = None) -> list[str]:
-    """Take ``count`` GPUs that no other run of this user has, until the process ends.
+def take_gpu(folder: Path | None = None) -> str | None:
+    """Take a GPU that no other run of this user has, until the process ends; return its name.
 
-    The process then sees only these GPUs. If fewer are free, or the machine has a single GPU, take
-    none, and runs share GPUs. Return the names of the GPUs. ``folder`` is for the locks.
+    The process then sees only this GPU. If none is free, or the machine has a single GPU, take
+    none, and runs share GPUs. ``folder`` is for the locks.
     """
+    from filelock import FileLock, Timeout
+
     names = visible_gpus()
     if len(names) < 2 or "SLURM_JOB_ID" in os.environ:
-        return []
+        return None
     folder = folder or Path(tempfile.gettempdir(), f"ranking-losses-gpus-{os.getuid()}")
     folder.mkdir(mode=0o700, exist_ok=True)
-    taken: dict[str, int] = {}
     for name in names:
-        if len(taken) == count:
-            break
-        lock = os.open(folder / f"{name.strip().replace('/', '_')}.lock", os.O_CREAT | os.O_RDWR)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            taken[name] = lock
-        except OSError:
-            os.close(lock)
-    if len(taken) < count:
-        for lock in taken.values():
-            os.close(lock)
-        return []
-    _locks.extend(taken.values())
-    os.environ[VISIBLE] = ",".join(taken)
-    return list(taken)
+        lock = FileLock(folder / f"{name.strip().replace('/', '_')}.lock")
+        with contextlib.suppress(Timeout):
+            lock.acquire(blocking=False)
+            _locks.append(lock)
+            os.environ[VISIBLE] = name
+            return name
+    return None

@@ -99,15 +99,11 @@ def read_record(
     except FileNotFoundError as error:
         advice = f": run 'python -m benchmark {command}'" if command else f"; expected {what}"
         raise RunError(f"{path} does not exist{advice}") from error
-    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-        reason = str(error)
-        advice = "delete it and run the study again"
-        if hasattr(error, "errors"):  # of pydantic: say the first error
-            first = error.errors()[0]
-            reason = f"{'.'.join(map(str, first['loc']))} {first['msg']}".strip()
-        if command:
-            advice = f"run 'python -m benchmark {command}' again"
-        raise RunError(f"{path} cannot be read as {what} ({reason}); {advice}") from error
+    except (ValueError, LookupError, TypeError) as error:
+        reason = " ".join(str(error).split())
+        raise RunError(
+            f"{path} cannot be read as {what} ({reason}); delete it and run the study again"
+        ) from error
 
 
 @functools.cache

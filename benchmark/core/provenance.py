@@ -9,8 +9,6 @@ import hashlib
 import importlib.metadata
 import os
 import platform
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -38,34 +36,26 @@ PACKAGES = (
 
 def platform_label() -> str:
     """Return the platform, ``linux-x86_64-py3.11-torch2.13-cpu``; others may round differently."""
+    system = f"{platform.system().lower()}-{platform.machine()}"
     python = f"py{sys.version_info.major}.{sys.version_info.minor}"
-    torch_version = _version("torch")
-    short = ".".join(torch_version.split("+")[0].split(".")[:2]) if torch_version else "none"
-    machine = platform.machine() or "unknown"
+    torch = ".".join(importlib.metadata.version("torch").split(".")[:2])
     device = "cuda" if _cuda() else "cpu"
-    return f"{platform.system().lower()}-{machine}-{python}-torch{short}-{device}"
+    return f"{system}-{python}-torch{torch}-{device}"
 
 
 def hardware() -> Hardware:
-    """Return processor, cores (present and usable), memory in GB and the names of the GPUs."""
+    """Return processor, cores (present and usable), memory in GB and the GPUs that torch uses."""
     cpu = platform.processor() or platform.machine()
-    memory = None
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
     with contextlib.suppress(OSError):
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
         names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
         cpu = names[0] if names else platform.machine()
-    with contextlib.suppress(ValueError, OSError, AttributeError):
-        memory = round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30, 1)
     gpus: list[str] = []
     if _cuda():
         torch = sys.modules["torch"]
         gpus = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
-    elif shutil.which("nvidia-smi"):
-        command = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
-        with contextlib.suppress(OSError, subprocess.SubprocessError):
-            done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
-            gpus = done.stdout.strip().splitlines()
-    return Hardware(cpu, os.cpu_count(), available_cores(), memory, gpus)
+    return Hardware(cpu, os.cpu_count(), available_cores(), round(memory, 1), gpus)
 
 
 def kernels() -> str:
@@ -80,11 +70,14 @@ def kernels() -> str:
     return f"{chosen} {sys.modules['torch'].backends.cpu.get_cpu_capability()}"
 
 
+@functools.cache
 def packages() -> dict[str, str]:
     """Return the versions of Python and of the packages that matter for numbers or figures."""
-    versions = {name: _version(name) for name in PACKAGES}
-    installed = {name: version for name, version in versions.items() if version}
-    return {"python": platform.python_version(), **installed}
+    versions = {"python": platform.python_version()}
+    for name in PACKAGES:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            versions[name] = importlib.metadata.version(name)
+    return versions
 
 
 def packages_digest() -> str:
@@ -95,11 +88,3 @@ def packages_digest() -> str:
 def _cuda() -> bool:
     torch = sys.modules.get("torch")
     return torch is not None and torch.cuda.is_available()
-
-
-@functools.cache
-def _version(name: str) -> str | None:
-    try:
-        return importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return None

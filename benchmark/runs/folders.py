@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -138,7 +139,7 @@ def count_by_status(states: Iterable[tuple[Run, RunStatus]]) -> dict[str, int]:
 
 
 def status_in(folder: Path, spec: RunSpec) -> RunStatus:
-    """Return the status of the run in ``folder``; with a damaged file the run has failed."""
+    """Return the status of the run in ``folder``; with a damaged result the run has failed."""
     try:
         paths = [folder / name for name in (RESULT, OUTDATED[RESULT])]
         path = next((path for path in paths if path.exists()), None)
@@ -149,11 +150,11 @@ def status_in(folder: Path, spec: RunSpec) -> RunStatus:
             reason = f"the result is of specification {old}, the study has {spec.digest}"
             code = result.code_version
             return RunStatus("stale", f"{reason}; run the study again", code_version=code)
-        provenance = None
-        if (folder / PROVENANCE).exists():
-            provenance = Provenance.read(folder / PROVENANCE)
     except RunError as error:
         return RunStatus("failed", str(error))
+    provenance = None
+    with suppress(RunError):  # the result alone decides whether a run is finished
+        provenance = Provenance.read(folder / PROVENANCE)
     return RunStatus(result.status, result.reason, result, provenance, result.code_version)
 
 

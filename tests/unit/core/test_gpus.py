@@ -7,7 +7,7 @@ import os
 import pytest
 
 from benchmark.core import environment as gpus
-from benchmark.core.environment import VISIBLE, take_gpus, visible_gpus
+from benchmark.core.environment import VISIBLE, take_gpu, visible_gpus
 
 
 @pytest.fixture(autouse=True)
@@ -18,33 +18,24 @@ def four(monkeypatch):
     monkeypatch.setattr(gpus, "_locks", [])
 
 
-def leave() -> None:
-    for lock in gpus._locks:
-        os.close(lock)
-    gpus._locks.clear()
-
-
-def test_each_run_takes_gpus_of_its_own_while_there_are_enough(tmp_path, monkeypatch):
-    assert take_gpus(1, tmp_path) == ["0"]
-    assert os.environ[VISIBLE] == "0"
-    monkeypatch.setenv(VISIBLE, "0,1,2,5")
-    assert take_gpus(2, tmp_path) == ["1", "2"]
-    assert os.environ[VISIBLE] == "1,2"
-    monkeypatch.setenv(VISIBLE, "0,1,2,5")
-    assert take_gpus(2, tmp_path) == []
+def test_each_run_takes_a_gpu_of_its_own_while_there_are_enough(tmp_path, monkeypatch):
+    for name in ("0", "1", "2", "5"):
+        assert take_gpu(tmp_path) == name
+        assert os.environ[VISIBLE] == name
+        monkeypatch.setenv(VISIBLE, "0,1,2,5")
+    assert take_gpu(tmp_path) is None
     assert os.environ[VISIBLE] == "0,1,2,5"
-    leave()
-    assert take_gpus(4, tmp_path) == ["0", "1", "2", "5"]
-    leave()
+    gpus._locks.clear()  # as the end of the processes does
+    assert take_gpu(tmp_path) == "0"
 
 
 def test_a_single_gpu_and_those_of_a_cluster_are_left_as_they_are(tmp_path, monkeypatch):
     monkeypatch.setenv("SLURM_JOB_ID", "7")
-    assert take_gpus(2, tmp_path) == []
+    assert take_gpu(tmp_path) is None
     monkeypatch.delenv("SLURM_JOB_ID")
     for value in ("3", "", "-1"):
         monkeypatch.setenv(VISIBLE, value)
-        assert take_gpus(1, tmp_path) == []
+        assert take_gpu(tmp_path) is None
 
 
 def test_what_nvidia_smi_lists_is_visible_where_no_variable_says_otherwise(tmp_path, monkeypatch):
