@@ -21,9 +21,9 @@ MAPPED_BLOCK_BYTES = 4 * BLOCK_BYTES  # of scores, where each block reads the ga
 
 
 @functools.cache
-def meanings(kind: str) -> dict[str, dict[str, Any]]:
-    """Return {name: its sentence and users} of "protocols" or "metrics"."""
-    return read_document(Path(__file__).with_name("protocols.yaml")).data[kind]
+def meanings(section: str) -> dict[str, dict[str, Any]]:
+    """Return {name: its sentence and users} of the section "protocols" or "metrics"."""
+    return read_document(Path(__file__).with_name("protocols.yaml")).data[section]
 
 
 class Record(NamedTuple):
@@ -114,7 +114,7 @@ def measured(ranked: Ranked, recall_at: Sequence[int]) -> dict[str, Array]:
     return scores
 
 
-Counted = tuple[Array, Array]  # of the queries of a block: numbers and ranks of positives
+Counted = Sequence[Array]  # of the queries of a block: number of positives, ranks of positives
 
 
 def changed(
@@ -123,18 +123,22 @@ def changed(
     other: Counted,
     span: int,
 ) -> Counted:
-    """Return counts and ranks of a block's positives in another ranking than their own.
+    """Return counts and ranks of a block's positives after a change of the ranking.
 
-    It stays as it is (""); the query is first, and a positive ("hit") or none ("miss"); or items of
-    ``other`` leave: those that are no positives ("category"), or all of them. Ranks are below
-    ``span``.
+    ""          nothing changes
+    "hit"       the query comes first and is a positive
+    "miss"      the query comes first and is not a positive
+    "category"  items of ``other`` that are not positives leave
+    any other   all items of ``other`` leave
+
+    Ranks are below ``span``.
     """
     counts, ranks = block
     if not way:
         return block
     if way == "hit":
-        places = np.cumsum(counts) - counts
-        return counts + 1, np.insert(ranks + 1, places, 1)
+        starts = np.cumsum(counts) - counts
+        return counts + 1, np.insert(ranks + 1, starts, 1)
     if way == "miss":
         return counts, ranks + 1
     starts = np.arange(len(counts)) * span
@@ -157,10 +161,10 @@ def ranked(
     recall_at: Sequence[int],
     threads: int | None = None,
 ) -> dict[str, Found]:
-    """Return what each protocol finds when the queries search a gallery; each other if it is they.
+    """Return what each protocol finds when the queries search a gallery.
 
-    ``ways``: the way of ``changed`` of each protocol, "" for none. Memory: one block of scores for
-    each kind of likeness.
+    ``gallery is query`` means that each row queries all the others. ``ways``: the way of
+    ``changed`` of each protocol. Memory: one block of scores for each likeness.
     """
     memory = BLOCK_BYTES
     if gallery.kept is None:
@@ -168,33 +172,26 @@ def ranked(
     classes = query.alike[""]
     span = len(gallery.number) + 2
     blocks = {}
-    for kind in ["", *ways.values()]:
-        if kind in query.alike:
-            first = query.like(kind)
-            second = first
-            if gallery is not query:
-                second = gallery.like(kind)
-            multiply = products if kind else watched
-            blocks[kind] = positive_ranks(
-                first,
-                second,
-                threads,
-                multiply,
-                memory,
-            )
+    for likeness in ["", *ways.values()]:
+        if likeness in query.alike:
+            queries = query.like(likeness)
+            items = queries if gallery is query else gallery.like(likeness)
+            multiply = products if likeness else watched
+            blocks[likeness] = positive_ranks(queries, items, threads, multiply, memory)
     found: dict[str, dict[str, Array]] = {protocol: {} for protocol in ways}
-    for numbers, *plain in blocks.pop(""):
-        others = {kind: next(each)[1:] for kind, each in blocks.items()}
+    for numbers, *block in blocks.pop(""):
+        others = {likeness: next(ranking)[1:] for likeness, ranking in blocks.items()}
         for protocol, way in ways.items():
-            block = (plain[0], plain[1])
-            other = others.get(way, block)
-            counts, ranks = changed(way, block, other, span)
+            counts, ranks = changed(way, block, others.get(way, block), span)
             some = counts > 0
             positives = Ranked.of(counts[some], ranks)
             for metric, scores in measured(positives, recall_at).items():
                 empty = np.full(len(classes), np.nan)
                 found[protocol].setdefault(metric, empty)[numbers[some]] = scores
-    return {name: (with_class_means(each, classes), classes) for name, each in found.items()}
+    whole = {}
+    for protocol, by_metric in found.items():
+        whole[protocol] = (with_class_means(by_metric, classes), classes)
+    return whole
 
 
 def random_gallery(labels: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -43,19 +43,21 @@ class ClassIndex:
         self._sorted = classes[self._order]
 
     def positives(
-        self, labels: np.ndarray, own: np.ndarray | None
+        self, labels: np.ndarray, left_out: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return (B,) counts and, flat, the items of each query's class in ascending order; ``own``
-        (B,) are items to leave out, one per query."""
+        """Return the counts (B,) and, flat, the items of each query's class in ascending order.
+
+        ``left_out`` (B,): one item of each query's class that does not count.
+        """
         starts = np.searchsorted(self._sorted, labels, side="left")
         ends = np.searchsorted(self._sorted, labels, side="right")
         counts = ends - starts
         offsets = np.cumsum(counts) - counts
-        places = np.arange(counts.sum()) + np.repeat(starts - offsets, counts)
-        items = self._order[places]
-        if own is None:
+        positions = np.arange(counts.sum()) + np.repeat(starts - offsets, counts)
+        items = self._order[positions]
+        if left_out is None:
             return counts, items
-        return counts - 1, items[items != np.repeat(own, counts)]
+        return counts - 1, items[items != np.repeat(left_out, counts)]
 
 
 def _products(queries: np.ndarray, items: np.ndarray, out: np.ndarray) -> np.ndarray:
@@ -82,31 +84,27 @@ def positive_ranks(
     shape = (min(size, len(rows)), len(items))
     buffer = np.empty(shape, dtype=np.float32)
 
-    def multiply(part: slice) -> np.ndarray:
-        chosen = rows[part]
-        return products(chosen, items, buffer[: len(chosen)])
+    def multiply(chosen: slice) -> np.ndarray:
+        queries = rows[chosen]
+        return products(queries, items, buffer[: len(queries)])
 
     # OMP_NUM_THREADS is what matrix products obey, too
     set_threads = whole_number(os.environ.get("OMP_NUM_THREADS", ""))
     threads = threads or set_threads or available_cores()
     with ThreadPoolExecutor(threads) as pool:
         for numbers, scores in score_blocks(query.items, gallery.items, multiply, size=size):
-            own = numbers if gallery is query else None
-            if own is not None:
-                scores[np.arange(len(own)), own] = -np.inf
-            counts, positives = index.positives(query.classes[numbers], own)
-            bounds = np.concatenate([[0], np.cumsum(counts)])
-            # Several parts per thread keep all of them busy to the end, whatever the sizes of the
+            itself = numbers if gallery is query else None
+            if itself is not None:
+                scores[np.arange(len(itself)), itself] = -np.inf
+            counts, positives = index.positives(query.classes[numbers], itself)
+            # Several shares per thread keep all threads busy to the end, whatever the sizes of the
             # classes.
-            edges = np.linspace(0, len(scores), 4 * threads + 1).astype(int)
-            edges = np.unique(edges)
-            parts = [slice(low, high) for low, high in pairwise(edges.tolist())]
-            ranked = pool.map(
-                rank_rows,
-                [scores[part] for part in parts],
-                [counts[part] for part in parts],
-                [positives[bounds[part.start] : bounds[part.stop]] for part in parts],
-            )
+            shares = 4 * threads
+            counts_of_share = np.array_split(counts, shares)
+            ends = np.cumsum([share.sum() for share in counts_of_share])
+            positives_of_share = np.split(positives, ends[:-1])
+            scores_of_share = np.array_split(scores, shares)
+            ranked = pool.map(rank_rows, scores_of_share, counts_of_share, positives_of_share)
             yield numbers, counts, np.concatenate(list(ranked))
 
 
@@ -119,32 +117,32 @@ def positive_ranks_on(
     """
     import torch  # only where a device is given
 
-    def there(values: np.ndarray) -> torch.Tensor:
+    def on_device(values: np.ndarray) -> torch.Tensor:
         return torch.from_numpy(values).to(device)
 
-    def multiply(part: slice) -> torch.Tensor:
+    def multiply(chosen: slice) -> torch.Tensor:
         before = torch.get_float32_matmul_precision()
         torch.set_float32_matmul_precision("highest")
         try:
-            return rows[part] @ items.T
+            return rows[chosen] @ items.T
         finally:
             torch.set_float32_matmul_precision(before)
 
-    def take(products: torch.Tensor, places: np.ndarray, axis: int) -> torch.Tensor:
-        return products.index_select(axis, there(places))
+    def take(products: torch.Tensor, indices: np.ndarray, axis: int) -> torch.Tensor:
+        return products.index_select(axis, on_device(indices))
 
-    rows = there(query.items.rows)
-    classes = there(query.classes)
-    own = gallery is query
-    items = rows if own else there(gallery.items.rows)
-    item_classes = classes if own else there(gallery.classes)
+    rows = on_device(query.items.rows)
+    classes = on_device(query.classes)
+    together = gallery is query
+    items = rows if together else on_device(gallery.items.rows)
+    item_classes = classes if together else on_device(gallery.classes)
     for numbers, scores in score_blocks(query.items, gallery.items, multiply, take):
-        asked = there(numbers)
-        if own:  # the query itself ranks last and is cut off
-            each = torch.arange(len(asked), device=device)
-            scores[each, asked] = -torch.inf
+        asked = on_device(numbers)
+        if together:  # the query itself ranks last and is cut off
+            row = torch.arange(len(asked), device=device)
+            scores[row, asked] = -torch.inf
         order = scores.sort(dim=1, descending=True, stable=True).indices
-        others = order[:, : len(item_classes) - own]
+        others = order[:, : len(item_classes) - together]
         matches = item_classes[others] == classes[asked, None]
         counts = matches.sum(dim=1)
         ranks = matches.nonzero()[:, 1] + 1
@@ -166,7 +164,7 @@ def score_blocks(
     """Yield numbers of queries (B,), in order where no two are equal, and their scores (B, N).
 
     ``multiply`` returns the products of a slice of the query's rows with all rows of the gallery;
-    ``take`` picks places along an axis of them. Memory: one block of scores.
+    ``take`` picks indices along an axis of them. Memory: one block of scores.
     """
     size = size or block_size(len(gallery.number))
     order = np.argsort(query.number, kind="stable")
@@ -196,20 +194,20 @@ def rank_rows(scores: np.ndarray, counts: np.ndarray, items: np.ndarray) -> np.n
     together = max(1, SCORES_AT_ONCE // max(1, scores.shape[1]))
     starts = range(0, len(scores), together)
     for low, high in pairwise([*starts, len(scores)]):
-        part = slice(bounds[low], bounds[high])
-        if part.start == part.stop:
+        chosen = slice(bounds[low], bounds[high])
+        if chosen.start == chosen.stop:
             continue
         count = _count_by_sorting
         if counts[low:high].max() <= COUNTED_ITEMS:
             count = mask.count
         bounds_here = bounds[low : high + 1] - bounds[low]
-        above[part], at_least[part] = count(scores[low:high], bounds_here, values[part])
+        above[chosen], at_least[chosen] = count(scores[low:high], bounds_here, values[chosen])
     order = np.lexsort((above, rows))
     ranks = above[order] + 1
     tied = ranks != at_least[order]
     for row in np.unique(rows[tied]):
-        part = slice(bounds[row], bounds[row + 1])
-        ranks[part] = _ranks_with_ties(scores[row], items[part])
+        chosen = slice(bounds[row], bounds[row + 1])
+        ranks[chosen] = _ranks_with_ties(scores[row], items[chosen])
     return ranks
 
 
@@ -233,10 +231,10 @@ def _ranks_with_ties(row: np.ndarray, items: np.ndarray) -> np.ndarray:
             tied_before = np.count_nonzero(row[:item] == row[item])
             ahead.append(above + tied_before)
         return np.sort(np.array(ahead, dtype=np.int64)) + 1
-    places = np.empty(len(row), dtype=np.int64)
+    ranks = np.empty(len(row), dtype=np.int64)
     order = np.argsort(-row, kind="stable")
-    places[order] = np.arange(1, len(row) + 1)
-    return np.sort(places[items])
+    ranks[order] = np.arange(1, len(row) + 1)
+    return np.sort(ranks[items])
 
 
 class _Mask:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,7 +14,7 @@ from benchmark.core.results import RECALL, QueryScores
 from benchmark.metrics.metric import METRICS, Ranked, trapezoids
 from benchmark.metrics.ranks import positive_ranks, positive_ranks_on, rank_rows, score_blocks
 from benchmark.metrics.search import ranks_behind
-from benchmark.metrics.sets import DistinctRows, embedded_sets, unit_sets
+from benchmark.metrics.sets import DistinctRows, checked_depths, embedded_sets, unit_sets
 
 if TYPE_CHECKING:
     from benchmark.datasets.base import Judgements
@@ -75,49 +76,45 @@ def evaluate_retrieval(
 
     Arguments as in ``retrieval_metrics``.
     """
-    depths = np.asarray(recall_at)
-    if depths.size and (depths.dtype.kind not in "iu" or depths.ndim != 1 or depths.min() < 1):
-        raise DataError(f"retrieval: recall_at is {recall_at!r}; whole numbers from 1 are needed")
+    depths = checked_depths(recall_at)
     queries, items = embedded_sets(query, query_labels, gallery, gallery_labels)
     if device is None:
         blocks = positive_ranks(queries, items, threads)
     else:
         blocks = positive_ranks_on(device, queries, items)
-    names = {}
+    measures = {}
     for metric in METRICS.values():
-        for k in depths.tolist() if metric.has_k else [0]:
-            names[metric.at(k)] = (metric, k)
-    # recalls of the queries follow from their nearest positive
-    kept = ["nearest", *sorted(name for name in names if not name.startswith(RECALL))]
-    sums = dict.fromkeys(names, 0.0)
+        for k in depths if metric.has_k else [0]:
+            measures[metric.at(k)] = (metric, k)
+    sums = dict.fromkeys(measures, 0.0)
     total = len(queries.classes)
-    of_blocks = []
-    asked = []
+    kept: dict[str, list[np.ndarray]] = defaultdict(list)  # by name: an array for each block
     for numbers, counts, ranks in blocks:
         some = np.flatnonzero(counts)
-        asked.append(numbers[some])
-        if len(some):
-            ranked = Ranked.of(counts[some], ranks)
-            values = {name: metric.per_query(ranked, k) for name, (metric, k) in names.items()}
-            sums = {name: sums[name] + float(values[name].sum()) for name in names}
-            values["nearest"] = ranked.nearest
-            of_blocks.append([values[name] for name in kept])
-    if not of_blocks:
+        if not len(some):
+            continue
+        ranked = Ranked.of(counts[some], ranks)
+        kept["query"].append(numbers[some])
+        kept["nearest"].append(ranked.nearest)
+        for name, (metric, k) in measures.items():
+            values = metric.per_query(ranked, k)
+            sums[name] += float(values.sum())
+            if not name.startswith(RECALL):  # recalls follow from the nearest positive
+                kept[name].append(values)
+    if not kept:
         raise DataError(
             f"retrieval: none of the {total} queries has a positive to find; evaluation needs "
             "classes with at least two images, or a gallery with the queries' classes"
         )
-    number = np.concatenate(asked)
-    if skipped := total - len(number):
+    order = np.argsort(np.concatenate(kept["query"]))
+    if skipped := total - len(order):
         message = "%d of %d queries have no positive and are left out of the means"
         logger.warning(message, skipped, total)
-    means = {name: float(np.clip(sums[name] / len(number), 0.0, 1.0)) for name in sums}
-    order = np.argsort(number)
-    number = number[order]
-    joined = map(np.concatenate, zip(*of_blocks, strict=True))
-    nearest, *averages = (values[order] for values in joined)
-    by_name = dict(zip(kept[1:], averages, strict=True))
-    scores = QueryScores(number, np.asarray(query_labels)[number], nearest, by_name)
+    means = {name: float(np.clip(sums[name] / len(order), 0.0, 1.0)) for name in sums}
+    ordered = {name: np.concatenate(kept[name])[order] for name in sorted(kept)}
+    number = ordered.pop("query")
+    nearest = ordered.pop("nearest")
+    scores = QueryScores(number, np.asarray(query_labels)[number], nearest, ordered)
     return Retrieval(means, len(number), skipped, scores)
 
 
@@ -143,33 +140,32 @@ def landmark_scores(
     Memory: one block of scores. Each query has a relevant item, and none is named twice.
     """
     rows, items = unit_sets(query, gallery)
-    asked = {"judgements": judgements.relevant, "labels": rows if labels is None else labels}
-    for name, each in asked.items():
-        if len(each) != len(rows):
-            raise DataError(f"retrieval: {len(each)} {name} for {len(rows)} queries")
+    every = np.arange(len(rows))
+    classes = every if labels is None else labels
+    for name, given in (("judgements", judgements.relevant), ("labels", classes)):
+        if len(given) != len(rows):
+            raise DataError(f"retrieval: {len(given)} {name} for {len(rows)} queries")
     distinct = DistinctRows.of(rows)
     searched = DistinctRows.of(items)
     total = 0.0
     nearest = np.empty(len(rows), dtype=np.int64)
     average = np.empty(len(rows))
     for numbers, scores in score_blocks(
-        distinct, searched, lambda part: distinct.rows[part] @ searched.rows.T
+        distinct, searched, lambda chosen: distinct.rows[chosen] @ searched.rows.T
     ):
         relevant = [judgements.relevant[number] for number in numbers]
         for row, number in zip(scores, numbers, strict=True):
             row[judgements.ignored[number]] = -np.inf
-        counts = np.array([len(of_query) for of_query in relevant])
+        counts = np.array([len(items_of_query) for items_of_query in relevant])
         ranks = rank_rows(scores, counts, np.concatenate(relevant).astype(np.int64))
         split = np.split(ranks, np.cumsum(counts)[:-1])
         if distractors is not None:
             split = ranks_behind(rows[numbers], items, distractors, scores, relevant, split)
-        of_block = [_by_trapezoids(part) for part in split]
-        total += sum(of_block)
-        nearest[numbers] = [part[0] for part in split]
-        average[numbers] = of_block
-    number = np.arange(len(rows))
-    of_query = number if labels is None else labels
-    return total / len(rows), QueryScores(number, of_query, nearest, {"map": average})
+        averages = [_by_trapezoids(ranks_of_query) for ranks_of_query in split]
+        total += sum(averages)
+        nearest[numbers] = [ranks_of_query[0] for ranks_of_query in split]
+        average[numbers] = averages
+    return total / len(rows), QueryScores(every, classes, nearest, {"map": average})
 
 
 def _by_trapezoids(ranks: np.ndarray) -> float:

@@ -22,12 +22,12 @@ class Joined:
         first: Any,
         second: Any,
     ):
-        self.parts = (first, second)
+        self.arrays = (first, second)
         self.shape = (len(first) + len(second), first.shape[1])
         self.dtype = np.result_type(first.dtype, second.dtype)
 
     def __getitem__(self, numbers: Array) -> Array:
-        first, second = self.parts
+        first, second = self.arrays
         rows = np.empty((len(numbers), self.shape[1]), self.dtype)
         behind = numbers >= len(first)
         rows[~behind] = first[numbers[~behind]]
@@ -38,8 +38,8 @@ class Joined:
 class EmbeddedRows:
     """The distinct ones among chosen rows of embeddings (N, D), float32, ready for products.
 
-    alike   {kind: int64 (N,)}: numbers that rows share which are alike in class (""), class and
-            camera ("camera"), category ("category"), or in all ("itself")
+    alike   {likeness: int64 (N,)}: rows with equal numbers are alike in class (""), in class and
+            camera ("camera"), in category ("category"), or in all ("itself")
     chosen  int64 (M,): which rows
     centre  what is taken off for Euclidean distances; None: rows have length 1
     """
@@ -52,7 +52,7 @@ class EmbeddedRows:
         centre: Any = None,
     ):
         self.embeddings = embeddings
-        self.alike = {kind: each[chosen] for kind, each in alike.items()}
+        self.alike = {likeness: numbers[chosen] for likeness, numbers in alike.items()}
         self.centre = centre
         same = self.alike["itself"]
         _, first, index = np.unique(same, return_index=True, return_inverse=True)
@@ -64,19 +64,18 @@ class EmbeddedRows:
         if 4 * len(kept) * width <= IN_MEMORY:
             self.kept = self.ready(self.numbers)
 
-    def like(self, kind: str) -> EmbeddedSet:
-        """Return the rows with what they share in place of classes."""
+    def like(self, likeness: str) -> EmbeddedSet:
+        """Return the rows with the numbers of a likeness in place of classes."""
         rows: Any = self
-        distinct = DistinctRows(rows, self.number)
-        return EmbeddedSet(distinct, self.alike[kind])
+        return EmbeddedSet(DistinctRows(rows, self.number), self.alike[likeness])
 
     def __len__(self) -> int:
         return len(self.numbers)
 
-    def __getitem__(self, part: Any) -> Array:
+    def __getitem__(self, chosen: slice) -> Array:
         if self.kept is None:
-            return self.ready(self.numbers[part])
-        return self.kept[part]
+            return self.ready(self.numbers[chosen])
+        return self.kept[chosen]
 
     def ready(self, numbers: Array) -> Array:
         """Return rows as they enter the products."""
@@ -87,7 +86,7 @@ class EmbeddedRows:
 
 
 def blocks(count: int) -> list[slice]:
-    """Return the parts of so many rows that are read at a time."""
+    """Return slices of at most ``BLOCK`` rows that together are ``count`` rows."""
     return [slice(start, start + BLOCK) for start in range(0, count, BLOCK)]
 
 
@@ -97,14 +96,14 @@ def products(
     out: Array,
 ) -> Array:
     """Return the scores of queries (Q, D) in ``out`` (Q, U): larger is nearer."""
-    parts = [slice(None)]
+    columns = [slice(None)]
     if items.kept is None:
-        parts = blocks(len(items))
-    for part in parts:
-        block = items[part]
-        np.matmul(queries, block.T, out=out[:, part])
+        columns = blocks(len(items))
+    for chosen in columns:
+        block = items[chosen]
+        np.matmul(queries, block.T, out=out[:, chosen])
         if items.centre is not None:  # x.y - |y|^2 / 2 orders as distances do
-            out[:, part] -= np.square(block).sum(axis=1) / 2
+            out[:, chosen] -= np.square(block).sum(axis=1) / 2
     return out
 
 
@@ -113,46 +112,47 @@ def watched(
     items: EmbeddedRows,
     out: Array,
 ) -> Array:
-    """Return the same, and note for some queries whether different rows tie at the top."""
+    """Return the scores as ``products`` does, and add to ``items.tied`` for some of the queries.
+
+    What is added says whether different rows tie in the first ``PLACES`` of the query's ranking.
+    """
     step = max(1, min(50, len(queries) // 8))
     scores = products(queries, items, out)
     first = np.sort(scores[::step], axis=1)[:, -PLACES:]
     tied = np.diff(first) == 0
     items.tied += tied.any(axis=1).tolist()
-    return out
+    return scores
 
 
 def examine(
     embeddings: Any,
     classes: Array,
     names: Any,
-) -> tuple[dict[str, Any], Array, Any]:
+) -> tuple[dict[str, Any], Array, Array | None]:
     """Return facts about rows (N, D), the first row equal to each, int64 (N,), and the centre (D,).
 
     The centre is None if all rows have length 1. Raise DataError for rows that are not finite.
     """
     every = np.arange(len(classes))
     lengths = np.empty(len(every))
-    content = np.empty(len(every), np.uint64)
+    prints = np.empty(len(every), np.uint64)  # equal rows have equal numbers
     width = embeddings.shape[1]
     total = np.zeros(width)
-    rng = np.random.default_rng(0)
-    weights = rng.integers(2**63, size=width, dtype=np.uint64)
-    for part in blocks(len(every)):
-        block = embeddings[every[part]].astype(np.float32)
+    weights = np.random.default_rng(0).integers(2**63, size=width, dtype=np.uint64)
+    for chosen in blocks(len(every)):
+        block = embeddings[every[chosen]].astype(np.float32)
         block += 0  # -0.0 equals 0.0
         squares = np.einsum("nd,nd->n", block, block, dtype=float)
-        lengths[part] = np.sqrt(squares)
+        lengths[chosen] = np.sqrt(squares)
         total += block.sum(axis=0, dtype=float)
-        bits = block.view(np.uint32)
-        content[part] = np.einsum("nd,d->n", bits, weights)
+        prints[chosen] = np.einsum("nd,d->n", block.view(np.uint32), weights)
     broken = np.flatnonzero(~np.isfinite(lengths))
     if len(broken):
-        position = f"from row {broken[0]} (the first is 0) on"
         raise DataError(
-            f"embeddings: {len(broken)} rows are not finite, {position}; leave them out"
+            f"embeddings: {len(broken)} rows are not finite, from row {broken[0]} (the first is 0) "
+            "on; leave them out"
         )
-    _, first, index = np.unique(content, return_index=True, return_inverse=True)
+    _, first, index = np.unique(prints, return_index=True, return_inverse=True)
     same = first[index]
     again = np.flatnonzero(same != every)
     earlier = same[again]

@@ -19,12 +19,12 @@ from benchmark.metrics.protocols import (
 )
 from benchmark.metrics.retrieval import landmark_scores
 from benchmark.metrics.rows import PLACES, EmbeddedRows, examine
-from benchmark.metrics.sets import numbered
+from benchmark.metrics.sets import check_both, checked_depths, numbered
 
 if TYPE_CHECKING:
     from benchmark.datasets.base import Judgements
 
-KINDS = ("camera", "category")  # in this order
+LIKENESSES = ("camera", "category")  # in this order
 ZERO = ("others", "gallery")  # protocols that may also count a query without a positive as 0
 ONE = {"one_per_class": ""}
 ITSELF = {"itself_hit": "hit", "itself_miss": "miss"}
@@ -54,7 +54,8 @@ class Scores(NamedTuple):
             pair += "_euclidean"
         ways = {pair: ""}
         if rows.centre is None:
-            ways |= {f"{pair}_other_{kind}": kind for kind in KINDS if kind in rows.alike}
+            likenesses = [likeness for likeness in LIKENESSES if likeness in rows.alike]
+            ways |= {f"{pair}_other_{likeness}": likeness for likeness in likenesses}
             inside = int(np.isin(rows.alike["itself"], items.alike["itself"]).sum())
             if rows is items:
                 ways |= ITSELF
@@ -98,16 +99,16 @@ def score(
     rows that are not finite, and if no query has a positive.
     """
     if embeddings.dtype not in TYPES or len(embeddings.shape) != 2:
-        kind = f"{embeddings.dtype} {embeddings.shape}"
-        allowed = f"{', '.join(TYPES)} (rows, dimensions)"
-        raise DataError(f"embeddings are {kind}; allowed: {allowed}")
+        raise DataError(
+            f"embeddings are {embeddings.dtype} {embeddings.shape}; allowed: {', '.join(TYPES)} "
+            "(rows, dimensions)"
+        )
+    check_both("query and gallery", query, gallery)
     every = np.arange(embeddings.shape[0])
-    if min(recall_at, default=1) < 1:
-        raise DataError(f"recall_at is {recall_at!r}; whole numbers from 1 are needed")
     alike = {}
-    for kind, values in {"": labels, "camera": cameras, "category": categories}.items():
+    for likeness, values in {"": labels, "camera": cameras, "category": categories}.items():
         if values is not None:
-            alike[kind] = numbered(kind or "labels", embeddings, values, {})
+            alike[likeness] = numbered(likeness or "labels", embeddings, values, {})
     classes = alike.setdefault("", every)
     if "camera" in alike:
         alike["camera"] += classes * (alike["camera"].max() + 1)
@@ -115,15 +116,13 @@ def score(
         names = every
     facts, alike["itself"], far = examine(embeddings, classes, names)
     scores = Scores(facts, [], [])
-    rank = functools.partial(ranked, recall_at=recall_at, threads=threads)
-    of = functools.partial(EmbeddedRows, embeddings, alike)
+    rank = functools.partial(ranked, recall_at=checked_depths(recall_at), threads=threads)
+    rows_of = functools.partial(EmbeddedRows, embeddings, alike)
     sides = [_chosen(rows, every) for rows in (query, gallery) if rows is not None]
-    if len(sides) == 1:
-        raise DataError("query and gallery: one is missing; give both, or neither")
     for level, (used, judged) in (ground_truth or {}).items():
         if not len(used):
             continue
-        if len(sides) < 2 or max(used) >= len(sides[0]):
+        if not sides or max(used) >= len(sides[0]):
             raise DataError("landmarks: query and gallery are needed, in the order of their lists")
         queries = embeddings[sides[0][used]]
         kept = landmark_scores(queries, embeddings[sides[1]], judged)[1]
@@ -139,15 +138,16 @@ def score(
         centres = []
     for centre in centres:
         if sides:
-            scores.add_pair("gallery", of(sides[0], centre), of(sides[1], centre), rank)
+            queries = rows_of(sides[0], centre)
+            scores.add_pair("gallery", queries, rows_of(sides[1], centre), rank)
         if together:
-            whole = of(every, centre)
+            whole = rows_of(every, centre)
             scores.add_pair("others", whole, whole, rank)
     if labels is not None and together and facts["classes"] < len(every):
         draws = []
         for draw in range(DRAWS):
             rest, one_each = random_gallery(classes, derive(0, "score gallery", draw))
-            draws.append(rank(of(rest), of(one_each), ONE)["one_per_class"])
+            draws.append(rank(rows_of(rest), rows_of(one_each), ONE)["one_per_class"])
         scores.add("one_per_class", draws)
     if not scores.records:
         raise DataError(f"score: {'; '.join(scores.left_out)}")

@@ -4,18 +4,18 @@ Galleries of a million images are searched in blocks, without a copy of them.
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from benchmark.core.errors import DataError
 from benchmark.metrics.ranks import ClassIndex
+from benchmark.metrics.rows import blocks
 from benchmark.metrics.sets import DistinctRows, bits, unit_rows, unit_sets
 
 logger = logging.getLogger(__name__)
 
-BLOCK = 16_384  # rows of a large gallery that are searched at once
 ROWS = 4096  # rows turned into float64 at a time
 # A direction whose variance is this small beside the largest holds rounding errors, which whitening
 # would blow up.
@@ -26,37 +26,36 @@ SPLIT_SUFFIX = "+aqe"  # of the splits whose queries were expanded
 def nearest_neighbours(
     query: np.ndarray, queries: np.ndarray, neighbours: int, gallery: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return indices int64 and cosine similarities float32, both (Q, K), best first, of the nearest
-    items to the rows ``queries`` (Q,) of ``query`` (N, D): in ``gallery`` (G, D) or, without one,
-    among the other rows of ``query`` (each query is left out by its index). Equal scores come in
-    the order of their index.
+    """Return indices int64 and cosine similarities float32 of the nearest items, best first.
 
-    K is ``neighbours``, or all there are. Equal rows are searched once, so that their scores are
-    equal.
+    Both are (Q, K): K is ``neighbours``, or all items there are. The rows ``queries`` (Q,) of
+    ``query`` (N, D) search ``gallery`` (G, D). Without a gallery they search the other rows of
+    ``query``: each query is left out by its index. Equal rows are searched once, so that they have
+    equal scores. Equal scores come in the order of their index.
     """
     rows, items = unit_sets(query, gallery)
-    own = gallery is None
+    together = gallery is None
     queries = np.asarray(queries, dtype=np.int64).reshape(-1)
-    wanted = max(0, min(neighbours, len(items) - own))
+    wanted = max(0, min(neighbours, len(items) - together))
     if len(queries) == 0 or wanted == 0:
         none = np.empty((len(queries), wanted))
         return none.astype(np.int64), none.astype(np.float32)
     asked = DistinctRows.of(rows[queries])
     distinct = DistinctRows.of(items)
-    found, values = _best(asked.rows, distinct.rows, wanted + own)
-    # more copies of a row than are wanted, and the query, are of no use
+    found, values = _best(asked.rows, distinct.rows, wanted + together)
+    # of the copies of a row no more are of use than are wanted, and the query
     counts, members = ClassIndex(distinct.number).positives(np.arange(len(distinct.rows)), None)
     earlier = np.arange(len(members)) - np.repeat(np.cumsum(counts) - counts, counts)
     first = np.sort(members[earlier <= wanted])
     copies = ClassIndex(distinct.number[first])
     found = found[asked.number]
     values = values[asked.number]
-    counts, places = copies.positives(found.ravel(), None)
-    indices = first[places]
+    counts, numbers = copies.positives(found.ravel(), None)
+    indices = first[numbers]
     scores = np.repeat(values.ravel(), counts)
     asking = np.repeat(np.arange(len(queries)), found.shape[1])
     query_of = np.repeat(asking, counts)
-    if own:
+    if together:
         others = indices != queries[query_of]
         indices = indices[others]
         scores = scores[others]
@@ -89,22 +88,25 @@ def _best(rows: np.ndarray, items: np.ndarray, wanted: int) -> tuple[np.ndarray,
 
 
 def nearest_in_blocks(
-    query: np.ndarray, queries: np.ndarray, neighbours: int, parts: Sequence[np.ndarray]
+    query: np.ndarray, queries: np.ndarray, neighbours: int, galleries: Sequence[np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return what ``nearest_neighbours`` returns for a gallery given in parts (G_i, D).
+    """Return what ``nearest_neighbours`` returns for several galleries (G_i, D) as one.
 
-    Indices count on from part to part. Memory beside the parts: one block of them; of equal rows in
-    two blocks the scores may differ in the last bit.
+    Indices count on from gallery to gallery. Memory beside the galleries: one block of rows. The
+    scores of equal rows in two blocks may differ in the last bit.
     """
     indices = np.empty((len(queries), 0), np.int64)
     scores = np.empty((len(queries), 0), np.float32)
-    for start, block in _blocks(parts):
-        in_block, values = nearest_neighbours(query, queries, neighbours, block)
-        indices = np.concatenate([indices, in_block + start], axis=1)
-        scores = np.concatenate([scores, values], axis=1)
-        order = np.lexsort((indices, -scores))[:, :neighbours]
-        indices = np.take_along_axis(indices, order, axis=1)
-        scores = np.take_along_axis(scores, order, axis=1)
+    before = 0  # rows of the galleries before
+    for gallery in galleries:
+        for chosen in blocks(len(gallery)):
+            found, values = nearest_neighbours(query, queries, neighbours, gallery[chosen])
+            indices = np.concatenate([indices, before + chosen.start + found], axis=1)
+            scores = np.concatenate([scores, values], axis=1)
+            order = np.lexsort((indices, -scores))[:, :neighbours]
+            indices = np.take_along_axis(indices, order, axis=1)
+            scores = np.take_along_axis(scores, order, axis=1)
+        before += len(gallery)
     return indices, scores
 
 
@@ -130,8 +132,8 @@ def ranks_behind(
     wanted = np.unique(np.concatenate(relevant))
     known = {bits(items[item]): item for item in wanted.tolist()}
     leading = items[wanted, 0]
-    for _, block in _blocks([distractors]):
-        block = unit_sets(rows, block)[1]
+    for chosen in blocks(len(distractors)):
+        block = unit_sets(rows, distractors[chosen])[1]
         others = (asked.rows @ block.T)[asked.number]
         for number in np.flatnonzero(np.isin(block[:, 0], leading)):
             item = known.get(bits(block[number]))
@@ -144,15 +146,6 @@ def ranks_behind(
     return moved
 
 
-def _blocks(parts: Sequence[np.ndarray]) -> Iterator[tuple[int, np.ndarray]]:
-    """Yield the number of the first row, and the rows, of each block."""
-    offset = 0
-    for part in parts:
-        for start in range(0, len(part), BLOCK):
-            yield offset + start, part[start : start + BLOCK]
-        offset += len(part)
-
-
 class _Products:
     """faiss's flat index as torch computes it, where faiss is not installed."""
 
@@ -163,7 +156,7 @@ class _Products:
     def search(self, rows: np.ndarray, reach: int) -> tuple[np.ndarray, np.ndarray]:
         import torch
 
-        products = (block @ self.items.T for _, block in _blocks((rows,)))
+        products = (rows[chosen] @ self.items.T for chosen in blocks(len(rows)))
         best = (torch.from_numpy(block).topk(reach) for block in products)
         scores, indices = zip(*best, strict=True)
         return torch.cat(scores).numpy(), torch.cat(indices).numpy()
@@ -263,9 +256,9 @@ def expand_queries(
     expanded = rows.copy()
     chosen = np.empty_like(rows)
     for indices, weight in zip(neighbours.T, weights.T, strict=True):  # memory O(Q x D)
-        own = indices < len(items)  # the indices of distractors count on
-        chosen[own] = items[indices[own]]
-        if distractors is not None and not own.all():
-            chosen[~own] = unit_rows(distractors[indices[~own] - len(items)])
+        inside = indices < len(items)  # the indices of distractors count on
+        chosen[inside] = items[indices[inside]]
+        if distractors is not None and not inside.all():
+            chosen[~inside] = unit_rows(distractors[indices[~inside] - len(items)])
         expanded += weight[:, None] * chosen
     return unit_rows(expanded)

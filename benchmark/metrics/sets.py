@@ -16,10 +16,6 @@ UNIT_TOLERANCE = 1e-5
 # Between these lengths no square of a component that matters leaves the range of float32.
 SHORT = 1e-10
 LONG = 1e10
-# Rows that differ nearly always do so in their first columns, whose bits, multiplied by odd numbers
-# and added, are one number to sort by. Rows of one such number are compared whole.
-FIRST_COLUMNS = 3
-FACTORS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], np.uint64)
 
 
 class DistinctRows(NamedTuple):
@@ -31,17 +27,16 @@ class DistinctRows(NamedTuple):
 
     @classmethod
     def of(cls, rows: np.ndarray) -> "DistinctRows":
-        """Return the distinct ones among rows (N, D)."""
-        few = np.frombuffer(bits(rows[:, :FIRST_COLUMNS]), np.uint32)
-        columns = few.reshape(len(rows), -1).astype(np.uint64)
-        prints = (columns * FACTORS[: columns.shape[1]]).sum(axis=1, dtype=np.uint64)
-        order = np.argsort(prints)
-        ordered = prints[order]
-        alike = np.flatnonzero(ordered[1:] == ordered[:-1])
-        doubtful = np.union1d(order[alike], order[alike + 1])
+        """Return the distinct ones among rows (N, D).
+
+        Rows that differ nearly always do so in their first or last column. Two float32 are 64 bits,
+        one number to sort by. Only rows that share this number are compared whole.
+        """
+        ends = np.frombuffer(bits(rows[:, [0, -1]]), np.uint64)
+        _, index, counts = np.unique(ends, return_inverse=True, return_counts=True)
         first = np.arange(len(rows))
         known: dict[bytes, int] = {}
-        for item in doubtful.tolist():
+        for item in np.flatnonzero(counts[index] > 1).tolist():
             first[item] = known.setdefault(bits(rows[item]), item)
         if (first == np.arange(len(rows))).all():
             return cls(rows, first)
@@ -75,15 +70,26 @@ def embedded_sets(
     rows, items = unit_sets(query, gallery)
     known: dict[Any, int] = {}
     queries = EmbeddedSet(DistinctRows.of(rows), numbered("query", rows, query_labels, known))
-    if (gallery is None) != (gallery_labels is None):
-        shapes = [None if array is None else np.shape(array) for array in (gallery, gallery_labels)]
-        raise DataError(
-            f"retrieval: gallery and gallery_labels have shapes {shapes}; give both or neither"
-        )
+    check_both("gallery and gallery_labels", gallery, gallery_labels)
     if gallery is None:
         return queries, queries
     classes = numbered("gallery", items, gallery_labels, known)
     return queries, EmbeddedSet(DistinctRows.of(items), classes)
+
+
+def check_both(names: str, first: Any, second: Any) -> None:
+    """Raise DataError if one of two arguments is given without the other."""
+    if (first is None) != (second is None):
+        shapes = [None if array is None else np.shape(array) for array in (first, second)]
+        raise DataError(f"{names} have shapes {shapes}; give both or neither")
+
+
+def checked_depths(recall_at: Any) -> list[int]:
+    """Return the K of recall@K; raise DataError unless these are whole numbers from 1."""
+    depths = np.asarray(recall_at)
+    if depths.size and (depths.dtype.kind not in "iu" or depths.ndim != 1 or depths.min() < 1):
+        raise DataError(f"recall_at is {recall_at!r}; whole numbers from 1 are needed")
+    return depths.tolist()
 
 
 def numbered(name: str, rows: Any, labels: Any, known: dict[Any, int]) -> np.ndarray:
@@ -92,8 +98,8 @@ def numbered(name: str, rows: Any, labels: Any, known: dict[Any, int]) -> np.nda
     Python compares labels, because numpy rounds large numbers to compare them.
     """
     # numpy would make text of a number in a list with text
-    kind = object if isinstance(labels, (list, tuple)) else None
-    given = np.array(labels, dtype=kind)
+    dtype = object if isinstance(labels, (list, tuple)) else None
+    given = np.array(labels, dtype=dtype)
     if given.shape != rows.shape[:1]:
         raise DataError(
             f"{name}: labels of shape {given.shape} for embeddings of shape {rows.shape}; each row "

@@ -147,6 +147,8 @@ def test_rows_that_are_equal_as_numbers_are_one():
     distinct = DistinctRows.of(rows)
     assert distinct.number.tolist() == [0, 1, 0, 1, 2]
     assert distinct.rows.tolist() == [[0, 1], [1, 0], [0, -1]]
+    narrow = DistinctRows.of(np.array([[2.0], [0], [2], [-0.0]], dtype=np.float32))
+    assert narrow.number.tolist() == [0, 1, 0, 1]
 
 
 def test_a_set_without_repeated_rows_is_not_copied():

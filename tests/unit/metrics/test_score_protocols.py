@@ -401,10 +401,12 @@ def test_rows_that_are_not_finite_are_counted_and_named():
         ({"labels": [1, 2]}, "labels"),
         ({"cameras": [1, 2]}, "camera"),
         ({"recall_at": (0, 1)}, "whole numbers from 1"),
+        ({"recall_at": (1.5,)}, "whole numbers from 1"),
+        ({"recall_at": 5}, "whole numbers from 1"),
         ({"query": [0, 9], "gallery": [1]}, "masks"),
         ({"query": [True, False], "gallery": [1]}, "masks"),
-        ({"query": [0, 1]}, "give both"),
-        ({"gallery": [0, 1]}, "give both"),
+        ({"query": [0, 1]}, r"query and gallery .*\(2,\), None.*give both"),
+        ({"gallery": [0, 1]}, r"query and gallery .*None, \(2,\).*give both"),
     ],
 )
 def test_what_does_not_fit_is_refused_with_what_is_allowed(change, words):
