@@ -67,11 +67,14 @@ OF_EACH_KIND = ("smooth_ap", "blackbox_ap", "proxy_nca_others", "proxy_anchor")
 OTHER_LOSSES = [loss for loss in LOSS_NAMES if loss not in OF_EACH_KIND]
 # The numbers of steps after which a run is stopped: in its first epoch, or in its second.
 STOPS = [
-    *((loss, steps) for loss in OF_EACH_KIND for steps in (1, 13)),
+    ("smooth_ap", 1),
+    *((loss, 13) for loss in OF_EACH_KIND),
+    *(pytest.param(loss, 1, marks=pytest.mark.long) for loss in OF_EACH_KIND[1:]),
     *(pytest.param(loss, 13, marks=pytest.mark.long) for loss in OTHER_LOSSES),
     *((kind, 13) for kind in OPTIONS if kind != "diverges"),
     ("diverges", 3),
-    *(("mined triplets", steps) for steps in (1, 2, 4)),
+    ("mined triplets", 2),
+    *(pytest.param("mined triplets", steps, marks=pytest.mark.long) for steps in (1, 4)),
     ("frozen backbone", 5),
     ("files", 3),
     ("files, a worker", 3),

@@ -93,8 +93,20 @@ def failed(found):
     return [f"{item.check}: {item.note}" for item in found if item.result == "failed"]
 
 
+@pytest.fixture
+def quick(monkeypatch):
+    """Leave out the batch of 384 images and the search for a smaller one: they take longest.
+
+    The losses of the suite take all batches.
+    """
+    batches = suite.unusual_batches()
+    fewer = batches | {"perfect ranking": batches["perfect ranking"][:1]}
+    monkeypatch.setattr(suite, "unusual_batches", lambda: fewer)
+    monkeypatch.setattr(suite, "MOST_TRIALS", 0)
+
+
 @pytest.mark.parametrize("name", RIGHT)
-def test_a_right_implementation_passes(name):
+def test_a_right_implementation_passes(name, quick):
     found = list(findings("right_losses.py", name))
     assert failed(found) == []
     results = {item.check: item.result for item in found}
@@ -130,7 +142,7 @@ def test_what_failed_checks_have_in_common_is_one_line(failed, words):
     assert bool(found) == bool(words)
 
 
-def test_the_library_whose_queries_take_positives_of_other_rows_is_told_so():
+def test_the_library_whose_queries_take_positives_of_other_rows_is_told_so(quick):
     name = "pytorch_metric_learning.losses:SmoothAPLoss"
     found = all_findings(load(name, formula_of("smooth_ap")), processes=False)
     assert "positives of other rows" in in_common({x.check for x in found if x.result == "failed"})
@@ -150,7 +162,7 @@ def test_a_loss_that_gathers_with_its_gradient_passes_in_two_processes(quick_sta
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_planted_fault_is_caught(name):
+def test_a_planted_fault_is_caught(name, quick):
     assert any(item.result == "failed" for item in findings("planted_faults.py", name))
 
 
@@ -161,7 +173,7 @@ def test_a_fault_that_shows_in_two_processes_only_is_caught_there(name, quick_st
 
 
 @pytest.mark.parametrize("name", FAULTS_OF_OTHERS)
-def test_a_planted_fault_in_another_loss_is_caught(name):
+def test_a_planted_fault_in_another_loss_is_caught(name, quick):
     loss = next(loss for loss in NAMES if name.startswith(loss))
     found = findings("planted_faults_of_others.py", name, loss)
     assert any(item.result == "failed" for item in found)
