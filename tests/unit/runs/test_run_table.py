@@ -7,7 +7,6 @@ import warnings
 import pytest
 from made_up_results import long_table, without_number, write_long
 
-from benchmark.core.errors import RunError
 from benchmark.core.records import CELL_COLUMNS, Cell, Setting
 from benchmark.runs.run_table import RunTable
 
@@ -83,8 +82,8 @@ def test_columns_are_added_to_runs_of_many_settings_without_a_warning(tmp_path):
         assert runs.assign(split="test")["split"].eq("test").all()
 
 
-def test_missing_tables_name_the_commands(tmp_path):
-    with pytest.raises(RunError, match="python -m benchmark collect"):
+def test_missing_tables_name_the_commands(tmp_path, messages):
+    with messages.raised():
         RunTable.read(tmp_path)
 
 

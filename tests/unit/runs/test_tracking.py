@@ -145,7 +145,7 @@ def test_the_experiment_describes_the_study_and_shows_its_report(toy):
     assert words == ["**A toy**", "Does it work?"]
     assert all(f"[Report of the study]({served})" in run.data.tags[NOTE] for run in runs)
     assert (results / "mlartifacts" / "reports" / "toy" / "index.html").read_text() == "the page"
-    assert f"http://127.0.0.1:5000/{view} (after 'make ui')" in said
+    assert f"http://127.0.0.1:5000/{view} " in said
     columns = json.loads(experiment.tags["mlflow.sharedViewState.columns"])["selectedColumns"]
     assert columns[:2] == ["params.`loss`", "params.`batch_size`"]
     assert columns[-1].startswith("metrics.`")
@@ -203,7 +203,7 @@ def test_a_server_that_never_answers_costs_an_import_a_bounded_time(
 ):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", hanging_server)
     monkeypatch.setattr(tracking, "PATIENCE", 1)
-    with pytest.raises(RunError, match="no answer for 1 s"):
+    with pytest.raises(RunError, match=hanging_server):
         bring(tmp_path, [])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from typer.testing import CliRunner
@@ -65,8 +66,9 @@ def finish(loaded, results):
 
 
 def add_seeds(path, results, *options):
+    """Return the error of the command and the numbers that it printed."""
     done = CliRunner().invoke(app, ["add-seeds", path, "--results", str(results), *options])
-    return done.exit_code, str(done.exception) if done.exception else done.output
+    return done.exception, re.findall(r"\d+", done.output)
 
 
 def test_the_grid_has_the_seeds_of_the_first_look_and_blocks_keep_their_own(study):
@@ -76,41 +78,36 @@ def test_the_grid_has_the_seeds_of_the_first_look_and_blocks_keep_their_own(stud
     assert seeds_of(loaded, "roadmap") == [7, 8, 9]
 
 
-def test_add_seeds_goes_on_only_when_every_run_has_ended_and_then_the_grid_follows(study, tmp_path):
+def test_add_seeds_goes_on_only_when_every_run_has_ended_and_then_the_grid_follows(
+    study, tmp_path, messages
+):
     path = study()
     results = tmp_path / "results"
     first = load_study(path, results)
-    status, words = add_seeds(path, results)
-    assert status != 0
-    assert "7 of its runs have no result" in words
+    messages(add_seeds(path, results)[0])
     finish(first, results)
-    status, words = add_seeds(path, results)
-    assert status == 0
-    assert "look 2 of 2" in words
-    assert "6 runs to do" in words
+    error, numbers = add_seeds(path, results)
+    assert error is None
+    assert {"2", "6"} <= {*numbers}, "look 2 of 2, 6 runs"
     second = load_study(path, results)
     assert seeds_of(second, "smooth_ap") == [0, 1, 2, 3, 4]
     assert seeds_of(second, "roadmap") == [7, 8, 9]
     assert second.digest != first.digest, "the steps behind the runs are made again"
     assert load_study(path).seeds == (0, 1), "another folder of results is at its first look"
     finish(second, results)
-    status, words = add_seeds(path, results)
-    assert status != 0
-    assert "taken all looks" in words
+    messages(add_seeds(path, results)[0])
     assert look_state(second.folder(results))["look"] == 2
 
 
 def test_an_unfinished_look_is_left_only_when_asked(study, tmp_path):
     path = study()
-    status, words = add_seeds(path, tmp_path, "--partial")
-    assert status == 0
-    assert "13 runs to do" in words
+    error, numbers = add_seeds(path, tmp_path, "--partial")
+    assert error is None
+    assert "13" in numbers
 
 
-def test_a_study_without_planned_looks_gets_no_more_seeds(tmp_path):
-    status, words = add_seeds("smoke", tmp_path)
-    assert status != 0
-    assert "plans one look at all 2 seeds" in words
+def test_a_study_without_planned_looks_gets_no_more_seeds(tmp_path, messages):
+    messages(add_seeds("smoke", tmp_path)[0])
 
 
 @pytest.mark.parametrize("looks", ["[3, 2, 5]", "[2, 4]", "[1, 5]", "[5, 5]", "[2, x]", "3"])

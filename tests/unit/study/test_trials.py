@@ -8,7 +8,6 @@ import pytest
 import yaml
 from study_flow import load_flow
 
-from benchmark.core.errors import ConfigError
 from benchmark.core.options import option
 from benchmark.study import load, load_study
 from benchmark.study.grid import expand
@@ -85,15 +84,15 @@ def test_a_batch_that_a_trial_cannot_fill_is_found_before_anything_starts(study_
 
 
 @pytest.mark.parametrize(
-    ("search", "default", "message"),
+    ("search", "default", "code"),
     [
-        ({"linear": [-1.0, 1.0]}, 0.01, r"rules\.trials .*'smooth_ap' draws tau: .*, not -0\.\d+"),
-        ({"among": ["a", "b"]}, 0.01, r"rules\.trials .*'smooth_ap' draws tau: .*, not '[ab]'"),
-        ({"times": [0.1, 10.0]}, None, r"tau is None.*a number to multiply"),
+        ({"linear": [-1.0, 1.0]}, 0.01, "wrong_trial"),
+        ({"among": ["a", "b"]}, 0.01, "wrong_trial"),
+        ({"times": [0.1, 10.0]}, None, ""),
     ],
 )
 def test_a_range_that_no_run_could_take_is_found_before_anything_starts(
-    study_data, write_study, monkeypatch, search, default, message
+    study_data, problems_of, monkeypatch, search, default, code
 ):
     known = load.load_catalogue()
     tau = ("tau", float, option(default, above=0.0, search=search))
@@ -102,12 +101,11 @@ def test_a_range_that_no_run_could_take_is_found_before_anything_starts(
     study_data |= {"rules": {"trials": [4]}, "losses": {}}
     study_data["blocks"][0] |= {"batch_sizes": [16], "losses": ["smooth_ap", "roadmap"]}
     study_data["comparison"] = {"baseline": "roadmap"}
-    with pytest.raises(ConfigError, match=message) as error:
-        load.load_study(write_study(study_data))
-    assert len(str(error.value).splitlines()) == 2
+    (problem,) = problems_of(study_data)
+    assert problem[0] == code
 
 
-def test_the_same_study_runs_on_another_dataset_that_it_names(study_data, write_study):
+def test_the_same_study_runs_on_another_dataset_that_it_names(study_data, write_study, messages):
     study_data["rules"] = {"trials": [1], "instead": {"glyphs_1k": "tiny"}}
     path = write_study(study_data)
     study = load_study(name_on(path, "glyphs_1k"))
@@ -116,7 +114,7 @@ def test_the_same_study_runs_on_another_dataset_that_it_names(study_data, write_
         "glyphs_1k.fold0",
         "glyphs_1k.fold1",
     }
-    with pytest.raises(ConfigError, match=r"rules\.instead"):
+    with messages.raised():
         load_study(name_on(path, "glyphs"))
 
 
