@@ -36,32 +36,38 @@ def test_against_a_known_value_both_tests_equal_scipys():
     exact = compare(replace(known, margin=0.0))
     above = stats.ttest_1samp(scores, 61.4, alternative="greater").pvalue
     below = stats.ttest_1samp(scores, 63.4, alternative="less").pvalue
-    ours = [found.p_above, found.p_below, found.p_equivalence]
-    assert ours == pytest.approx([above, below, max(above, below)])
-    assert exact.p_drift == pytest.approx(stats.ttest_1samp(scores, 62.4).pvalue)
+    assert found.p_above == pytest.approx(above)
+    assert found.p_below == pytest.approx(below)
+    assert found.p_equivalence == pytest.approx(max(above, below))
+    two_sided = stats.ttest_1samp(scores, 62.4)
+    assert exact.p_drift == pytest.approx(two_sided.pvalue)
 
 
 def test_one_printed_value_counts_as_one_draw_with_our_variance():
     found = compare(Evidence(61.8, 5, 62.5, 0.16, 4))
     assert found.se == pytest.approx(0.4 * np.sqrt(1 / 5 + 1))
     half = stats.t.ppf(0.95, 4) * found.se
-    assert (found.low, found.high) == (pytest.approx(-0.7 - half), pytest.approx(-0.7 + half))
+    assert found.low == pytest.approx(-0.7 - half)
+    assert found.high == pytest.approx(-0.7 + half)
 
 
 def test_two_variances_have_the_smaller_degrees_of_freedom():
-    found = compare(
-        Evidence(0.0, 3, 0.0, 1.0, 7, reference_n=5, reference_variance=2.0, reference_df=4)
-    )
-    assert (found.se, found.df) == (pytest.approx(np.sqrt(1 / 3 + 2 / 5)), 4)
+    theirs = {"reference_n": 5, "reference_variance": 2.0, "reference_df": 4}
+    found = compare(Evidence(0.0, 3, 0.0, 1.0, 7, **theirs))
+    assert found.se == pytest.approx(np.sqrt(1 / 3 + 2 / 5))
+    assert found.df == 4
 
 
 def test_paired_differences_go_before_all_else():
     found = compare(Evidence(1.0, 3, 0.0, 9.0, 2, paired_n=3, paired_variance=0.3, paired_df=6))
-    assert (found.case, found.se, found.df) == (0, pytest.approx(np.sqrt(0.1)), 6)
+    assert found.case == 0
+    assert found.se == pytest.approx(np.sqrt(0.1))
+    assert found.df == 6
 
 
 def test_rounding_widens_both_hypotheses():
-    plain, rounded = (compare(Evidence(2.0, 3, 0.0, 0.25, 7, slack=slack)) for slack in (0.0, 0.05))
+    plain = compare(Evidence(2.0, 3, 0.0, 0.25, 7))
+    rounded = compare(Evidence(2.0, 3, 0.0, 0.25, 7, slack=0.05))
     assert rounded.low == pytest.approx(plain.low - 0.05)
     assert rounded.p_equivalence > plain.p_equivalence
     assert rounded.p_drift > plain.p_drift
@@ -71,11 +77,13 @@ def test_equal_differences_are_no_exact_value():
     # Frozen 70.0 and 71.0, now 68.5 and 69.5: the same difference twice, and no spread to test by.
     twice = Evidence([-1.5], 2, 0.0, paired_n=2, paired_variance=0.0, paired_df=1)
     found = compare(twice)
-    assert np.isnan([found.p_drift, found.p_equivalence]).all()
+    assert np.isnan(found.p_drift)
+    assert np.isnan(found.p_equivalence)
     assert found.verdict == [UNTESTED]
     of_sisters = replace(twice, paired_variance=0.8, paired_df=6)
     assert compare(of_sisters).verdict == [UNDECIDED]
-    assert compare(replace(twice, ours=[0.0], identical=True)).verdict == [REPRODUCED]
+    identical = replace(twice, ours=[0.0], identical=True)
+    assert compare(identical).verdict == [REPRODUCED]
 
 
 def test_no_variance_on_either_side_gives_no_test():
@@ -92,8 +100,9 @@ def test_a_planned_family_is_corrected_for_whole_from_the_first_number_on():
 
 def test_each_row_is_a_family_of_its_own():
     drifting = np.array([3.1, 0.0, 0.0])
-    table = compare(Evidence(np.stack([drifting, drifting]), 3, 0.0, 0.09, 7))
-    assert (table.verdict == compare(Evidence(drifting, 3, 0.0, 0.09, 7)).verdict).all()
+    alone = compare(Evidence(drifting, 3, 0.0, 0.09, 7))
+    twice = compare(Evidence(np.stack([drifting, drifting]), 3, 0.0, 0.09, 7))
+    assert (twice.verdict == alone.verdict).all()
 
 
 ONE_VALUE = Evidence([62.4], 3, 65.9, 0.09, 7)
@@ -133,8 +142,10 @@ def test_a_verdict_that_turns_is_marked():
     evidence = Evidence([62.4, 70.0], 3, [65.9, 70.1], 0.04, 7)
     verdict = compare(evidence).verdict
     assert verdict.tolist() == [DRIFTED, REPRODUCED]
-    assert (marks(evidence)[BEST].verdict == verdict).tolist() == [True, True]
-    assert (marks(evidence)[LABORATORY].verdict == verdict).tolist() == [True, False]
+    marked = marks(evidence)
+    assert marked[BEST].verdict.tolist() == [DRIFTED, REPRODUCED]
+    assert marked[LABORATORY].verdict[0] == DRIFTED
+    assert marked[LABORATORY].verdict[1] != REPRODUCED
 
 
 def test_questions_about_other_laboratories_are_not_asked_of_our_own_frozen_runs():
@@ -146,9 +157,8 @@ def test_questions_about_other_laboratories_are_not_asked_of_our_own_frozen_runs
 
 
 def test_a_mean_of_several_runs_is_no_best_run():
-    stated = Evidence(
-        [62.4], 3, 65.9, 0.09, 7, reference_n=5, reference_variance=0.1, reference_df=4
-    )
+    theirs = {"reference_n": 5, "reference_variance": 0.1, "reference_df": 4}
+    stated = Evidence([62.4], 3, 65.9, 0.09, 7, **theirs)
     assert not applies(stated.reference_n)[BEST].item()
     assert marks(stated)[SPREAD].se == pytest.approx(np.sqrt(0.03 + 0.4 / 5))
 
@@ -168,9 +178,9 @@ def test_a_tipping_point_is_where_the_verdict_of_the_table_turns(mark):
     assert np.isnan(tips[2])
     for at in (0, 1):
         for factor, stays in ((0.999, True), (1.001, False)):
-            size = (factor * tips[at]) ** 2
-            there = {"laboratory": size}
+            variance = (factor * tips[at]) ** 2
+            there = replace(table, laboratory=variance)
             if mark == SPREAD:
-                there = {"reference_variance": size * 0.04, "reference_df": 7}
-            turned = compare(replace(table, **there), planned=30).verdict[at]
-            assert (turned == verdict[at]) == stays
+                there = replace(table, reference_variance=variance * 0.04, reference_df=7)
+            found = compare(there, planned=30).verdict[at]
+            assert (found == verdict[at]) == stays
