@@ -16,6 +16,7 @@ import re
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -50,11 +51,13 @@ def call(verbs: tuple[str, ...], *words: object) -> str:
 
     os.chdir(ROOT)
     said = io.StringIO()
-    arguments = [*map(str, words)]
+    command = typer.main.get_command(app)
     for verb in verbs:
+        arguments = [verb, *map(str, words)]
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(io.StringIO()):
-            if typer.main.get_command(app).main([verb, *arguments], standalone_mode=False):
-                raise SystemExit(f"{verb} {' '.join(arguments)} failed")
+            status = command.main(arguments, standalone_mode=False)
+        if status:
+            raise SystemExit(f"{' '.join(arguments)} failed")
     return said.getvalue()
 
 
@@ -65,17 +68,18 @@ def bounded(value: float) -> float:
 
 def drawn(*key: object) -> random.Random:
     """Return the generator of a key: the same numbers in every process and on every machine."""
-    return random.Random("/".join(map(str, ("evidence", *key))))
+    words = map(str, ("evidence", *key))
+    return random.Random("/".join(words))
 
 
 def printed_scores(folder: Path) -> dict[str, Any]:
     """Return printed scores by cell and split, from the verdicts before any run."""
     found: dict[str, Any] = {}
     rows = pd.read_csv(folder / "verdicts.csv").dropna(subset=["setting", "reference_mean"])
-    for row in rows.to_dict("records"):
-        cell = f"{row['dataset']}/{row['setting']}/{row['loss']}/bs{row['batch_size']:.0f}"
-        split = found.setdefault(cell, {}).setdefault(row["split"], {})
-        split[row["metric"]] = row["reference_mean"] / 100
+    for row in rows.itertuples():
+        cell = f"{row.dataset}/{row.setting}/{row.loss}/bs{row.batch_size:.0f}"
+        splits = found.setdefault(cell, {})
+        splits.setdefault(row.split, {})[row.metric] = row.reference_mean / 100
     return found
 
 
@@ -85,9 +89,14 @@ def splits_of(spec: dict[str, Any], printed: dict[str, Any]) -> list[str]:
     name = spec["dataset"]["name"]
     if name in ("sfm120k", "landmarks_clean"):
         sets = spec["dataset"]["params"].get("landmarks", ["roxford5k", "rparis6k"])
-        return [f"{each}_{level}" for each in sets for level in ("medium", "hard")]
-    same = {s for at in printed if at.startswith(cell.split("/")[0] + "/") for s in printed[at]}
-    return sorted(printed.get(cell) or same or {"held_out" if name == "class_folds" else "test"})
+        return [f"{landmarks}_{level}" for landmarks in sets for level in ("medium", "hard")]
+    if cell in printed:
+        return sorted(printed[cell])
+    dataset = cell.partition("/")[0]
+    of_dataset = [splits for other, splits in printed.items() if other.startswith(f"{dataset}/")]
+    if of_dataset:
+        return sorted(set().union(*of_dataset))
+    return ["held_out" if name == "class_folds" else "test"]
 
 
 def end_scores(spec: Any, split: str, printed: Any, own: random.Random) -> dict[str, float]:
@@ -98,23 +107,36 @@ def end_scores(spec: Any, split: str, printed: Any, own: random.Random) -> dict[
     level += drawn("loss", cell, split).uniform(-0.06, 0.06)
     shift = drawn("shift", cell, split).choice([0.0, 0.0, 0.0, 0.002, -0.05, 0.05])
     noise = drawn("noise", cell).choice([0.0008, 0.002, 0.006])
-    luck = own.gauss(0, noise) + 0.0006 * drawn("seed", dataset, spec["seed"]).gauss(0, 1)
-    plain = {"map_at_r": level, "map": level}
+    luck = own.gauss(0, noise)
+    luck += 0.0006 * drawn("seed", dataset, spec["seed"]).gauss(0, 1)
+    wanted = {"map_at_r": level, "map": level}
     for rank, k in enumerate(spec["recipe"]["evaluation"]["recall_at"]):
-        plain[f"recall_at_{k}"] = level + 0.2 * rank / (rank + 2)
-    wanted = {name: printed[name] + shift if name in printed else plain[name] for name in plain}
+        wanted[f"recall_at_{k}"] = level + 0.2 * rank / (rank + 2)
+    for name in wanted:
+        if name in printed:
+            wanted[name] = printed[name] + shift
     return {name: bounded(wanted[name] + luck + own.gauss(0, noise / 4)) for name in wanted}
 
 
 def query_scores(own: random.Random, ends: dict[str, float]) -> tuple[dict[str, Any], ...]:
     """Return the scores of 60 queries of 12 classes whose means are about ``ends``, and those."""
     chance = max(0.02, min(0.98, ends["map"]))
-    ranks = [int(math.log(1 - own.random()) / math.log(1 - chance)) + 1 for _ in range(60)]
-    kept: dict[str, Any] = {"query": [*range(60)], "label": [q % 12 for q in range(60)]}
+    misses = math.log(1 - chance)
+    ranks = [int(math.log(1 - own.random()) / misses) + 1 for _ in range(60)]
+    kept: dict[str, Any] = {
+        "query": [*range(60)],
+        "label": [query % 12 for query in range(60)],
+    }
+    sums = {}
     for name in ("map", "map_at_r"):  # parts of 1024 are the same in every precision
         kept[name] = [round(1024 * bounded(own.gauss(ends[name], 0.2))) / 1024 for _ in ranks]
-    every = kept | {name: [rank <= int(name[10:]) for rank in ranks] for name in ends if name[10:]}
-    return kept | {"nearest": ranks}, {name: bounded(sum(every[name]) / 60) for name in ends}
+        sums[name] = sum(kept[name])
+    kept["nearest"] = ranks
+    for name in ends:
+        k = name.removeprefix("recall_at_")
+        if k != name:
+            sums[name] = sum(rank <= int(k) for rank in ranks)
+    return kept, {name: bounded(sums[name] / 60) for name in ends}
 
 
 def curve_of(spec: dict[str, Any], printed: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
@@ -122,8 +144,12 @@ def curve_of(spec: dict[str, Any], printed: dict[str, Any]) -> tuple[list[Any], 
     own = drawn(spec["run_id"])
     cell = spec["run_id"].rpartition("/")[0]
     queries = {}
-    epochs = range(4)[1 : spec["recipe"]["training"]["epochs"] + 1] or [0]
-    curve = [{"epoch": at, "loss": bounded(own.random() / at) if at else None} for at in epochs]
+    last = min(3, spec["recipe"]["training"]["epochs"])
+    curve = [
+        {"epoch": epoch, "loss": bounded(own.random() / epoch)} for epoch in range(1, last + 1)
+    ]
+    if not curve:
+        curve = [{"epoch": 0, "loss": None}]
     for split in splits_of(spec, printed):
         ends = end_scores(spec, split, printed.get(cell, {}).get(split, {}), own)
         if "glyphs" in cell and cell not in printed and split == "test":
@@ -138,7 +164,7 @@ def make_run(folder: Path, printed: dict[str, Any], whole: bool) -> None:
     """Write what a run leaves; unless its study is ``whole``, few diverge, fail or are missing."""
     spec = json.loads((folder / "spec.json").read_text(encoding="utf-8"))
     run_id = spec["run_id"]
-    own = drawn("cost", spec["run_id"])
+    own = drawn("cost", run_id)
     luck = 0.5 if whole else own.random()
     if luck < 0.012 and ".fold" not in run_id:
         if luck < 0.004:
@@ -147,10 +173,13 @@ def make_run(folder: Path, printed: dict[str, Any], whole: bool) -> None:
     curve, queries = curve_of(spec, printed)
     epochs = curve[-1]["epoch"]
     last = {k: v for k, v in curve[-1].items() if isinstance(v, dict)}
-    best: dict[str, Any] = {split: {} for split in last}
-    for split, name in ((each, name) for each in last for name in last[each]):
-        first = max(curve, key=lambda point, at=split, of=name: point[at][of])  # the first such
-        best[split][name] = {"value": first[split][name], "epoch": first["epoch"]}
+    best: dict[str, Any] = {}
+    for split, scores in last.items():
+        best[split] = {}
+        for name in scores:
+            values = [point[split][name] for point in curve]
+            first = values.index(max(values))
+            best[split][name] = {"value": values[first], "epoch": curve[first]["epoch"]}
     status = "diverged" if luck > 0.985 else "ok"
     if status == "diverged":
         curve = [{"epoch": epochs, "loss": None}]
@@ -161,45 +190,86 @@ def make_run(folder: Path, printed: dict[str, Any], whole: bool) -> None:
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
     data = spec["dataset"]["name"]
     backbone = spec["recipe"]["model"]["backbone"]
-    whose = {"schema": 1, "run_id": run_id, "spec_digest": digest, "code_version": "0+evidence"}
-    draws = {"loss_ms": 9, "images_per_second": 900, "startup_seconds": 9, "train_seconds": 90}
-    draws |= {"eval_seconds": 9, "total_seconds": 99}
+    whose = {
+        "schema": 1,
+        "run_id": run_id,
+        "spec_digest": digest,
+        "code_version": "0+evidence",
+    }
+    draws = {
+        "loss_ms": 9,
+        "images_per_second": 900,
+        "startup_seconds": 9,
+        "train_seconds": 90,
+        "eval_seconds": 9,
+        "total_seconds": 99,
+    }
     cost: dict[str, float] = {key: round(own.uniform(1, most), 3) for key, most in draws.items()}
     cost |= dict.fromkeys(("updates", "images_forward", "images_backward", "resumed"), 10 * epochs)
-    weights = f"{drawn('weights', backbone, spec['seed']).getrandbits(64):016x}"
-    batches = f"{drawn('batches', data, spec['seed']).getrandbits(256):064x}"
-    provenance = whose | {
-        "timing": cost, "memory": {"peak_rss_mb": 700.5, "peak_gpu_mb": 0.0}, "platform": "made-up",
-        "machines": ["made up"], "packages": {"torch": "2.13.0"}, "package_digests": [],
+    provenance = {
+        **whose,
+        "timing": cost,
+        "memory": {"peak_rss_mb": 700.5, "peak_gpu_mb": 0.0},
+        "platform": "made-up",
+        "machines": ["made up"],
+        "packages": {"torch": "2.13.0"},
+        "package_digests": [],
         "hardware": {"cpu": "", "cores": 4, "usable_cores": 2, "memory_gb": 7.5, "gpus": []},
-        "weights": {"backbone": backbone, "weights": "", "initial_digest": weights,
-                    "parameters": 1000},
-        "numerics": {"device": "cpu", "precision": "float32", "threads": 1, "kernels": "",
-                     "deterministic": True},
-    }  # fmt: skip
-    result = whose | {
-        "status": status, "reason": "" if status == "ok" else "made up", "curve": curve,
-        "epochs": epochs, "steps": 10 * epochs, "metrics": {"last": last, "best": best},
-        "batch_stream": {"batches": 20, "sha256": batches}, "dataset": {"name": data,
-        "fingerprint": "made up", "counts": {"train": {"images": 50, "classes": 5}}},
-    }  # fmt: skip
-    for name, content in (("provenance.json", provenance), ("result.json", result)):
-        (folder / name).write_text(json.dumps(content), encoding="utf-8")
-    if queries:
-        arrays = {f"{split}/{name}": np.array(values, np.float32 if "map" in name else np.int32)
-                  for split, kept in queries.items() for name, values in kept.items()}  # fmt: skip
-        np.savez(folder / "queries.npz", spec_digest=np.array(digest), **arrays)
+        "weights": {
+            "backbone": backbone,
+            "weights": "",
+            "initial_digest": f"{drawn('weights', backbone, spec['seed']).getrandbits(64):016x}",
+            "parameters": 1000,
+        },
+        "numerics": {
+            "device": "cpu",
+            "precision": "float32",
+            "threads": 1,
+            "kernels": "",
+            "deterministic": True,
+        },
+    }
+    result = {
+        **whose,
+        "status": status,
+        "reason": "" if status == "ok" else "made up",
+        "curve": curve,
+        "epochs": epochs,
+        "steps": 10 * epochs,
+        "metrics": {"last": last, "best": best},
+        "batch_stream": {
+            "batches": 20,
+            "sha256": f"{drawn('batches', data, spec['seed']).getrandbits(256):064x}",
+        },
+        "dataset": {
+            "name": data,
+            "fingerprint": "made up",
+            "counts": {"train": {"images": 50, "classes": 5}},
+        },
+    }
+    (folder / "provenance.json").write_text(json.dumps(provenance), encoding="utf-8")
+    (folder / "result.json").write_text(json.dumps(result), encoding="utf-8")
+    if not queries:
+        return
+    arrays = {}
+    for split, kept in queries.items():
+        for name, values in kept.items():
+            kind = np.float32 if "map" in name else np.int32
+            arrays[f"{split}/{name}"] = np.array(values, kind)
+    np.savez(folder / "queries.npz", spec_digest=np.array(digest), **arrays)
 
 
 def make_gaps(folder: Path) -> None:
     """Write the decomposability gaps that an analysis would have measured in ROADMAP's study."""
-    (place := folder / "analyses" / "decomposability_gap").mkdir(parents=True)
+    place = folder / "analyses" / "decomposability_gap"
+    place.mkdir(parents=True)
     run = pd.read_csv(folder / "runs.csv").query("loss == 'roadmap'").iloc[0]
-    lines = ["kind,trained_at,measured_at,seed,loss,gap"]
     size = run["batch_size"]
-    for seed, (loss, most) in itertools.product(range(3), (("sup_ap", 0.2), ("roadmap", 0.1))):
-        gap = bounded(drawn("gap", seed, loss).uniform(most / 2, most))
-        lines.append(f"gap,{size},{size},{seed},{loss},{gap}")
+    lines = ["kind,trained_at,measured_at,seed,loss,gap"]
+    for seed in range(3):
+        for loss, most in (("sup_ap", 0.2), ("roadmap", 0.1)):
+            gap = bounded(drawn("gap", seed, loss).uniform(most / 2, most))
+            lines.append(f"gap,{size},{size},{seed},{loss},{gap}")
     (place / "figure.csv").write_text("\n".join([*lines, ""]), encoding="utf-8")
     facts = {"schema": 1, "quick": False, "runs": [{"run_id": run["run_id"]}]}
     (place / "summary.json").write_text(json.dumps(facts), encoding="utf-8")
@@ -224,10 +294,12 @@ def evidence_of(study: Path, results: Path) -> dict[str, str]:
     texts = read_files(folder, TRIALS if trials else MADE_UP)
     texts[f"spec.json of {len(specs)} runs"] = "\n".join(path.read_text("utf-8") for path in specs)
     found = {f"{name}/{file}": text for file, text in texts.items()}
-    return found | (evidence_of(folder / f"{name}-selected.yaml", results) if trials else {})
+    if trials:
+        found |= evidence_of(folder / f"{name}-selected.yaml", results)
+    return found
 
 
-def read_files(folder: Path, files: tuple[str, ...], leave: str = PROSE) -> dict[str, str]:
+def read_files(folder: Path, files: Iterable[str], leave: str = PROSE) -> dict[str, str]:
     """Return {file: text} of the files of these patterns, without columns and keys of ``leave``."""
     words = re.compile(rf"(?i)\b({leave})\b")
     found = {}
@@ -235,24 +307,33 @@ def read_files(folder: Path, files: tuple[str, ...], leave: str = PROSE) -> dict
     def without(value: Any) -> Any:
         if isinstance(value, dict):
             return {key: without(value[key]) for key in value if not words.search(key)}
-        return [without(each) for each in value] if isinstance(value, list) else value
+        if isinstance(value, list):
+            return [without(item) for item in value]
+        return value
 
-    for path in sorted({path for pattern in files for path in folder.glob(pattern)}):
+    paths = {path for pattern in files for path in folder.glob(pattern)}
+    for path in sorted(paths):
         if path.suffix == ".json":
-            text = json.dumps(without(json.loads(path.read_bytes())), indent=1, sort_keys=True)
+            content = without(json.loads(path.read_bytes()))
+            text = json.dumps(content, indent=1, sort_keys=True)
         else:
             table = pd.read_csv(path, dtype=str, keep_default_na=False)
-            text = table[[name for name in table if not words.search(name)]].to_csv(index=False)
+            kept = [name for name in table if not words.search(name)]
+            text = table[kept].to_csv(index=False)
         found[path.relative_to(folder).as_posix()] = text
     return found
 
 
 def trained(results: Path) -> dict[str, str]:
     """Return {file: text} of what smoke and embedded came to, without costs and versions."""
-    places = [f"{study}/{each}" for study in ("smoke", "embedded") for each in FILES]
-    found = read_files(results, ("runs/**/result.json", *places), f"{PROSE}|{COSTS}")
+    files = ["runs/**/result.json"]
+    files += [f"smoke/{pattern}" for pattern in FILES]
+    files += [f"embedded/{pattern}" for pattern in FILES]
+    found = read_files(results, files, f"{PROSE}|{COSTS}")
     costs = re.compile(r"(?m)^.* (seconds|ms|gpu)\b.*\n")  # claims about them
-    return {n: costs.sub("", text) for n, text in found.items() if not n.endswith(COST_FILES)}
+    return {
+        name: costs.sub("", text) for name, text in found.items() if not name.endswith(COST_FILES)
+    }
 
 
 def made(studies: list[Path], *, covered: bool) -> dict[str, str]:
@@ -263,9 +344,10 @@ def made(studies: list[Path], *, covered: bool) -> dict[str, str]:
         for texts in pool.map(evidence_of, studies, folders):
             found |= texts
         if covered:
+            every = Path(place, "all")
             for folder in folders:  # two studies may share a run
-                shutil.copytree(folder, Path(place, "all"), dirs_exist_ok=True)
-            said = pool.submit(call, COVER, "--results", Path(place, "all")).result()
+                shutil.copytree(folder, every, dirs_exist_ok=True)
+            said = pool.submit(call, COVER, "--results", every).result()
             found["coverage"] = said.partition("\n\n")[0]  # then come reasons, in words
     return found
 
@@ -274,13 +356,17 @@ def compared(old: dict[str, str], new: dict[str, str]) -> int:
     """Print which files of two sides differ, and where first; return the exit status."""
     differing = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
     for name in differing:
-        texts = [side.get(name, "") for side in (old, new)]
+        before = old.get(name, "")
+        now = new.get(name, "")
         try:  # tables of one shape: by rows and columns
-            one, two = (pd.read_csv(io.StringIO(text), dtype=str) for text in texts)
-            first = one.compare(two, result_names=("before", "now")).head(3).to_string()
+            table = pd.read_csv(io.StringIO(before), dtype=str)
+            other = pd.read_csv(io.StringIO(now), dtype=str)
+            rows = table.compare(other, result_names=("before", "now"))
+            first = rows.head(3).to_string()
         except ValueError:
-            pairs = itertools.zip_longest(*(text.splitlines() for text in texts))
-            first = "\n".join(str(each)[:300] for each in next(p for p in pairs if p[0] != p[1]))
+            lines = itertools.zip_longest(before.splitlines(), now.splitlines())
+            apart = next(pair for pair in lines if pair[0] != pair[1])
+            first = "\n".join(str(line)[:300] for line in apart)
         print(f"{name} differs:\n{first}")
     print(f"{len(differing)} of {len(new)} files differ")
     return 1 if differing or not new else 0
@@ -299,20 +385,26 @@ def main(words: list[str] | None = None) -> int:
     studies = sorted(ROOT.glob(f"workflow/config/{asked.study}.yaml"), reverse=True)
     new = made(studies, covered=asked.study == "*")
     if asked.files and asked.files.is_dir():
-        paths = sorted(path for path in asked.files.rglob("*") if path.is_file())
-        old = {str(each.relative_to(asked.files)): each.read_text("utf-8") for each in paths}
+        paths = [path for path in asked.files.rglob("*") if path.is_file()]
+        old = {str(path.relative_to(asked.files)): path.read_text("utf-8") for path in paths}
     else:
         for name, text in new.items():
             if asked.files:
-                (path := asked.files / name).parent.mkdir(parents=True, exist_ok=True)
+                path = asked.files / name
+                path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text, encoding="utf-8")
             digest = hashlib.sha256(text.encode()).hexdigest()[:16]
             new[name] = f"{name}  {len(text.splitlines())} lines  {digest}"
         old = {line.split("  ")[0]: line for line in DIGESTS.read_text("utf-8").splitlines()}
-    apart = [name for name in old if asked.study not in ("*", re.split("/|-selected", name)[0])]
-    others = {name: old.pop(name) for name in apart}
+    others = {}
+    if asked.study != "*":
+        for name in list(old):
+            study, *_ = re.split("/|-selected", name)
+            if study != asked.study:
+                others[name] = old.pop(name)
     if asked.update and not asked.files:
-        DIGESTS.write_text("\n".join(sorted((others | new).values())) + "\n", encoding="utf-8")
+        lines = sorted((others | new).values())
+        DIGESTS.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return compared(old, new)
 
 

@@ -23,14 +23,18 @@ elsewhere = evidence.end_scores
 def near_printed(printed: dict[str, Any]) -> Any:
     """Return what draws the scores after the last epoch: near the print where there is one."""
     names = sorted(printed, key=lambda name: drawn("drifts", name).random())
-    drifts = {name: drawn("drift", name).choice([-0.03, -0.02, 0.02]) for name in names[:DRIFTS]}
+    drifts = {}
+    for name in names[:DRIFTS]:
+        drifts[name] = drawn("drift", name).choice([-0.03, -0.02, 0.02])
 
     def end_scores(spec: Any, split: str, here: dict[str, float], own: Any) -> dict[str, float]:
         cell = spec["run_id"].rpartition("/")[0]
         if split.endswith(("_medium", "_hard")):  # of landmarks: printed with their own dataset
-            same = (printed[name] for name in printed if name.endswith(cell.partition("/")[2]))
-            here = next((each[split] for each in same if split in each), {})
-        moved = drifts.get(cell, 0.0) + drawn("laboratory", cell, split).gauss(0, LABORATORY)
+            condition = cell.partition("/")[2]
+            of_condition = [printed[name] for name in printed if name.endswith(condition)]
+            here = next((splits[split] for splits in of_condition if split in splits), {})
+        moved = drifts.get(cell, 0.0)
+        moved += drawn("laboratory", cell, split).gauss(0, LABORATORY)
         near = {name: bounded(here[name] + moved + own.gauss(0, SPREAD)) for name in here}
         return elsewhere(spec, split, {}, own) | near
 

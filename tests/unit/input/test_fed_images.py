@@ -18,7 +18,9 @@ from benchmark.datasets import load_dataset
 from benchmark.input.tensors import create_input, one_ahead
 from benchmark.training.state import RunState
 
-CPU, META, CUDA = (torch.device(name) for name in ("cpu", "meta", "cuda"))
+CPU = torch.device("cpu")
+META = torch.device("meta")
+CUDA = torch.device("cuda")
 GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 DEVICES = [META, pytest.param(CUDA, marks=GPU)]
 CROPS = {"augmentation": "crop_flip", "image_size": 24, "resize": 32}
@@ -31,14 +33,16 @@ SECONDS = 10.0
 def photos(tmp_path_factory):
     root = tmp_path_factory.mktemp("photos")
     for number in range(96):
-        save(root / f"c{number // 6:02d}" / f"{number}.jpg", seed=number, size=(60, 40 + number))
+        path = root / f"c{number // 6:02d}" / f"{number}.jpg"
+        save(path, seed=number, size=(60, 40 + number))
     return load_dataset("folder", {"root": str(root)}).train
 
 
 def shown(source, batches, device):
     """Return the floats (B, C, H, W) of each batch as a network on the device gets them."""
     place = CPU if device == META else device
-    return [source.normalised(batch.to(place, non_blocking=True)).cpu() for batch in batches]
+    moved = [batch.to(place, non_blocking=True) for batch in batches]
+    return [source.normalised(batch).cpu() for batch in moved]
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -50,9 +54,9 @@ def test_a_training_is_fed_the_bits_of_a_cpu(photos, device, channels, workers):
     wanted = list(create_input(photos, config, channels).train_batches(BATCHES, 3, 1))
     for start in (0, 1):
         got = shown(fed, fed.train_batches(BATCHES, 3, 1, start=start), device)
-        assert [batch.shape for batch in got] == [batch.shape for batch in wanted[start:]]
-        assert all(map(torch.equal, got, wanted[start:]))
-        assert all(batch.is_contiguous(memory_format=torch.channels_last) for batch in got)
+        for batch, expected in zip(got, wanted[start:], strict=True):
+            assert torch.equal(batch, expected)
+            assert batch.is_contiguous(memory_format=torch.channels_last)
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -89,8 +93,9 @@ def test_bytes_have_the_digest_of_the_floats_of_a_cpu(photos, device):
             assert (images.dtype == torch.uint8) == (place != CPU)
             state.hash_batch(numbers, images, source.normalised)
         digests.append(state.batch_digests)
-    assert digests[0] == digests[1]
-    assert len(set(digests[0])) == len(BATCHES)
+    of_floats, of_bytes = digests
+    assert of_floats == of_bytes
+    assert len(set(of_floats)) == len(BATCHES)
 
 
 @GPU
@@ -116,10 +121,11 @@ def test_an_epoch_that_ends_early_leaves_no_thread_and_the_next_one_is_whole(
     early = source.train_batches(BATCHES, 0, 0)
     next(early)
     early.close()
-    own = {thread.name for thread in set(threading.enumerate()) - before}
-    assert not any("ThreadPool" in name for name in own)
+    new = [thread.name for thread in set(threading.enumerate()) - before]
+    assert not any("ThreadPool" in name for name in new)
     wanted = create_input(photos, InputConfig(**CROPS), 3).train_batches(BATCHES, 0, 1)
-    assert all(map(torch.equal, shown(source, source.train_batches(BATCHES, 0, 1), device), wanted))
+    got = shown(source, source.train_batches(BATCHES, 0, 1), device)
+    assert all(map(torch.equal, got, wanted))
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -136,8 +142,9 @@ def test_a_broken_image_is_the_same_error(tmp_path, device, workers):
         with pytest.raises(DataError) as caught:
             list(source.train_batches([np.arange(4), np.arange(4, 8)], 0, 0))
         errors.append(str(caught.value))
-    assert errors[0] == errors[1]
-    assert str(path) in errors[0]
+    on_cpu, on_device = errors
+    assert on_cpu == on_device
+    assert str(path) in on_cpu
 
 
 def test_one_item_is_made_while_another_is_used():

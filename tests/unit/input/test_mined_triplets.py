@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
 from benchmark.core.errors import DataError
 from benchmark.input.samplers import check, create_sampler
 
-LABELS = np.random.default_rng(0).permutation(np.repeat(np.arange(12), [1, 2, 3, 6] * 3))
+SIZES = [1, 2, 3, 6, 1, 2, 3, 6, 1, 2, 3, 6]
+LABELS = np.random.default_rng(0).permutation(np.repeat(np.arange(12), SIZES))
 
 
 def make(batch_size=8, seed=0, labels=LABELS, **params):
-    given = {"pool": 30, "triplets": 64, "hardest": 4, **params}
-    return create_sampler(
-        "mined_triplets", given, labels=labels, categories=None, batch_size=batch_size, seed=seed
-    )
+    params = {"pool": 30, "triplets": 64, "hardest": 4, **params}
+    batches = {"batch_size": batch_size, "seed": seed}
+    return create_sampler("mined_triplets", params, labels=labels, categories=None, **batches)
 
 
 def unit_rows(count, seed=1, width=3):
@@ -25,18 +27,19 @@ def unit_rows(count, seed=1, width=3):
 
 def hardest(pool, rows, margin, keep):
     """{anchor: its costliest triplets} by comparing all triplets of the pool, one by one."""
-    places = range(len(pool))
     found = {}
-    for a in places:
+    for anchor, row in zip(pool.tolist(), rows, strict=True):
+        distance = dict(zip(pool.tolist(), ((rows - row) ** 2).sum(axis=1), strict=True))
         costs = {}
-        for p in places:
-            for n in places:
-                if p != a and LABELS[pool[p]] == LABELS[pool[a]] != LABELS[pool[n]]:
-                    gap = ((rows[a] - rows[p]) ** 2).sum() - ((rows[a] - rows[n]) ** 2).sum()
-                    costs[int(pool[p]), int(pool[n])] = margin + gap
+        for positive, negative in itertools.permutations(pool.tolist(), 2):
+            same_class = LABELS[positive] == LABELS[anchor] and positive != anchor
+            if same_class and LABELS[negative] != LABELS[anchor]:
+                costs[positive, negative] = margin + distance[positive] - distance[negative]
         best = sorted(costs, key=costs.get, reverse=True)[:keep]
-        found[int(pool[a])] = {pair for pair in best if costs[pair] > 0}
-    return {anchor: pairs for anchor, pairs in found.items() if pairs}
+        costly = {pair for pair in best if costs[pair] > 0}
+        if costly:
+            found[anchor] = costly
+    return found
 
 
 def test_every_triplet_is_among_the_costliest_of_its_anchor():
@@ -63,21 +66,26 @@ def test_an_epoch_follows_from_seed_number_and_embeddings():
     one = make().mined(5, rows)
     again = make().mined(5, rows)
     assert np.array_equal(one, again)
-    assert not np.array_equal(one, make().mined(6, rows))
-    assert not np.array_equal(one, make(seed=1).mined(5, rows))
+    other_number = make().mined(6, rows)
+    other_seed = make(seed=1).mined(5, rows)
+    assert not np.array_equal(one, other_number)
+    assert not np.array_equal(one, other_seed)
     assert not np.array_equal(make().pool(5), make().pool(6))
 
 
 def test_a_pool_larger_than_the_data_is_the_data():
-    assert np.array_equal(make(pool=10_000).pool(0), np.arange(len(LABELS)))
+    sampler = make(pool=10_000)
+    assert np.array_equal(sampler.pool(0), np.arange(len(LABELS)))
 
 
 def test_where_no_triplet_costs_anything_the_hardest_are_drawn():
     corners = np.eye(12, dtype=np.float32)
     sampler = make()
-    drawn = np.concatenate(sampler.mined(0, corners[LABELS[sampler.pool(0)]])).reshape(-1, 3)
-    assert (LABELS[drawn[:, 0]] == LABELS[drawn[:, 1]]).all()
-    assert (LABELS[drawn[:, 0]] != LABELS[drawn[:, 2]]).all()
+    rows = corners[LABELS[sampler.pool(0)]]
+    drawn = np.concatenate(sampler.mined(0, rows)).reshape(-1, 3)
+    anchors, positives, negatives = LABELS[drawn].T
+    assert (anchors == positives).all()
+    assert (anchors != negatives).all()
 
 
 def test_an_epoch_of_no_whole_number_of_batches_is_refused_early():

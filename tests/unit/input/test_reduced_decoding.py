@@ -51,30 +51,34 @@ def levels(root, opener, name, config):
 
 @pytest.mark.parametrize("config", [EVALUATION, CROPS], ids=["evaluation", "crops"])
 def test_a_reduced_picture_shows_the_same_within_a_few_grey_levels(root, config):
-    whole, reduced = (
-        levels(root, opener, "plain.jpg", config) for opener in (Opener, ReducingOpener)
-    )
+    whole = levels(root, Opener, "plain.jpg", config)
+    reduced = levels(root, ReducingOpener, "plain.jpg", config)
     gap = (whole - reduced).abs()
     assert gap.max() > 0, "the picture was not reduced, so this test shows nothing"
     assert gap.mean() < 2.0
     assert gap.max() < 24.0
     # a shift by one pixel of the view would be farther off than that
-    assert (whole[..., 1:] - whole[..., :-1]).abs().mean() > 3 * gap.mean()
+    shift = whole.diff().abs()
+    assert shift.mean() > 3 * gap.mean()
 
 
 def test_decoding_is_told_the_upright_size_and_divides_that_of_upright_jpegs(root):
     told = []
+
+    def divisor(size):
+        told.append(size)
+        return 4
+
     opener = ReducingOpener(root, ["plain.jpg", "turned.jpg", "plain.png"])
-    sizes = [
-        opener.reduced(number, lambda size: told.append(size) or 4).size for number in range(3)
-    ]
+    sizes = [opener.reduced(number, divisor).size for number in range(3)]
     assert told == [SIZE, SIZE[::-1], SIZE]
     assert sizes == [(101, 76), SIZE[::-1], SIZE]
 
 
 @pytest.mark.parametrize("name", ["plain.png", "turned.jpg"])
 def test_other_formats_and_turned_images_stay_whole(root, name):
-    whole, reduced = (levels(root, opener, name, EVALUATION) for opener in (Opener, ReducingOpener))
+    whole = levels(root, Opener, name, EVALUATION)
+    reduced = levels(root, ReducingOpener, name, EVALUATION)
     assert torch.equal(whole, reduced)
 
 
@@ -98,29 +102,31 @@ def test_workers_change_nothing_for_reduced_pictures(root):
     runs = []
     for workers in (0, 1, 2):
         config = InputConfig(**{**vars(CROPS), "workers": workers})
-        source = create_input(
-            images(root, ReducingOpener, "plain.jpg", "turned.jpg", "plain.png"), config, 3
-        )
-        runs.append(
-            torch.cat([*source.train_batches(numbers, 1, 0), *source.train_batches(numbers, 1, 1)])
-        )
-    assert torch.equal(runs[0], runs[1])
-    assert torch.equal(runs[0], runs[2])
+        pictures = images(root, ReducingOpener, "plain.jpg", "turned.jpg", "plain.png")
+        source = create_input(pictures, config, 3)
+        batches = [*source.train_batches(numbers, 1, 0), *source.train_batches(numbers, 1, 1)]
+        runs.append(torch.cat(batches))
+    alone, one_worker, two_workers = runs
+    assert torch.equal(alone, one_worker)
+    assert torch.equal(alone, two_workers)
+
+
+def noise(seed, height, width):
+    pixels = np.random.default_rng(seed).integers(0, 256, (height, width, 3), dtype=np.uint8)
+    return Image.fromarray(pixels)
 
 
 @pytest.mark.parametrize("size", [(72, 96), (200, 100), (403, 301)])
 @pytest.mark.parametrize("mode", ["RGB", "L"])
 def test_resizing_is_pils_to_one_grey_level(size, mode):
-    noise = np.random.default_rng(1).integers(0, 256, (150, 160, 3), dtype=np.uint8)
-    picture = Image.fromarray(noise).convert(mode)
-    wanted = np.asarray(picture.resize(size, Image.Resampling.BILINEAR)).astype(int)
-    found = resize(pixels_of(picture), size).numpy().astype(int).reshape(wanted.shape)
+    picture = noise(1, 150, 160).convert(mode)
+    wanted = np.asarray(picture.resize(size, Image.Resampling.BILINEAR), int)
+    found = resize(pixels_of(picture), size).numpy().reshape(wanted.shape)
     assert np.abs(found - wanted).max() <= 1
 
 
 def test_views_are_cut_out_of_the_resized_image_and_mirrored():
-    picture = Image.fromarray(
-        np.random.default_rng(2).integers(0, 256, (40, 50, 3), dtype=np.uint8)
-    )
+    picture = noise(2, 40, 50)
     view = View((50, 40), (50, 40), (5, 6, 29, 30), (24, 24), mirrored=True)
-    assert np.array_equal(view.of(picture).numpy(), np.asarray(picture)[6:30, 5:29][:, ::-1])
+    cut = np.asarray(picture)[6:30, 5:29]
+    assert np.array_equal(view.of(picture).numpy(), cut[:, ::-1])

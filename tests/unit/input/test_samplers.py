@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -15,22 +16,31 @@ CATEGORIES = LABELS // 10
 SIZES = np.bincount(LABELS)
 
 
-def make(name, batch_size=16, seed=0, labels=LABELS, categories=CATEGORIES, **params):
-    return create_sampler(
-        name, params, labels=labels, categories=categories, batch_size=batch_size, seed=seed
-    )
+def make(name, batch_size=16, labels=LABELS, categories=CATEGORIES, **params):
+    data = {"labels": labels, "categories": categories}
+    return create_sampler(name, params, batch_size=batch_size, seed=0, **data)
+
+
+def categories_of(batch):
+    return tuple(np.unique(CATEGORIES[batch]).tolist())
+
+
+def assert_no_image_twice(images, count):
+    assert len(images) == count
+    assert len(np.unique(images)) == count
 
 
 @pytest.mark.parametrize("classes", ["walk", "uniform"])
 def test_m_per_class_uses_each_class_until_too_few_images_are_left(classes):
     batches = make("m_per_class", batch_size=8, classes=classes).epoch(0)
     used = np.concatenate(batches)
-    assert len(used) == len(set(used.tolist()))
+    assert_no_image_twice(used, len(used))
     per_class = np.bincount(LABELS[used], minlength=40)
     assert (per_class % 4 == 0).all()
     assert (per_class[SIZES < 4] == 0).all()
     # at the end fewer than two classes can still fill their half of a batch
-    assert (per_class < SIZES // 4 * 4).sum() < 2
+    has_four_left = SIZES - per_class >= 4
+    assert has_four_left.sum() < 2
 
 
 @pytest.mark.parametrize("classes", ["walk", "uniform"])
@@ -38,9 +48,15 @@ def test_m_per_class_batch_holds_m_of_each_class(classes):
     """Only the authors' walk shuffles the images of a batch."""
     grouped = []
     for batch in make("m_per_class", classes=classes).epoch(0):
-        assert set(np.unique(LABELS[batch], return_counts=True)[1].tolist()) == {4}
-        grouped.append((np.diff(LABELS[batch]) != 0).sum() == 3)
-    assert not any(grouped) if classes == "walk" else all(grouped)
+        labels = LABELS[batch]
+        _, counts = np.unique(labels, return_counts=True)
+        assert set(counts.tolist()) == {4}
+        changes = np.diff(labels) != 0
+        grouped.append(changes.sum() == 3)
+    if classes == "walk":
+        assert not any(grouped)
+    else:
+        assert all(grouped)
 
 
 def test_m_per_class_walks_over_one_order_so_that_the_same_classes_meet_again():
@@ -61,9 +77,11 @@ def test_m_per_class_draws_any_classes_and_images_again():
     groups = np.concatenate(epoch).reshape(-1, 4)
     assert (np.ptp(LABELS[groups], axis=1) == 0).all()
     drawn = LABELS[groups[:, 0]]
-    assert set(drawn[SIZES[drawn] == 3])  # small classes take part, too
-    assert any(len(set(group)) < 4 for group in groups.tolist())
-    assert any(len(set(row)) < 4 for row in drawn.reshape(-1, 4).tolist())
+    assert (SIZES[drawn] == 3).any()  # small classes take part, too
+    images_again = np.diff(np.sort(groups)) == 0
+    classes_again = np.diff(np.sort(drawn.reshape(-1, 4))) == 0
+    assert images_again.any()
+    assert classes_again.any()
 
 
 def test_category_pairs_shares_each_batch_and_shuffles_the_epoch():
@@ -73,9 +91,8 @@ def test_category_pairs_shares_each_batch_and_shuffles_the_epoch():
         categories, counts = np.unique(CATEGORIES[batch], return_counts=True)
         assert counts.tolist() == [8, 8]
         pairs.append(tuple(categories.tolist()))
-    assert {pair: pairs.count(pair) for pair in set(pairs)} == dict.fromkeys(
-        itertools.combinations(range(4), 2), 8
-    )
+    expected = itertools.combinations(range(4), 2)
+    assert Counter(pairs) == dict.fromkeys(expected, 8)
     assert pairs != sorted(pairs)
     in_a_row = sum(first == second for first, second in itertools.pairwise(pairs))
     assert in_a_row < 24  # of 47 neighbours; without a shuffle 42
@@ -84,11 +101,12 @@ def test_category_pairs_shares_each_batch_and_shuffles_the_epoch():
 def test_category_pairs_draws_a_small_class_with_replacement_and_others_without():
     seen = set()
     for batch in make("category_pairs", batches_per_pair=20).epoch(0):
-        for label, count in zip(*np.unique(LABELS[batch], return_counts=True), strict=True):
-            assert count == 4
-            images = batch[LABELS[batch] == label]
-            assert len(set(images.tolist())) == 4 or SIZES[label] < 4
-            seen.add(int(label))
+        labels, counts = np.unique(LABELS[batch], return_counts=True)
+        assert set(counts.tolist()) == {4}
+        for label in labels:
+            images = np.unique(batch[LABELS[batch] == label])
+            assert len(images) == 4 or SIZES[label] < 4
+        seen.update(labels.tolist())
     assert seen == set(range(40))
 
 
@@ -97,25 +115,25 @@ def test_category_pairs_takes_whole_classes_that_fit():
     for batch in batches:
         labels, counts = np.unique(LABELS[batch], return_counts=True)
         assert counts.tolist() == SIZES[labels].tolist()
-        assert max(np.bincount(CATEGORIES[batch])) <= 12
+        assert np.bincount(CATEGORIES[batch]).max() <= 12
 
 
 @pytest.mark.parametrize("name", ["category_pairs", "category_windows"])
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_nb_categories_share_a_batch(name, count):
     batches = make(name, batch_size=24, nb_categories=count, batches_per_pair=2).epoch(0)
-    groups = [tuple(np.unique(CATEGORIES[batch]).tolist()) for batch in batches]
-    assert sorted(groups) == sorted(2 * list(itertools.combinations(range(4), count)))
+    groups = Counter(categories_of(batch) for batch in batches)
+    expected = itertools.combinations(range(4), count)
+    assert groups == dict.fromkeys(expected, 2)
 
 
 @pytest.mark.parametrize("name", ["category_pairs", "category_windows"])
 def test_the_largest_categories_alone_share_batches(name):
-    sizes = np.bincount(CATEGORIES[:-9])  # the last class is gone: the fourth category is smallest
-    assert sizes.argmin() == 3
-    epoch = make(
-        name, labels=LABELS[:-9], categories=CATEGORIES[:-9], batches_per_pair=1, largest=3
-    ).epoch(0)
-    pairs = sorted(tuple(np.unique(CATEGORIES[batch]).tolist()) for batch in epoch)
+    labels = LABELS[:-9]  # the last class is gone: the fourth category is smallest
+    categories = CATEGORIES[:-9]
+    assert np.bincount(categories).argmin() == 3
+    sampler = make(name, labels=labels, categories=categories, batches_per_pair=1, largest=3)
+    pairs = sorted(categories_of(batch) for batch in sampler.epoch(0))
     assert pairs == [(0, 1), (0, 2), (1, 2)]
 
 
@@ -125,7 +143,8 @@ def test_an_epoch_that_never_ends_is_refused_before_its_batches_are_made(name):
     with pytest.raises(DataError, match=r"3,612,280 batches.*Set 'largest'"):
         make(name, labels=labels, categories=labels, nb_categories=4, batches_per_pair=1)
     few = {"nb_categories": 4, "batches_per_pair": 1, "largest": 6}
-    assert len(make(name, labels=labels, categories=labels, **few).epoch(0)) == 15
+    epoch = make(name, labels=labels, categories=labels, **few).epoch(0)
+    assert len(epoch) == 15
     (problem,) = check(name, {"nb_categories": 4, "largest": 3}, 16)
     assert "largest 3" in problem.message
 
@@ -142,7 +161,7 @@ def test_category_windows_take_all_images_of_a_class_but_at_their_ends():
     for batch in batches:
         for half in np.split(batch, 2):
             labels = LABELS[half]
-            inner = labels[(labels != labels[0]) & (labels != labels[-1])]
+            inner = labels[~np.isin(labels, labels[[0, -1]])]
             found, counts = np.unique(inner, return_counts=True)
             assert counts.tolist() == SIZES[found].tolist()
 
@@ -150,34 +169,36 @@ def test_category_windows_take_all_images_of_a_class_but_at_their_ends():
 def test_category_windows_go_on_where_the_last_batch_ended():
     batches = make("category_windows", batch_size=20, batches_per_pair=1).epoch(0)
     # three pairs hold category 0 of 58 images: three windows of ten, none of which overlap
-    used = np.concatenate([batch[CATEGORIES[batch] == 0] for batch in batches])
-    assert len(used) == len(set(used.tolist())) == 30
+    row = np.concatenate(batches)
+    assert_no_image_twice(row[CATEGORIES[row] == 0], 30)
 
 
 def test_class_windows_cut_a_row_of_whole_classes():
     batches = make("class_windows").epoch(0)
     row = np.concatenate(batches)
-    assert len(row) == len(set(row.tolist())) == len(LABELS) // 16 * 16
-    assert (np.diff(LABELS[row]) != 0).sum() < 40
+    assert_no_image_twice(row, len(LABELS) // 16 * 16)
+    changes = np.diff(LABELS[row]) != 0
+    assert changes.sum() < 40
 
 
 def test_random_batches_hold_no_image_twice_in_an_epoch():
     row = np.concatenate(make("random").epoch(0))
-    assert len(row) == len(set(row.tolist())) == len(LABELS) // 16 * 16
+    assert_no_image_twice(row, len(LABELS) // 16 * 16)
 
 
 def test_all_classes_are_in_each_batch():
-    labels = np.repeat(np.arange(9), [1, *[5] * 7, 64])
+    labels = np.repeat(np.arange(9), [1, 5, 5, 5, 5, 5, 5, 5, 64])
     epoch = make("all_classes", batch_size=24, labels=labels, categories=None).epoch(0)
     counts = np.array([np.bincount(labels[batch], minlength=9) for batch in epoch])
     assert counts.shape == (100 // 24, 9)
     assert (counts.sum(axis=1) == 24).all()
-    assert len({*epoch[0]}) == 24
+    assert_no_image_twice(epoch[0], 24)
     assert (counts[:, 0] == 1).all()
     assert (counts[:, 1:] >= 2).all()
     # the seven others are of the 83 that are left, 62 of them of the last class
     assert counts[:, -1].mean() > 5
-    assert not np.array_equal(*np.sort(epoch[:2]))
+    first, second, *_ = np.sort(epoch)
+    assert not np.array_equal(first, second)
 
 
 def test_a_batch_that_does_not_hold_all_classes_is_refused():
@@ -238,7 +259,8 @@ REST = np.repeat(np.repeat([0, 1, 2], [12, 2, 20]), 5)
 
 @pytest.fixture
 def batches():
-    return make("category_and_rest", 32, labels=REST_LABELS, categories=REST).epoch(0)
+    sampler = make("category_and_rest", 32, labels=REST_LABELS, categories=REST)
+    return sampler.epoch(0)
 
 
 def test_half_of_each_batch_comes_from_one_category_and_half_from_the_rest(batches):
@@ -254,11 +276,14 @@ def test_a_category_has_its_turns_rounded_up_and_in_a_row(batches):
 
 
 def test_a_small_category_fills_its_half_with_its_images_again(batches):
-    own = batches[-1][REST[batches[-1]] == 1]
-    assert sorted(np.unique(own, return_counts=True)[1].tolist()) == [1] * 4 + [2] * 6
+    last = batches[-1]
+    of_category = last[REST[last] == 1]
+    _, counts = np.unique(of_category, return_counts=True)
+    assert sorted(counts.tolist()) == [1] * 4 + [2] * 6
 
 
 def test_the_rest_is_walked_through_whole_classes(batches):
-    rest = np.concatenate([batch[REST[batch] == 2] for batch in batches])
-    assert len(rest) == len(set(rest.tolist())) == 80  # of 100: no image comes twice
+    row = np.concatenate(batches)
+    rest = row[REST[row] == 2]
+    assert_no_image_twice(rest, 80)  # of 100
     assert len(np.unique(REST_LABELS[rest])) in (16, 17)

@@ -25,13 +25,23 @@ from benchmark.models.backbone import prepare_torchvision
 
 DRAWS = 2000
 LEAST_P = 1e-3  # 48 tests with fixed seeds
-SIZES = {"1:1": (300, 300), "4:3": (400, 300), "3:1": (600, 200), "1:3": (200, 600)}
+SIZES = {
+    "1:1": (300, 300),
+    "4:3": (400, 300),
+    "3:1": (600, 200),
+    "1:3": (200, 600),
+}
 RECIPES = {
     "FastAP": InputConfig(
-        augmentation="crop_flip", resize=256, train_resize="square", crop="random"
+        augmentation="crop_flip",
+        resize=256,
+        train_resize="square",
+        crop="random",
     ),
     "Smooth-AP": InputConfig(
-        augmentation="crop_flip", crop_area=[0.08, 1.0], crop_aspect=[3 / 4, 4 / 3]
+        augmentation="crop_flip",
+        crop_area=[0.08, 1.0],
+        crop_aspect=[3 / 4, 4 / 3],
     ),
     "ROADMAP, SOP": InputConfig(augmentation="crop_flip", resize=256, crop_aspect=[0.75, 1.33]),
     "ROADMAP, CUB": InputConfig(augmentation="crop_flip", crop_aspect=[0.75, 1.33]),
@@ -57,7 +67,8 @@ def root(tmp_path_factory):
     root = tmp_path_factory.mktemp("views")
     generator = np.random.default_rng(0)
     for shape, size in SIZES.items():
-        coarse = generator.integers(0, 256, (size[1] // 8, size[0] // 8, 3), dtype=np.uint8)
+        width, height = size
+        coarse = generator.integers(0, 256, (height // 8, width // 8, 3), dtype=np.uint8)
         picture = Image.fromarray(coarse).resize(size, Image.Resampling.BICUBIC)
         exif = Image.Exif()
         exif[274] = 6  # turn by 90 degrees
@@ -74,23 +85,21 @@ def test_training_boxes_and_flips_are_distributed_as_torchvisions(transforms, re
     config = RECIPES[recipe]
     size = SIZES[shape]
     generator = np.random.default_rng(11)
-    ours = np.array([_drawn(train_view(size, config, generator)) for _ in range(DRAWS)])
+    ours = [_drawn(train_view(size, config, generator)) for _ in range(DRAWS)]
     torch.manual_seed(12)
-    theirs = np.array([_theirs(transforms, config, size) for _ in range(DRAWS)])
-    for name, first, second in zip(
-        ("left", "top", "width", "height", "flip"), ours.T, theirs.T, strict=True
-    ):
+    theirs = [_theirs(transforms, config, size) for _ in range(DRAWS)]
+    names = ("left", "top", "width", "height", "flip")
+    for name, first, second in zip(names, np.transpose(ours), np.transpose(theirs), strict=True):
         assert ks_2samp(first, second, method="asymp").pvalue > LEAST_P, name
 
 
 def test_a_test_of_boxes_tells_an_area_of_a_tenth_from_one_of_16_percent(transforms):
     """The comparison above would notice the crop of another recipe."""
     generator = np.random.default_rng(11)
-    views = [
-        [_drawn(train_view((400, 300), RECIPES[name], generator)) for _ in range(DRAWS)]
-        for name in ("Smooth-AP", "ROADMAP, CUB")
-    ]
-    widths = [np.array(drawn)[:, 2] for drawn in views]
+    widths = []
+    for name in ("Smooth-AP", "ROADMAP, CUB"):
+        drawn = [_drawn(train_view((400, 300), RECIPES[name], generator)) for _ in range(DRAWS)]
+        widths.append([width for _, _, width, _, _ in drawn])
     assert ks_2samp(*widths).pvalue < 1e-6
 
 
@@ -103,7 +112,8 @@ def test_test_views_have_torchvisions_pixels(transforms, root, test, shape, kind
     side = config.resize if config.keep_aspect else (config.resize, config.resize)
     pipeline = transforms.Compose([transforms.Resize(side), transforms.CenterCrop(224)])
     theirs = pipeline(Image.open(path).convert("RGB"))
-    assert _gap(_shown(root, path.name, config), theirs) <= 1
+    ours = _shown(root, path.name, config)
+    assert _gap(ours, theirs) <= 1
 
 
 @pytest.mark.parametrize("shape", SIZES)
@@ -117,7 +127,8 @@ def test_training_views_have_torchvisions_pixels(transforms, root, recipe, shape
     theirs = picture.resize(view.resized, Image.Resampling.BILINEAR)
     functional = transforms.functional
     theirs = functional.resized_crop(theirs, top, left, bottom - top, right - left, (224, 224))
-    theirs = functional.hflip(theirs) if view.mirrored else theirs
+    if view.mirrored:
+        theirs = functional.hflip(theirs)
     assert _gap(view.of(picture), theirs) <= 2
 
 
@@ -125,8 +136,9 @@ def test_images_are_turned_by_exif_unless_they_are_to_be_as_stored(root):
     file = _file("3:1", "turned")
     stored = _shown(root, file, TESTS["squash"])
     upright = _shown(root, file, dataclasses.replace(TESTS["squash"], decoding="upright"))
-    assert _gap(stored, Image.fromarray(upright.rot90(1).contiguous().numpy())) <= 1
-    assert _gap(stored, Image.fromarray(upright.numpy())) > 20
+    turned_back = upright.rot90(1)
+    assert _gap(stored, turned_back) <= 1
+    assert _gap(stored, upright) > 20
 
 
 @pytest.mark.parametrize("scale", [1.0, 0.7071, 1.4142])
@@ -135,9 +147,9 @@ def test_native_views_are_whole_images_at_a_scale(root, scale):
     config = InputConfig(native_size=True, augmentation="crop_flip", decoding="stored")
     image_set = _image_set(root, [_file(shape, "rgb") for shape in SIZES])
     source = create_input(image_set, config, 3)
-    shapes = [tuple(batch.shape) for batch in source.eval_batches(16, scale)]
-    sides = [[int(0.5 + scale * side) for side in size] for size in SIZES.values()]
-    assert shapes == [(1, 3, height, width) for width, height in sides]
+    batches = source.eval_batches(16, scale)
+    for batch, (width, height) in zip(batches, SIZES.values(), strict=True):
+        assert batch.shape == (1, 3, int(0.5 + scale * height), int(0.5 + scale * width))
 
 
 def test_native_views_are_shrunk_to_the_longest_side_allowed():
@@ -164,7 +176,13 @@ def test_rotations_are_uniform_up_to_the_limit(transforms):
 
 @pytest.mark.parametrize(
     ("name", "amount"),
-    [("brightness", 0.7), ("contrast", 1.3), ("saturation", 0.4), ("hue", 0.2), ("hue", -0.2)],
+    [
+        ("brightness", 0.7),
+        ("contrast", 1.3),
+        ("saturation", 0.4),
+        ("hue", 0.2),
+        ("hue", -0.2),
+    ],
 )
 def test_colour_changes_are_torchvisions(transforms, root, name, amount):
     picture = Image.open(root / _file("4:3", "rgb"))
@@ -180,39 +198,46 @@ def test_jitters_are_drawn_as_torchvision_does(transforms):
     torch.manual_seed(8)
     jitter = transforms.ColorJitter(**limits)
     bounds = [getattr(jitter, name) for name in limits]
-    theirs = np.array([jitter.get_params(*bounds)[1:] for _ in range(DRAWS)], dtype=float)
-    for column, name in enumerate(limits):
-        assert ks_2samp([drawn[name] for drawn in ours], theirs[:, column]).pvalue > LEAST_P
+    theirs = [jitter.get_params(*bounds) for _ in range(DRAWS)]
+    for column, name in enumerate(limits, 1):
+        first = [drawn[name] for drawn in ours]
+        second = [drawn[column] for drawn in theirs]
+        assert ks_2samp(first, second).pvalue > LEAST_P
     orders = {tuple(drawn) for drawn in ours}
     assert len(orders) == math.factorial(4)
 
 
 def test_grey_images_are_jittered_in_brightness_alone():
     grey = Image.new("L", (4, 4), 100)
-    assert _changed(grey, jitter=(("hue", 0.3), ("saturation", 0.1))).unique().tolist() == [100]
-    assert _changed(grey, jitter=(("brightness", 0.5),)).unique().tolist() == [50]
+    coloured = _changed(grey, jitter=(("hue", 0.3), ("saturation", 0.1)))
+    darker = _changed(grey, jitter=(("brightness", 0.5),))
+    assert coloured.unique().tolist() == [100]
+    assert darker.unique().tolist() == [50]
 
 
 def test_options_that_are_0_draw_nothing():
     """An option that is not used leaves the boxes of a seed as they are."""
-    plain, turned = (
-        train_view((400, 300), config, np.random.default_rng(1))
-        for config in (RECIPES["FastAP"], dataclasses.replace(RECIPES["FastAP"], rotation=9.0))
-    )
+    config = RECIPES["FastAP"]
+    rotating = dataclasses.replace(config, rotation=9.0)
+    plain = train_view((400, 300), config, np.random.default_rng(1))
+    turned = train_view((400, 300), rotating, np.random.default_rng(1))
     assert plain.jitter == ()
-    assert plain.degrees == 0.0 != turned.degrees
-    assert (plain.box, plain.mirrored) == (turned.box, turned.mirrored)
+    assert plain.degrees == 0.0
+    assert turned.degrees != 0.0
+    assert plain.box == turned.box
+    assert plain.mirrored == turned.mirrored
 
 
 def _changed(picture, **changes):
     """Return the whole picture, turned or with other colours."""
-    return View(picture.size, picture.size, (0, 0, *picture.size), picture.size, **changes).of(
-        picture
-    )
+    size = picture.size
+    view = View(size, size, (0, 0, *size), size, **changes)
+    return view.of(picture)
 
 
 def _file(shape, kind):
-    return f"{shape.replace(':', '')}-{kind}.{'png' if kind == 'palette' else 'jpg'}"
+    ending = "png" if kind == "palette" else "jpg"
+    return f"{shape.replace(':', '')}-{kind}.{ending}"
 
 
 def _image_set(root, names):
@@ -223,12 +248,13 @@ def _shown(root, name, config):
     """Return the pixels, uint8 (H, W, 3), that evaluation shows of one file."""
     plain = dataclasses.replace(config, mean=[0.0], std=[1.0])
     (batch,) = create_input(_image_set(root, [name]), plain, 3).eval_batches(1)
-    return (batch[0].permute(1, 2, 0) * 255).round().to(torch.uint8)
+    levels = 255 * batch[0].permute(1, 2, 0)
+    return levels.round().to(torch.uint8)
 
 
-def _gap(pixels, picture):
+def _gap(pixels, others):
     """Return the largest difference in grey levels."""
-    return int(np.abs(pixels.numpy().astype(int) - np.asarray(picture).astype(int)).max())
+    return np.abs(np.asarray(pixels, int) - np.asarray(others, int)).max()
 
 
 def _drawn(view: View):
@@ -240,9 +266,10 @@ def _theirs(transforms, config, size):
     """Return the box and flip that torchvision draws for an image of a size."""
     picture = Image.new("L", size)
     if config.resize is not None:
-        square = config.train_resize == "square"
-        side = (config.resize, config.resize) if square else config.resize
-        picture = Image.new("L", _resized(transforms, picture, side))
+        side = config.resize
+        if config.train_resize == "square":
+            side = (config.resize, config.resize)
+        picture = transforms.functional.resize(picture, side)
     if config.crop == "random":
         top, left, height, width = transforms.RandomCrop.get_params(picture, (224, 224))
     else:
@@ -250,10 +277,6 @@ def _theirs(transforms, config, size):
             picture, config.crop_area, config.crop_aspect
         )
     return left, top, width, height, bool(torch.rand(1) < 0.5)
-
-
-def _resized(transforms, picture, side):
-    return transforms.functional.resize(picture, side).size
 
 
 @pytest.mark.parametrize("aspect", [0.0001, 100.0])
