@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from benchmark.core.errors import RunError
 
@@ -100,7 +100,10 @@ def read_record(
         advice = f": run 'python -m benchmark {command}'" if command else f"; expected {what}"
         raise RunError(f"{path} does not exist{advice}") from error
     except (ValueError, LookupError, TypeError) as error:
-        reason = " ".join(str(error).split())
+        reason = str(error)
+        if isinstance(error, ValidationError):
+            first = error.errors()[0]
+            reason = f"{'.'.join(map(str, first['loc']))} {first['msg']}"
         raise RunError(
             f"{path} cannot be read as {what} ({reason}); delete it and run the study again"
         ) from error

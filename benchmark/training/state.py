@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import hashlib
+import pickle
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -139,15 +140,19 @@ def save_checkpoint(folder: Path, identity: Identity, state: dict[str, Any]) -> 
 
 
 def load_checkpoint(folder: Path, identity: Identity) -> tuple[dict[str, Any] | None, str]:
-    """Return the state and a message; None and a message if it is of another identity.
+    """Return the state and a message; None and a message if the run cannot continue from it.
 
-    The run then starts from the beginning. Tensors stay on the CPU, where the optimiser reads its
-    step counts without waiting for a GPU.
+    A checkpoint of another identity is not used, nor is a file that torch cannot read: the run
+    starts from the beginning. Tensors stay on the CPU, where the optimiser reads its step counts
+    without waiting for a GPU.
     """
     path = folder / CHECKPOINT
     if not path.exists():
         return None, ""
-    content = torch.load(path, map_location="cpu", weights_only=True)
+    try:
+        content = torch.load(path, map_location="cpu", weights_only=True)
+    except (EOFError, RuntimeError, pickle.UnpicklingError):
+        return None, f"{CHECKPOINT} cannot be read; starting from the beginning"
     for key, value in identity.items():
         if (saved := content["identity"][key]) != value:
             reason = f"has {key.replace('_', ' ')} {saved}, not {value}"
