@@ -60,7 +60,8 @@ def analyse_budgets(
         f"budget_{name}": [] for name in ("ranks", "curves", "gaps", "options", "order")
     }
     for where, trial_rows in scores.groupby(level=WHERE, sort=False):
-        final_rows = finals[(finals[WHERE] == list(where)).all(axis=1)]
+        is_here = (finals[WHERE] == list(where)).all(axis=1)
+        final_rows = finals[is_here]
         by_seed = final_rows.pivot(index=["trials", "loss"], columns="seed", values="value")
         # a trial without a score counts as 0, the lowest score
         folds = {}
@@ -92,14 +93,18 @@ def _tables_at(
     redrawn = {}
     for loss, folds in trials.items():
         seed = derive(0, "budgets", "trials", *where, loss)
-        redrawn[loss] = resampled(folds[1:], DRAWS, np.random.default_rng(seed))
-        tables.append(("curves", _curve(loss, folds[1:], redrawn[loss], alpha)))
+        generator = np.random.default_rng(seed)
+        redrawn[loss] = resampled(folds[1:], DRAWS, generator)
+        curve = _curve(loss, folds[1:], redrawn[loss], alpha)
+        tables.append(("curves", curve))
     gaps = []
     for budget, scores in finals.items():
         rules = EQUAL if budget else AUTHORS
-        level = np.nan_to_num(mean_sd(scores)[0])
+        mean, _ = mean_sd(scores)
+        level = np.nan_to_num(mean)
         seed = derive(0, "budgets", "seeds", *where, rules, budget)
-        of_seeds = np.nan_to_num(seeds_drawn(scores, DRAWS, np.random.default_rng(seed)))
+        drawn_means = seeds_drawn(scores, DRAWS, np.random.default_rng(seed))
+        of_seeds = np.nan_to_num(drawn_means)
         draws = {"seeds": of_seeds}
         if budget:
             moves = _moves(trials, redrawn, budget)
@@ -143,7 +148,8 @@ def _moves(trials: dict[str, Floats], redrawn: dict[str, Floats], budget: int) -
     """
     best = [folds[1 : budget + 1].mean(axis=1).max() for folds in trials.values()]
     best_again = [scores[:, :budget].max(axis=1) for scores in redrawn.values()]
-    moves: Floats = np.array(best_again) - np.array(best)[:, None]
+    before = np.array(best)[:, None]
+    moves: Floats = np.array(best_again) - before
     return moves
 
 
