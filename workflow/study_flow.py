@@ -15,7 +15,8 @@ from typing import Any
 from benchmark.core.documents import read_document
 from benchmark.core.environment import STUDY
 from benchmark.core.errors import BenchmarkError, ConfigError, RunError, print_error
-from benchmark.core.records import FAILED, IMPORTED, RESULT, RESULTS, Standing
+from benchmark.core.records import FAILED, IMPORTED, RESULTS, Standing
+from benchmark.runs.folders import settle
 from benchmark.study import Study, load_study
 from benchmark.study.data_files import data_files, named_papers
 from benchmark.study.grid import Run, expand
@@ -48,13 +49,13 @@ class Flow:
 
     ``runs`` of a study with rules are its trials. Everything behind them is made of the final runs,
     whose study file ``selected`` is there once the checkpoint ``select`` has written it; a study
-    without rules has none. ``settle`` says how a run stands below the results.
+    without rules has none. ``is_dry_run`` says that nothing below the results may change.
     """
 
     study: Study
     runs: dict[str, Run]
     results: str
-    settle: Callable[[Run, Path], Standing]
+    is_dry_run: bool
     selected: Path | None
     _standings: dict[str, Standing] = field(default_factory=dict)
 
@@ -135,7 +136,7 @@ class Flow:
         """Return how a run stood when this was first asked: a job of this call finishes it."""
         run = self.run(run_id)
         if run.digest not in self._standings:
-            self._standings[run.digest] = self.settle(run, Path(self.results))
+            self._standings[run.digest] = settle(run, Path(self.results), dry_run=self.is_dry_run)
         return self._standings[run.digest]
 
     def settle_all(self, warn: Callable[[str], object]) -> None:
@@ -238,21 +239,15 @@ def _final_runs(path: Path, _: int) -> dict[str, Run]:
     return expand(load_study(path))
 
 
-def _by_presence(run: Run, results: Path) -> Standing:
-    return "finished" if (results / run.spec.folder / RESULT).is_file() else "to do"
-
-
 def load_flow(
-    config: Mapping[str, Any],
-    configfiles: Sequence[Any] = (),
-    settle: Callable[[Run, Path], Standing] = _by_presence,
+    config: Mapping[str, Any], configfiles: Sequence[Any] = (), is_dry_run: bool = True
 ) -> Flow:
     """Return the flow of Snakemake's ``config``; raise ConfigError with all its problems.
 
     config          {"study": name or path, "results": folder, "dataset": another that the study's
                     rules allow}, all optional; or a whole study file, given with --configfile
     configfiles     the paths given with --configfile
-    settle          says how a run stands below the results; by default, whether it has any
+    is_dry_run      whether files of outdated runs keep their names
     """
     own_file = "blocks" in config and bool(configfiles)
     unknown = ", ".join(sorted(map(str, set(config) - set(SETTINGS))))
@@ -279,7 +274,7 @@ def load_flow(
     study = load_study(asked, results)
     os.environ[STUDY] = study.name
     selected = selected_path(study, results) if study.trials else None
-    return Flow(study, expand(study), results.as_posix(), settle, selected)
+    return Flow(study, expand(study), results.as_posix(), is_dry_run, selected)
 
 
 def _misread(config: Mapping[str, Any]) -> list[str]:

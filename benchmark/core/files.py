@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import io
 import json
 import os
 import shutil
@@ -135,17 +134,18 @@ def guess_csv(path: Path) -> pd.DataFrame:
     """
     import pandas as pd
 
-    text = path.read_text("utf-8")
-    if not text.strip():
+    if not path.read_text("utf-8").strip():
         return pd.DataFrame()
-    header = pd.read_csv(io.StringIO(text), nrows=0).columns
-    return pd.read_csv(
-        io.StringIO(text),
+    table = pd.read_csv(
+        path,
         dtype=dict.fromkeys(TEXTS, "str"),
         keep_default_na=False,
-        na_values={name: [""] for name in header if name not in NAMES},
+        na_values=[""],
         low_memory=False,
     )
+    for name in table.columns.intersection(NAMES):
+        table[name] = table[name].fillna("")
+    return table
 
 
 def write_csv(path: Path, table: pd.DataFrame) -> pd.DataFrame:

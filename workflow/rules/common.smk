@@ -6,15 +6,14 @@ from functools import partial
 from pathlib import Path
 from benchmark.core.environment import visible_gpus
 from benchmark.papers.fidelity import study_ledger
-from benchmark.runs.folders import settle, write_spec
+from benchmark.runs.folders import write_spec
 from benchmark.study.model import ROOT
 from snakemake_logger_plugin_runs.inside import hand_to_profiles
 from study_flow import NEW_RESULT, NEW_SPEC, load_flow, or_end
 
 # Contents decide what is trained, whatever dates say and Snakemake remembers. No dry run, and no job, puts anything away.
 DRY_RUN = INSIDE.is_dry_run
-LOOK = partial(settle, dry_run=DRY_RUN or not INSIDE.is_main)
-FLOW = or_end(lambda: load_flow(config, INSIDE.config_files, LOOK))
+FLOW = or_end(lambda: load_flow(config, INSIDE.config_files, DRY_RUN or not INSIDE.is_main))
 RUNS = FLOW.runs
 RESULTS = FLOW.results
 OUT = FLOW.folder
