@@ -24,7 +24,7 @@ from benchmark.core.registry import names_of_parts
 from benchmark.datasets import DATASETS, check_dataset_params, training_images
 from benchmark.input import samplers
 from benchmark.losses.catalogue import load_catalogue
-from benchmark.metrics.metric import check_metric, k_of, metric_of
+from benchmark.metrics.metric import k_of, metric_of
 from benchmark.study.data_files import FINAL, TRIALS, field_folder, published_names
 from benchmark.study.grid import at_look, conflicts, look_state
 from benchmark.study.model import (
@@ -442,7 +442,9 @@ class Checker:
         """Check that the recipe measures every metric, and that the datasets allow it."""
         measured = recipe.evaluation.recall_at
         for number, metric in enumerate(self.file.metrics):
-            if check_metric(metric) or (entry.metrics is not None and metric not in entry.metrics):
+            known = metric_of(metric)
+            asked = entry.metrics is None or metric in entry.metrics
+            if known is None or not asked:
                 continue
             key = f"metrics.{number}"
             k = k_of(metric)
@@ -453,10 +455,9 @@ class Checker:
                 )
                 self.add(key, "not_measured", message)
                 continue
-            known = metric_of(metric)
             for choice in datasets:
                 families = DATASETS[choice.name].target.metrics
-                if known is None or known.family not in families:
+                if known.family not in families:
                     message = f"dataset '{choice.label}' cannot give '{metric}'; it gives: "
                     self.add(key, "not_given", message + ", ".join(families))
 

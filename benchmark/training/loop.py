@@ -119,11 +119,9 @@ class Trainer:
             share = state.position / len(batches)
             set_learning_rate(stepper.optimizer, self._rate(share))
             started = state.epoch + share >= self.recipe.memory.start_epoch
-            takes_part = started or self.recipe.memory.write_first
-            remembered = indices if stepper.memory is not None and takes_part else None
             labels = components.labels[torch.from_numpy(indices)]
             try:
-                stepper(images, labels, state.step, remembered, reads=started)
+                stepper(images, labels, state.step, indices, reads=started)
             except DivergedError as error:
                 # a loss that was not read yet may be the first that is not finite
                 self._check_losses()

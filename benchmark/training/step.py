@@ -45,6 +45,7 @@ def diverging_with(embeddings: torch.Tensor) -> Iterator[None]:
 
 
 STATEFUL = ("model", "loss", "optimizer", "scaler", "memory")
+NO_NUMBERS = np.empty(0, np.int64)
 
 
 @dataclass
@@ -76,13 +77,13 @@ class Stepper:
         images: torch.Tensor,
         labels: torch.Tensor,
         step: int,
-        remembered: np.ndarray | None = None,
+        numbers: np.ndarray = NO_NUMBERS,
         reads: bool = True,
     ) -> None:
         """Take step number ``step`` on images (B, C, H, W) and labels (B,), both on the CPU.
 
-        remembered  numbers of the training images (B,), if the step uses the memory
-        reads       whether the loss reads the memory; otherwise the memory is only written
+        numbers  numbers of the training images (B,), for the memory
+        reads    whether the loss reads the memory, which is then also written after a step
 
         ``drain`` returns the loss.
         """
@@ -95,7 +96,7 @@ class Stepper:
             loss = self._step_by_groups(images, labels, size)
         else:
             embeddings, backward = self._forward(images, seed)
-            loss, gradient = self._differentiate(embeddings, labels, remembered, reads)
+            loss, gradient = self._differentiate(embeddings, labels, numbers, reads)
             backward(gradient)
         self._update()
         self._pending.append(loss)
@@ -152,30 +153,29 @@ class Stepper:
         self,
         embeddings: torch.Tensor,
         labels: torch.Tensor,
-        remembered: np.ndarray | None = None,
-        reads: bool = False,
+        numbers: np.ndarray,
+        reads: bool,
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the loss, and the gradient (B, D) of the scaled loss at the embeddings.
 
-        The gradient of the loss's own parameters is added to these. If the step uses the memory,
-        the batch is written to it before or after the loss reads it.
+        The gradient of the loss's own parameters is added to these. The batch is written to the
+        memory before or after the loss reads it.
         """
         leaves = embeddings.detach().requires_grad_()
-        memory = None if remembered is None else self.memory
-        images = np.empty(0, np.int64) if remembered is None else remembered
+        memory = self.memory
         if memory is not None and memory.write_first:
-            memory.store(leaves, images)
+            memory.store(leaves, numbers)
         with diverging_with(leaves), self.stopwatch.running():
             with autocast(self.config, self.device):
                 if memory is not None and reads:
-                    others, other_labels = memory.references(images)
+                    others, other_labels = memory.references(numbers)
                     pools = leaves, labels, others, self._for_loss(other_labels)
                     value = self.loss.with_memory(*pools, generator=self._generator)
                 else:
                     value = self.loss(leaves, labels, generator=self._generator)
             self.scaler.scale(value).backward()
-        if memory is not None and not memory.write_first:
-            memory.store(leaves, images)
+        if memory is not None and reads and not memory.write_first:
+            memory.store(leaves, numbers)
         assert leaves.grad is not None  # given by backward
         return value.detach(), leaves.grad
 
@@ -207,7 +207,7 @@ class Stepper:
             part = slice(start, start + size)
             embeddings = self._embed(images[part])
             share = len(images[part]) / len(images)
-            loss, gradient = self._differentiate(embeddings, labels[part])
+            loss, gradient = self._differentiate(embeddings, labels[part], NO_NUMBERS, False)
             self._send_back(embeddings, share * gradient)
             total = total + share * loss
         return total
@@ -297,9 +297,11 @@ class Memory:
         dtype: torch.dtype = torch.float32,
     ):
         """Make an empty memory for images with ``labels`` (N,) and embeddings of ``width``."""
-        size = len(labels) if config.size is None or config.size == -1 else config.size
+        size = config.size
         self._by_image = config.key == "image"
         self.write_first = config.write_first
+        if size is None or size == -1:
+            size = len(labels)
         if self._by_image:
             size = min(size, len(labels))
         self._labels = labels
