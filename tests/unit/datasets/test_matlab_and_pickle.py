@@ -19,7 +19,11 @@ from benchmark.datasets.io.lists import (
 def write_matlab(path, compressed=False, dtype=np.float64):
     cells = np.empty((1, 3), dtype=object)
     cells[0] = ["abc", "d", "ü" * 40]
-    variables = {"cids": cells, "cluster": np.array([[1, 1, 2]], dtype), "other": {"a": 1}}
+    variables = {
+        "cids": cells,
+        "cluster": np.array([[1, 1, 2]], dtype),
+        "other": {"a": 1},
+    }
     savemat(path, variables, do_compression=compressed)
     return path
 
@@ -27,9 +31,8 @@ def write_matlab(path, compressed=False, dtype=np.float64):
 @pytest.mark.parametrize("compressed", [False, True])
 @pytest.mark.parametrize("dtype", [np.float64, np.int32, np.uint8])
 def test_numbers_and_cells_of_text_are_read(tmp_path, compressed, dtype):
-    cids, cluster = read_matlab(
-        write_matlab(tmp_path / "a.mat", compressed, dtype), "cids", "cluster"
-    )
+    path = write_matlab(tmp_path / "a.mat", compressed, dtype)
+    cids, cluster = read_matlab(path, "cids", "cluster")
     assert texts(cids) == ["abc", "d", "ü" * 40]
     assert whole_numbers(cluster).tolist() == [1, 1, 2]
     with pytest.raises(ValueError, match="not text"):
@@ -39,7 +42,10 @@ def test_numbers_and_cells_of_text_are_read(tmp_path, compressed, dtype):
 @pytest.mark.parametrize("compressed", [False, True])
 def test_arrays_of_structs_give_a_list_for_each_field(tmp_path, compressed):
     rows = np.empty((1, 2), dtype=[("path", object), ("class", object)])
-    rows[0] = [("a/1.jpg", np.array([[7]], np.uint8)), ("b/2.jpg", np.array([[300]], np.uint16))]
+    rows[0] = [
+        ("a/1.jpg", np.array([[7]], np.uint8)),
+        ("b/2.jpg", np.array([[300]], np.uint16)),
+    ]
     savemat(tmp_path / "a.mat", {"annotations": rows}, do_compression=compressed)
     (found,) = read_matlab(tmp_path / "a.mat", "annotations")
     assert found["path"].tolist() == ["a/1.jpg", "b/2.jpg"]
@@ -75,7 +81,9 @@ def read(tmp_path):
 
     def run(content: object, protocol: int = 2) -> object:
         path = tmp_path / "x.pkl"
-        path.write_bytes(content if isinstance(content, bytes) else pickle.dumps(content, protocol))
+        if not isinstance(content, bytes):
+            content = pickle.dumps(content, protocol)
+        path.write_bytes(content)
         return read_plain_pickle(path)
 
     return run
@@ -84,7 +92,12 @@ def read(tmp_path):
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
 @pytest.mark.parametrize("module", ["numpy.core", "numpy._core"])
 def test_plain_pickles_of_every_protocol_and_numpy_are_read(read, protocol, module):
-    values = {"list": [1, 2.5, "three", None, True], "tuple": (1,), "set": {4}, "bytes": b"\0\xff"}
+    values = {
+        "list": [1, 2.5, "three", None, True],
+        "tuple": (1,),
+        "set": {4},
+        "bytes": b"\0\xff",
+    }
     arrays = {
         "array": np.arange(6, dtype=">i4").reshape(2, 3),
         "fortran": np.asfortranarray(np.arange(6.0).reshape(2, 3)),
@@ -96,8 +109,10 @@ def test_plain_pickles_of_every_protocol_and_numpy_are_read(read, protocol, modu
     if protocol < 4:  # later protocols store the length beside the name
         content = content.replace(b"numpy._core", module.encode())
     found = read(content)
-    assert {key: found[key] for key in values} == values
-    assert {key: found[key] for key in arrays} == {k: each.tolist() for k, each in arrays.items()}
+    for key, value in values.items():
+        assert found[key] == value
+    for key, array in arrays.items():
+        assert found[key] == array.tolist()
 
 
 def test_arrays_of_objects_are_refused(read):

@@ -24,16 +24,29 @@ def saved(path, content) -> str:
     return str(path)
 
 
+def assert_same_weights(found, expected):
+    """Compare to the bit what both have by name."""
+    for name, value in expected.items():
+        assert torch.equal(found[name], value), name
+
+
 @pytest.mark.parametrize(
     "wrap",
-    [lambda state: state, lambda state: {"state_dict": state}, lambda state: {"model": state}],
+    [
+        lambda state: state,
+        lambda state: {"state_dict": state},
+        lambda state: {"model": state},
+    ],
+    ids=["bare", "state_dict", "model"],
 )
 def test_a_checkpoint_replaces_the_random_weights(tmp_path, wrap):
     source = model_of(seed=7).backbone.state_dict()
     state = {f"module.{key}": value for key, value in source.items()}
-    state["module.fc.weight"], state["module.fc.bias"] = torch.zeros(10, 512), torch.zeros(10)
-    got = model_of(checkpoint=saved(tmp_path / "weights.pt", wrap(state))).backbone.state_dict()
-    assert all(torch.equal(got[key], value) for key, value in source.items())
+    state["module.fc.weight"] = torch.zeros(10, 512)
+    state["module.fc.bias"] = torch.zeros(10)
+    path = saved(tmp_path / "weights.pt", wrap(state))
+    got = model_of(checkpoint=path).backbone.state_dict()
+    assert_same_weights(got, source)
 
 
 def test_a_checkpoint_may_hold_the_weights_of_the_head(tmp_path):
@@ -56,15 +69,15 @@ def test_a_file_of_safetensors_has_the_weights_and_may_lack_counters_of_batches(
     path = tmp_path / "weights.safetensors"
     save_file({key: value for key, value in source.items() if "num_batches" not in key}, path)
     got = model_of(checkpoint=str(path)).backbone.state_dict()
-    assert all(torch.equal(got[key], value) for key, value in source.items())
+    assert_same_weights(got, source)
 
 
 def test_colour_weights_are_summed_for_grey_images(tmp_path):
     state = model_of(seed=7, channels=3).backbone.state_dict()
-    got = model_of(
-        checkpoint=saved(tmp_path / "weights.pt", state), channels=1
-    ).backbone.state_dict()
-    assert torch.allclose(got["conv1.0.weight"], state["conv1.0.weight"].sum(dim=1, keepdim=True))
+    path = saved(tmp_path / "weights.pt", state)
+    got = model_of(checkpoint=path, channels=1).backbone.state_dict()
+    summed = state["conv1.0.weight"].sum(dim=1, keepdim=True)
+    assert torch.allclose(got["conv1.0.weight"], summed)
 
 
 def test_keys_and_shapes_that_do_not_fit_are_all_named(tmp_path):
