@@ -1,20 +1,20 @@
 """The sentences that open the page, in the order in which a study asks.
 
-Each rule of ``RULES`` is a condition and what is said where it holds. What the tests say comes
-before the highest mean, and no sentence claims more than its test. A condition of runs is one
-dataset, setting and split at one batch size; nothing is pooled over conditions.
+What the tests say comes before the highest mean, and no sentence claims more than its test. A
+condition of runs is one dataset, setting and split at one batch size; nothing is pooled over
+conditions.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from benchmark.core.words import DASH, count, interval, listed, mean_sd, points
 from benchmark.report.answer_of_trials import answer_of_trials
-from benchmark.report.inputs import CONDITION, DIVERGENCE_CELL, WHERE, Inputs, records, rows_of
+from benchmark.report.inputs import CONDITION, WHERE, Inputs, records, rows_of
 from benchmark.report.labels import dataset_label, metric_label
 from benchmark.report.table import NothingToShow
 from benchmark.report.tally import claims_in_words, claims_reading, of_own_papers, published_numbers
@@ -23,15 +23,17 @@ from benchmark.report.tally import claims_in_words, claims_reading, of_own_paper
 TERMS = {("sup_ap", "roadmap"): "The calibration term"}
 NAMED_LOSSES = 3  # in a sentence; more are counted
 NAMED_SWEEPS = 8
-OUTCOMES = ("yes", "no, lower", "no, it diverges", "not shown", "not tested")
+DECIDED = ["yes", "no, lower", "no, it diverges"]
+OUTCOMES = [*DECIDED, "not shown", "not tested"]
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What the rules look at: the results of the headline metric.
+    """What the sentences are about: the results of the headline metric.
 
     means       rows of ``summary`` after the last epoch; a loss that diverges has none
-    tests       the one family of tests that answers: the ablation's, else those with the baseline
+    tests       the one family of tests that answers, each with its ``outcome`` of ``OUTCOMES``:
+                the ablation's, else those with the baseline
     last_step   tests of the ablation's last step, where it has two steps or more
     """
 
@@ -41,8 +43,7 @@ class Asked:
     @cached_property
     def means(self) -> pd.DataFrame:
         rows = rows_of(self.inputs.last, metric=self.metric)
-        cells = rows[[*DIVERGENCE_CELL]].itertuples(index=False, name=None)
-        return rows.loc[[cell not in self.inputs.diverging for cell in cells]]
+        return rows[~self.inputs.diverges(rows)]
 
     @cached_property
     def steps(self) -> pd.DataFrame:
@@ -50,10 +51,11 @@ class Asked:
 
     @cached_property
     def tests(self) -> pd.DataFrame:
-        ablation = self.inputs.study.comparison.ablation
         if self.steps.empty:
-            return rows_of(self.inputs.paired, kind="baseline", metric=self.metric)
-        return rows_of(self.steps, against=ablation[0])
+            tests = rows_of(self.inputs.paired, kind="baseline", metric=self.metric)
+        else:
+            tests = rows_of(self.steps, against=self.inputs.study.comparison.ablation[0])
+        return with_outcomes(tests)
 
     @cached_property
     def last_step(self) -> pd.DataFrame:
@@ -67,47 +69,46 @@ class Asked:
         """Whether all runs are of one dataset, setting and split, and differ in batch size."""
         return len(self.means.drop_duplicates(WHERE)) == 1
 
-    @cached_property
-    def several_sizes(self) -> bool:
-        return self.one_place and self.means["batch_size"].nunique() > 1
-
-    @cached_property
-    def has_published_numbers(self) -> bool:
-        return published_numbers(self.inputs.verdicts) != ""
-
-    @cached_property
-    def has_sweeps(self) -> bool:
-        return not self.has_published_numbers and len(self.inputs.printed.sweeps) > 0
-
-    @cached_property
-    def compares_losses(self) -> bool:
-        """Whether the study's own tests are its question, and not a printed table."""
-        return not self.has_published_numbers and self.means["loss"].nunique() > 1
-
-    @cached_property
-    def claims_first(self) -> bool:
-        claims = self.inputs.claims
-        judged_as_published = len(claims) > 0 and claims_reading(claims) == "published"
-        return self.has_sweeps or (not self.has_published_numbers and judged_as_published)
-
-
-class Rule(NamedTuple):
-    """One sentence of the answer: the condition under which it is said, and its words."""
-
-    holds: Callable[[Asked], bool]
-    words: Callable[[Asked], str]
-
 
 def answer(inputs: Inputs) -> list[str]:
-    """Return the answer on the headline metric, a sentence or two for each rule that holds."""
+    """Return the answer on the headline metric, a sentence or two for each question."""
     try:
         asked = Asked(inputs, inputs.headline)
         if inputs.budgets:
             return answer_of_trials(inputs)
-        sentences = [rule.words(asked) for rule in RULES if rule.holds(asked)]
+        return [text for text in _answers(asked) if text]
     except NothingToShow as reason:
         return [f"There is no answer yet: {reason}."]
-    return [sentence for sentence in sentences if sentence]
+
+
+def _answers(asked: Asked) -> Iterator[str]:
+    """Yield the sentences in the order in which they are read; an empty one is left out.
+
+    The study's own tests are its question where no printed number was judged.
+    """
+    inputs = asked.inputs
+    published = published_numbers(inputs.verdicts)
+    own_claims = of_own_papers(inputs)
+    has_sweeps = not published and len(inputs.printed.sweeps) > 0
+    judged_as_published = len(inputs.claims) > 0 and claims_reading(inputs.claims) == "published"
+    claims_first = has_sweeps or (not published and judged_as_published)
+    yield published
+    if claims_first:
+        yield claims_in_words(own_claims)
+    if has_sweeps:
+        yield sweeps(asked)
+    if len(inputs.noise):
+        yield noise_shares(asked)
+    if not published and asked.means["loss"].nunique() > 1:
+        if len(asked.tests):
+            yield gains(asked)
+        if len(asked.last_step):
+            yield last_step(asked)
+        if asked.one_place and asked.means["batch_size"].nunique() > 1:
+            yield batch_sizes(asked)
+        yield highest_means(asked)
+    if not claims_first:
+        yield claims_in_words(own_claims)
 
 
 def gains(asked: Asked) -> str:
@@ -147,22 +148,23 @@ def _by_batch_size(asked: Asked) -> str:
     return ", ".join(parts)
 
 
-def outcome_of(test: Any) -> str:
-    """Return which of ``OUTCOMES`` a row of a test is, asked whether its loss is higher."""
-    if test.lost == test.loss:
-        return "no, it diverges"
-    if test.lost == test.against:
-        return "yes"
-    if pd.isna(test.p_holm):
-        return "not tested"
-    if not test.significant:
-        return "not shown"
-    return "yes" if test.difference > 0 else "no, lower"
+def with_outcomes(tests: pd.DataFrame) -> pd.DataFrame:
+    """Return tests with an ``outcome`` of ``OUTCOMES`` each: whether its loss is higher."""
+    if tests.empty:
+        return tests
+    outcome_where = {
+        "no, it diverges": tests["lost"] == tests["loss"],
+        "yes": tests["lost"] == tests["against"],
+        "not tested": tests["p_holm"].isna(),
+        "not shown": ~tests["significant"].astype(bool),
+        "no, lower": tests["difference"] <= 0,
+    }
+    outcome = np.select([*outcome_where.values()], [*outcome_where], "yes")
+    return tests.assign(outcome=outcome)
 
 
 def _outcome(tests: pd.DataFrame, asked: Asked) -> str:
     """Return the outcome of the tests at one batch size; losses are named where it differs."""
-    tests = tests.assign(outcome=[outcome_of(test) for test in records(tests)])
     unit = f"points of {metric_label(asked.metric)}"
     together = tests["outcome"].nunique() == 1
     parts = []
@@ -191,22 +193,16 @@ def _outcome(tests: pd.DataFrame, asked: Asked) -> str:
 def _by_loss(asked: Asked, losses: Sequence[str]) -> str:
     """Return "SupAP yes in 5 of 9 conditions; ROADMAP in 7, lower in 1", the most first."""
     tests = asked.tests
-    tests = tests.assign(outcome=[outcome_of(test) for test in records(tests)])
-    counts = tests.groupby("loss")["outcome"].value_counts().unstack(fill_value=0)
-    counts = counts.reindex(index=list(losses), columns=list(OUTCOMES), fill_value=0)
+    counts = pd.crosstab(tests["loss"], tests["outcome"])
+    counts = counts.reindex(index=list(losses), columns=OUTCOMES, fill_value=0)
     counts = counts.sort_values("yes", ascending=False, kind="stable")
     conditions = len(tests.drop_duplicates(CONDITION))
-    differing: Any = counts[counts["yes"] + counts["no, lower"] + counts["no, it diverges"] > 0]
-    if differing.empty and conditions == 1:
-        return "Not shown"
+    differing = counts[counts[DECIDED].any(axis=1)]
     if differing.empty:
-        return f"Not shown in any of {conditions} conditions"
+        return "Not shown" if conditions == 1 else f"Not shown in any of {conditions} conditions"
     parts = []
     for loss, row in differing.head(NAMED_LOSSES).iterrows():
-        ways = [f"yes in {row['yes']}"] if row["yes"] else []
-        for outcome in ("no, lower", "no, it diverges"):
-            if row[outcome]:
-                ways.append(f"{outcome} in {row[outcome]}")
+        ways = [f"{outcome} in {row[outcome]}" for outcome in DECIDED if row[outcome]]
         found = f"{' and '.join(ways)} of {row.sum()}"
         if row.sum() == 1:
             found = ways[0].removesuffix(" in 1")
@@ -299,8 +295,9 @@ def highest_means(asked: Asked) -> str:
         places = len(means.drop_duplicates(WHERE))
         return f"In none of the conditions of {count(places, 'setting')} have two losses finished."
     best = compared.loc[compared.groupby(CONDITION)["mean"].idxmax()]
-    wins = sorted(best["loss"].value_counts().items(), key=lambda item: (-item[1], item[0]))
-    named = [f"{inputs.label(str(loss))} in {number}" for loss, number in wins[:NAMED_LOSSES]]
+    wins = best.groupby("loss").size().sort_values(ascending=False, kind="stable")
+    most = wins.head(NAMED_LOSSES)
+    named = [f"{inputs.label(str(loss))} in {number}" for loss, number in most.items()]
     if len(wins) > NAMED_LOSSES:
         named.append(f"{count(len(wins) - NAMED_LOSSES, 'other loss')} in the rest")
     return f"The highest mean {metric}: {listed(named)} of {count(len(best), 'condition')}."
@@ -356,22 +353,3 @@ def sweeps(asked: Asked) -> str:
         f"In {len(parts)} of {number} a setting differs {significantly}; the furthest of "
         f"each: {', '.join(named)}."
     )
-
-
-def own_claims(asked: Asked) -> str:
-    """Return the counts of the claims that the study's own papers make."""
-    return claims_in_words(of_own_papers(asked.inputs))
-
-
-# In the order in which they are read.
-RULES = (
-    Rule(lambda asked: asked.has_published_numbers, lambda a: published_numbers(a.inputs.verdicts)),
-    Rule(lambda asked: asked.claims_first, own_claims),
-    Rule(lambda asked: asked.has_sweeps, sweeps),
-    Rule(lambda asked: len(asked.inputs.noise) > 0, noise_shares),
-    Rule(lambda asked: asked.compares_losses and len(asked.tests) > 0, gains),
-    Rule(lambda asked: asked.compares_losses and len(asked.last_step) > 0, last_step),
-    Rule(lambda asked: asked.compares_losses and asked.several_sizes, batch_sizes),
-    Rule(lambda asked: asked.compares_losses, highest_means),
-    Rule(lambda asked: not asked.claims_first, own_claims),
-)

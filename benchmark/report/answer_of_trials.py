@@ -41,18 +41,14 @@ def challenge(
         differences(tests, loss, metric, trials, label),
     ]
     if trials < ENOUGH:
-        sentences.insert(0, too_few_trials(label(loss), trials))
+        few = "1 trial is one setting" if trials == 1 else f"{trials} trials are few settings"
+        caution = (
+            f"No conclusion about {label(loss)} at equal effort: {few} drawn at random from its "
+            "ranges, and another draw may rank it elsewhere. 16 trials allow a conclusion; the "
+            "comparison with its defaults needs no trials."
+        )
+        sentences.insert(0, caution)
     return sentences
-
-
-def too_few_trials(challenger: str, trials: int) -> str:
-    """Return what so few trials do not allow."""
-    drawn = f"{count(trials, 'trial')} {'is one setting' if trials == 1 else 'are few settings'}"
-    return (
-        f"No conclusion about {challenger} at equal effort: {drawn} drawn at random from its "
-        "ranges, and another draw may rank it elsewhere. 16 trials allow a conclusion; the "
-        "comparison with its defaults needs no trials."
-    )
 
 
 def standing(ranks: pd.DataFrame, loss: str, metric: str, label: Label) -> str:

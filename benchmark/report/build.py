@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -77,19 +78,16 @@ def build(study: Study, results: Path, choice: PairChoice | None = None) -> Buil
     provenance = public(json.loads((folder / "provenance.json").read_text("utf-8")))
     registered = registration_state(study, results)
     inputs = Inputs.of(compared, table, frames, printed, provenance, registered)
-    built = Built(
-        [
-            *write_artefacts("table", inputs, folder / "tables", attempts),
-            *write_artefacts("figure", inputs, folder / "figures", attempts),
-        ],
-        Gallery([], "it could not be made"),
-        failed=attempts.failed,
-    )
+    artefacts = write_artefacts("table", inputs, folder / "tables", attempts)
+    artefacts += write_artefacts("figure", inputs, folder / "figures", attempts)
+    gallery = Gallery([], "it could not be made")
     with attempts.at("gallery"):
-        built = replace(built, gallery=write_gallery(inputs, results, choice))
+        gallery = write_gallery(inputs, results, choice)
+    analyses = []
     for summary in sorted(folder.glob("analyses/*/summary.json")):
         with attempts.at(f"analysis {summary.parent.name}"):
-            built.analyses.append(load_analysis(summary.parent))
+            analyses.append(load_analysis(summary.parent))
+    built = Built(artefacts, gallery, analyses, attempts.failed)
     page = f"<!doctype html><title>{study.name}</title>The page could not be made: see its log.\n"
     with attempts.at("page"):
         page = build_page(inputs, built)
@@ -118,15 +116,22 @@ def write_statistics(study: Study, table: RunTable, results: Path) -> dict[str, 
     return {name: write_csv(folder / f"{name}.csv", each) for name, each in tables.items()}
 
 
-def parts(kind: Kind, inputs: Inputs) -> Iterator[PlannedArtefact]:
+def planned_artefacts(kind: Kind, inputs: Inputs) -> Iterator[PlannedArtefact]:
     """Yield the study's own tables or figures, then those of its papers, then its sweeps."""
     study = inputs.study
-    registry, wanted = (TABLES, study.tables) if kind == "table" else (FIGURES, study.figures)
+    if kind == "table":
+        registry = TABLES
+        wanted = study.tables
+        of_papers = paper_tables(inputs)
+    else:
+        registry = FIGURES
+        wanted = study.figures
+        of_papers = paper_figures(inputs)
     for name in registry.names() if wanted is None else wanted:
         entry = registry[name]
         if wanted or study.references.trials or not entry.facts["of_trials"]:
             yield PlannedArtefact(name, entry.display, "study", partial(entry.target, inputs))
-    yield from (paper_tables if kind == "table" else paper_figures)(inputs)
+    yield from of_papers
 
 
 def write_artefacts(kind: Kind, inputs: Inputs, folder: Path, attempts: Attempts) -> list[Artefact]:
@@ -135,23 +140,26 @@ def write_artefacts(kind: Kind, inputs: Inputs, folder: Path, attempts: Attempts
     A table without data leaves a Markdown file with the reason.
     """
     begin_folder(folder)
-    made = []
-    for part in parts(kind, inputs):
-        found = Artefact(kind, part.name, part.title, part.group, "it could not be made")
-        with attempts.at(f"{kind} {part.name}"):
+    write = _write_table if kind == "table" else _write_figure
+    artefacts = []
+    for planned in planned_artefacts(kind, inputs):
+        name = planned.name
+        artefact = Artefact(kind, name, planned.title, planned.group, "it could not be made")
+        with attempts.at(f"{kind} {name}"):
             try:
-                found = (_write_table if kind == "table" else _write_figure)(part, folder)
+                artefact = replace(artefact, reason="", **write(planned, folder))
             except NothingToShow as reason:
-                found = replace(found, reason=str(reason))
-        if kind == "table" and found.reason:
-            write_text(folder / f"{part.name}.md", f"### {part.title}\n\n{found.reason}\n")
-        made.append(found)
-    return made
+                artefact = replace(artefact, reason=str(reason))
+        if kind == "table" and artefact.reason:
+            write_text(folder / f"{name}.md", f"### {planned.title}\n\n{artefact.reason}\n")
+        artefacts.append(artefact)
+    return artefacts
 
 
-def _write_table(part: PlannedArtefact, folder: Path) -> Artefact:
-    name = part.name
-    table = part.make()
+def _write_table(planned: PlannedArtefact, folder: Path) -> dict[str, Any]:
+    """Write the files of a table; return the fields of its record."""
+    name = planned.name
+    table = planned.make()
     element = to_html(table, name)
     files = {
         "csv": to_csv(table),
@@ -162,21 +170,22 @@ def _write_table(part: PlannedArtefact, folder: Path) -> Artefact:
     for kind, text in files.items():
         write_text(folder / f"{name}.{kind}", text)
     numbers = [cell.numbers for section in table.sections for row in section.rows for cell in row]
-    return Artefact(
-        "table",
-        name,
-        table.title,
-        part.group,
-        rows=table.rows,
-        element=element,
-        measured=any(behind and behind[0] is not None for behind in numbers),
-        files=files,
-    )
+    return {
+        "title": table.title,
+        "rows": table.rows,
+        "element": element,
+        "measured": any(behind and behind[0] is not None for behind in numbers),
+        "files": files,
+    }
 
 
-def _write_figure(part: PlannedArtefact, folder: Path) -> Artefact:
-    drawing = part.make()
-    files = save(drawing, folder, part.name, part.title)
-    element = inline_svg(files["svg"], f"figure-{part.name}", drawing.alt)
-    facts = {"caption": drawing.caption, "element": element, "files": files}
-    return Artefact("figure", part.name, part.title, part.group, rows=len(drawing.data), **facts)
+def _write_figure(planned: PlannedArtefact, folder: Path) -> dict[str, Any]:
+    """Write the files of a figure; return the fields of its record."""
+    drawing = planned.make()
+    files = save(drawing, folder, planned.name, planned.title)
+    return {
+        "rows": len(drawing.data),
+        "caption": drawing.caption,
+        "element": inline_svg(files["svg"], f"figure-{planned.name}", drawing.alt),
+        "files": files,
+    }

@@ -18,7 +18,7 @@ from benchmark.core.errors import ConfigError, RunError, unknown_name
 from benchmark.core.files import begin_folder, replacing, write_json, write_text
 from benchmark.core.paths import without_paths
 from benchmark.core.recipe import UNTRAINED
-from benchmark.core.records import NEIGHBOURS, SPEC_DIGEST, Setting
+from benchmark.core.records import NEIGHBOURS, Setting
 from benchmark.core.seeding import derive
 from benchmark.report.drawing import (
     DOUBLE,
@@ -29,7 +29,7 @@ from benchmark.report.drawing import (
     styled,
     to_svg,
 )
-from benchmark.report.inputs import CONDITION, Inputs
+from benchmark.report.inputs import CONDITION, Inputs, rows_of
 from benchmark.report.render import as_text
 from benchmark.report.table import NothingToShow
 
@@ -141,25 +141,23 @@ def run_pairs(inputs: Inputs, choice: PairChoice) -> list[Facts]:
     """
     metric = inputs.headline
     first = choice.first or inputs.study.comparison.baseline
-    scores = inputs.scores[inputs.scores["metric"] == metric].drop_duplicates("run_id")
+    scores = rows_of(inputs.scores, metric=metric).drop_duplicates("run_id")
     networks = [Setting.from_label(label).backbone for label in scores["setting"]]
     untrained = scores["loss"].map(inputs.base_losses) == UNTRAINED
     scores = scores.assign(network=networks, untrained=untrained)
     if choice.batch_size is not None:
         scores = scores[(scores["batch_size"] == choice.batch_size) | scores["untrained"]]
     if choice.seed is not None:
-        scores = scores[scores["seed"] == choice.seed]
-    own = scores["loss"] == choice.second if choice.second else scores["loss"] != first
+        scores = rows_of(scores, seed=choice.seed)
+    rivals = scores[scores["loss"] != first]
+    if choice.second is not None:
+        rivals = rows_of(rivals, loss=choice.second)
     columns = [*NETWORK, "setting", "batch_size", "run_id", "value", "loss", "untrained"]
     means = inputs.last[[*CONDITION, "metric", "loss", "mean"]]
     pairs = (
-        scores.loc[own & (scores["loss"] != first), columns]
+        rivals[columns]
         .merge(means, on=[*CONDITION, "metric", "loss"])
-        .merge(
-            scores.loc[scores["loss"] == first, columns],
-            on=NETWORK,
-            suffixes=("_second", "_first"),
-        )
+        .merge(rows_of(scores, loss=first)[columns], on=NETWORK, suffixes=("_second", "_first"))
     )
     alike = (pairs["setting_second"] == pairs["setting_first"]) & (
         pairs["batch_size_second"] == pairs["batch_size_first"]
@@ -255,15 +253,12 @@ def average_precision(ranks: np.ndarray) -> float:
     return float(np.mean(np.arange(1, len(ranks) + 1) / ranks)) if len(ranks) else float("nan")
 
 
-def load_neighbours(path: Path, digest: str) -> Neighbours:
-    """Return ``neighbours.npz`` of a run with this digest; raise RunError if it has none."""
+def load_neighbours(path: Path) -> Neighbours:
+    """Return ``neighbours.npz`` of a run; raise RunError if there is none."""
     if not path.is_file() or not path.stat().st_size:
         raise RunError(f"{path} does not exist or is empty; train the run again, which writes it")
     with np.load(path) as stored:
         arrays = dict(stored)
-    if (own := str(arrays[SPEC_DIGEST])) != digest:
-        cure = "delete the run's result.json and train it again"
-        raise RunError(f"{path} is of specification {own}, the run of {digest}; {cure}")
     images = arrays["neighbour_images"]
     ranks = np.split(arrays["positive_ranks"], np.cumsum(arrays["positives"])[:-1])
     return Neighbours(
@@ -322,22 +317,18 @@ def _framed(
     canvas.paste(thumbnail, (left + FRAME, top + FRAME))
 
 
-def write_gallery(inputs: Inputs, results: Path, choice: PairChoice | None = None) -> Gallery:
+def write_gallery(inputs: Inputs, results: Path, choice: PairChoice) -> Gallery:
     """Write ``results/<study>/gallery`` from scratch and return its record."""
     begin_folder(folder := inputs.study.folder(results) / GALLERY)
     shown: list[Facts] = []
     tables: list[pd.DataFrame] = []
     reasons: list[str] = []
     contents: dict[str, bytes] = {}
-    digests = dict(zip(inputs.runs["run_id"], inputs.runs["spec_digest"], strict=True))
     try:
-        for pair in run_pairs(inputs, choice or PairChoice()):
+        for pair in run_pairs(inputs, choice):
             runs = [pair[which]["run_id"] for which in SIDES]
             try:
-                sides = [
-                    load_neighbours(results / "runs" / run / NEIGHBOURS, digests[run])
-                    for run in runs
-                ]
+                sides = [load_neighbours(results / "runs" / run / NEIGHBOURS) for run in runs]
                 if not np.array_equal(sides[0].queries, sides[1].queries):
                     words = "recorded different queries; train both again"
                     raise RunError(f"{' and '.join(runs)} {words}")

@@ -117,6 +117,12 @@ class Inputs:
             if row.diverges
         }
 
+    def diverges(self, table: pd.DataFrame) -> pd.Series:
+        """Return for each row of a table whether its loss diverges there."""
+        diverging = self.diverging
+        cells = table[[*DIVERGENCE_CELL]].itertuples(index=False, name=None)
+        return pd.Series([cell in diverging for cell in cells], table.index, bool)
+
     @property
     def confidence(self) -> str:
         """Return the confidence of the study's intervals: "95%"."""
@@ -131,8 +137,7 @@ class Inputs:
         variant = self.study.losses.get(loss)
         if variant is None or loss == variant.name:
             return loss_name(loss)
-        facts = load_catalogue().get(variant.name)
-        defaults = defaults_of(facts.config) if facts else {}
+        defaults = defaults_of(load_catalogue()[variant.name].config)
         other = [
             f"{key.rstrip('_')}={value}"
             for key, value in variant.params.items()

@@ -1,18 +1,10 @@
 """The names of losses, metrics, datasets and conditions as people read them."""
 
-import functools
 from typing import Any
 
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.metrics.metric import display_name
 from benchmark.papers.schema import GAIN
-
-
-@functools.cache
-def _datasets() -> dict[str, str]:
-    from benchmark.datasets import DATASETS
-
-    return {entry.name: entry.display for entry in DATASETS}
 
 
 def metric_label(name: str) -> str:
@@ -29,7 +21,9 @@ def loss_name(name: str) -> str:
 
 def dataset_name(label: str) -> str:
     """Return the display name of a registered dataset: "iNaturalist-2018"; others are kept."""
-    return _datasets().get(label, label)
+    from benchmark.datasets import DATASETS
+
+    return DATASETS[label].display if label in DATASETS.names() else label
 
 
 def dataset_label(dataset: str, setting: str = "", split: str = "test") -> str:

@@ -17,7 +17,13 @@ SHOWN = 12  # changes of the analysis that are named
 def notices(inputs: Inputs) -> list[str]:
     """Return every reason for caution, the gravest first; none for a complete, uniform study."""
     finished = rows_of(inputs.runs, status="ok")
-    found = [*_unfinished(inputs)]
+    found = []
+    if inputs.made_up:
+        found.append(
+            f"Made up: nothing was trained for {inputs.made_up} of {count(len(inputs.runs), 'run')}"
+            ", whose scores were drawn. Nothing on this page says anything of a loss or a paper."
+        )
+    found += _unfinished(inputs)
     # a whole dataset and setting may lack a metric
     cell = ["dataset", "setting"]
     runs = finished.groupby(cell)["run_id"].nunique()
@@ -25,7 +31,7 @@ def notices(inputs: Inputs) -> list[str]:
         having = rows_of(inputs.scores, metric=metric).groupby(cell)["run_id"].nunique()
         if having.empty:
             found.append(f"No finished run has {metric_label(metric)}, which the study needs.")
-        elif lacking := int((runs.reindex(having.index) - having).sum()):
+        elif lacking := (runs.reindex(having.index) - having).sum():
             found.append(
                 f"{count(lacking, 'finished run')} without a value of {metric_label(metric)}: its "
                 "means, tests and figures are those of the others."
@@ -47,12 +53,6 @@ def notices(inputs: Inputs) -> list[str]:
             versions = sorted({str(value) for value in finished[column] if value})
             if mixed(versions):
                 found.append(f"Runs of different {what}: {', '.join(versions)}.")
-    if inputs.made_up:
-        found.insert(
-            0,
-            f"Made up: nothing was trained for {inputs.made_up} of {count(len(inputs.runs), 'run')}"
-            ", whose scores were drawn. Nothing on this page says anything of a loss or a paper.",
-        )
     return [*found, *_challenger(inputs), *_of_references(inputs)]
 
 
@@ -74,12 +74,12 @@ def _unfinished(inputs: Inputs) -> Iterator[str]:
     if runs.empty:
         yield "No run is recorded for this study: its grid is empty, or nothing was collected yet."
         return
-    if unfinished := int(runs["status"].isin(UNFINISHED).sum()):
+    if unfinished := runs["status"].isin(UNFINISHED).sum():
         yield (
             f"Partial results: {unfinished} of {count(len(runs), 'run')} have no usable result. "
             "Means, tests and figures use the finished runs only and can change."
         )
-    if diverged := int((runs["status"] == "diverged").sum()):
+    if diverged := (runs["status"] == "diverged").sum():
         number = count(diverged, "run")
         yield f"{number} diverged. They are results, listed below, and enter no mean."
     if diverging := sorted(inputs.diverging):
@@ -105,9 +105,11 @@ def _of_references(inputs: Inputs) -> Iterator[str]:
             f"datasets were not run. What {listed(datasets) if datasets else 'this study'} shows "
             "answers the same questions on other data and is no reproduction."
         )
-    if number := 0 if verdicts.empty else int(verdicts["interim"].sum()):
-        words = "Interim: not all seeds of this look have ended, so nothing is final for"
-        yield f"{words} {count(number, 'reference number')}."
+    if not verdicts.empty and verdicts["interim"].any():
+        number = count(verdicts["interim"].sum(), "reference number")
+        yield f"Interim: not all seeds of this look have ended, so nothing is final for {number}."
     if state and state.changes:
-        shown = [*state.changes[:SHOWN], *["and more"] * (len(state.changes) > SHOWN)]
+        shown = [*state.changes[:SHOWN]]
+        if len(state.changes) > SHOWN:
+            shown.append("and more")
         yield f"{state.words} {'; '.join(shown)}."

@@ -169,6 +169,7 @@ def build_page(inputs: Inputs, built: Built) -> str:
     if printed:
         closed = {*SECTIONS, "more"} - {*OF_PAPERS}
     return TEMPLATES.get_template("page.html.j2").render(
+        inputs=inputs,
         study=study,
         title=f"Made-up runs: {study.title}" if inputs.made_up else study.title,
         place=without_paths(place),
@@ -181,7 +182,7 @@ def build_page(inputs: Inputs, built: Built) -> str:
         rest=rest,
         absent=dict.fromkeys((each.title, each.reason) for each in rest if each.reason),
         closed=closed,
-        folded=_folded,
+        folded=FOLDED,
         downloads_of=_downloads,
         gallery=gallery,
         gallery_files=[download("Every recorded query (CSV)", f"{GALLERY}/{TABLE}", queries)]
@@ -189,17 +190,12 @@ def build_page(inputs: Inputs, built: Built) -> str:
         else [],
         analyses=built.analyses,
         tones=TONES,
-        record=inputs.provenance,
         sources=[*recipe_tables(study)],
-        budgets=bool(inputs.budgets),
-        registered=inputs.registered,
         meanings=VERDICTS,
         rule="" if verdicts.empty else rule(verdicts["level"].min()),
         margins=[] if verdicts.empty else sorted(verdicts["margin"].dropna().unique()),
         metric_of=metric_of,
         metric_label=metric_label,
-        label=inputs.label,
-        confidence=inputs.confidence,
         count=count,
         mixed=mixed,
         duration=duration,
@@ -293,11 +289,6 @@ def deviations(study: Study, rows: Sequence[Any]) -> Table:
     )
 
 
-def _folded(record: Artefact) -> bool:
-    """Return whether a table starts closed."""
-    return record.name in FOLDED or (record.group == "paper" and not record.measured)
-
-
 def _downloads(record: Artefact) -> list[Download]:
     return [
         download(label, f"{record.kind}s/{record.name}.{kind}", record.files[kind].encode())
@@ -339,19 +330,19 @@ def _sections(
     for key, each in left.items():
         grouped[f"{each.kind}/{each.group}"].append(key)
     anchors = [*SECTIONS]
-    found = []
+    sections = []
     if printed:
         anchors = [*OF_PAPERS, *(anchor for anchor in SECTIONS if anchor not in OF_PAPERS)]
-    own = {GALLERY: built.gallery.pairs, ANALYSES: built.analyses}
+    other_content = {GALLERY: built.gallery.pairs, ANALYSES: built.analyses}
     for anchor in anchors:
         title, entries = SECTIONS[anchor]
         keys = [key for entry in entries.split() for key in grouped.get(entry, [entry])]
         here = [left.pop(key) for key in keys if key in left]
-        if here or own.get(anchor):
-            found.append(PageSection(anchor, title, here))
+        if here or other_content.get(anchor):
+            sections.append(PageSection(anchor, title, here))
     if left:
-        found.append(PageSection("more", "More", [*left.values()]))
+        sections.append(PageSection("more", "More", [*left.values()]))
     if built.gallery.reason:
         title = SECTIONS[GALLERY][0]
         rest.append(Artefact("figure", GALLERY, title, reason=built.gallery.reason))
-    return opening, found, rest
+    return opening, sections, rest

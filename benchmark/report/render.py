@@ -56,35 +56,36 @@ LIMIT = 250  # rows on a page; the CSV beside it has them all
 
 def to_csv(table: Table) -> str:
     """Return the CSV text; scores stay in [0, 1], absent numbers are empty."""
-    sectioned = any(section.title for section in table.sections)
+
+    def number(cell: TableCell, at: int) -> str:
+        value = cell.numbers[at] if cell.numbers else None
+        return "" if value is None else f"{value:.10g}"
+
+    names = []
+    columns: list[list[str]] = []
     rows = [row for section in table.sections for row in section.rows]
-    names = ["section"] if sectioned else []
-    noted = []
+    if any(section.title for section in table.sections):
+        names.append("section")
+        columns.append([section.title for section in table.sections for _ in section.rows])
     for column, *cells in zip(table.columns, *rows, strict=True):
         name = " ".join(filter(None, column.header))
-        has_notes = any(cell.note or not cell.numbers for cell in cells)
-        noted.append(bool(column.parts) and has_notes)
         if not column.parts:
             names.append(name)
+            columns.append([cell.text for cell in cells])
         names += [f"{name} {part}".strip() for part in (*column.parts, *column.words)]
-        if noted[-1]:
+        for at in range(len(column.parts)):
+            columns.append([number(cell, at) for cell in cells])
+        for at in range(len(column.words)):
+            columns.append([cell.words[at] if cell.words else "" for cell in cells])
+        if column.parts and any(cell.note or not cell.numbers for cell in cells):
             names.append(f"{name} note")
+            # a cell without numbers has words instead ("missing")
+            columns.append([cell.note if cell.numbers else cell.text for cell in cells])
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(names)
-    for section in table.sections:
-        for row in section.rows:
-            fields = [section.title] if sectioned else []
-            for column, has_note, cell in zip(table.columns, noted, row, strict=True):
-                if column.parts:
-                    numbers = cell.numbers or (None,) * len(column.parts)
-                    fields += ["" if number is None else f"{number:.10g}" for number in numbers]
-                else:
-                    fields.append(cell.text)
-                fields += cell.words or ("",) * len(column.words)
-                if has_note:  # a cell without numbers has words instead ("missing")
-                    fields.append(cell.note if cell.numbers else cell.text)
-            writer.writerow(map(as_text, fields))
+    for fields in zip(*columns, strict=True):
+        writer.writerow(map(as_text, fields))
     return stream.getvalue()
 
 

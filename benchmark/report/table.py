@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
+import pandas as pd
+
 from benchmark.core.words import finite
 
 TONES = {
@@ -162,9 +164,9 @@ def grouped(rows: Iterable[tuple[str, list[TableCell]]]) -> list[Section]:
     return [Section(title, lines) for title, lines in sections.items()]
 
 
-def marks(values: Sequence[float | None]) -> list[str]:
+def marks(values: pd.Series) -> pd.Series:
     """Return "best", "second" or "" per value; equal values share a mark, a lone value has none."""
-    present = [value for value in values if value is not None]
-    ranked = sorted(set(present), reverse=True) if len(present) > 1 else []
-    names = dict(zip(ranked[:2], ("best", "second"), strict=False))
-    return ["" if value is None else names.get(value, "") for value in values]
+    if values.count() < 2:
+        return pd.Series("", values.index)
+    ranks = values.rank(method="dense", ascending=False)
+    return ranks.map({1: "best", 2: "second"}).fillna("")

@@ -73,7 +73,7 @@ def claims_in_words(claims: pd.DataFrame) -> str:
     if reading == "here":
         found = f"Of {count(len(rows), 'claim')} tested on what was run here"
         return f"{found}: {_by_verdict(rows, CLAIM_VERDICTS)}."
-    outside = int(rows["outside"].fillna("").ne("").sum()) if "outside" in rows else 0
+    outside = rows["outside"].ne("").sum()
     never = f" ({outside} of them outside of every study)" if outside else ""
     return f"Of {count(len(rows), 'claim')}: {_by_verdict(rows, CLAIM_VERDICTS)}{never}."
 

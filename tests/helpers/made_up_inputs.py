@@ -39,14 +39,23 @@ WENT_WRONG = {
 }
 
 
+# Inputs by what they are made of: tests of one process share them, and change copies alone.
+_SHARED: dict[str, Inputs] = {}
+
+
 def made_up_inputs(
     study=None, *, bad=None, references=False, runs: pd.DataFrame | None = None
 ) -> Inputs:
     """Return inputs in memory; with ``references``, a published table (not run) is judged too."""
     study = study or made_up_study()
-    runs = made_up_runs(study, bad=bad) if runs is None else runs
     asked = ("smoothap2020/table2",) if references else study.references.published
-    return inputs_of(study, runs, asked, frozen=references)
+    if runs is not None:
+        return inputs_of(study, runs, asked, frozen=references)
+    made_of = repr((study, bad, references))
+    if made_of not in _SHARED:
+        runs = made_up_runs(study, bad=bad)
+        _SHARED[made_of] = inputs_of(study, runs, asked, frozen=references)
+    return _SHARED[made_of]
 
 
 def inputs_of(study, runs: pd.DataFrame, asked=(), frozen: bool = False) -> Inputs:
@@ -235,8 +244,11 @@ def roadmap_study(seeds=(0, 1, 2), sizes=(32, 64, 128, 224, 384), datasets=DATAS
 
 def paper_inputs(study, **options) -> Inputs:
     """Return the inputs of ``study`` with made-up runs (``options`` as made_up_runs takes them)."""
-    runs = near_published(made_up_runs(study, **options), "roadmap2021v2")
-    return inputs_of(study, runs, study.references.published)
+    made_of = repr((study, options))
+    if made_of not in _SHARED:
+        runs = near_published(made_up_runs(study, **options), "roadmap2021v2")
+        _SHARED[made_of] = inputs_of(study, runs, study.references.published)
+    return _SHARED[made_of]
 
 
 def near_published(runs: pd.DataFrame, paper: str) -> pd.DataFrame:

@@ -197,11 +197,9 @@ def whole_set(inputs: Inputs) -> Drawing:
     data = data[[*columns, "mean", "sd", "n", "low", "high"]]
     sizes = sorted(data["batch_size"].unique())
     losses = inputs.losses(data["loss"])
-    pairs = set(zip(data["dataset"], data["equal"], strict=True))
     shown = in_percent(
         pd.concat(data[data["equal"].isin(["", each])].assign(equal=each) for each in EQUAL)
     )
-    shown = shown[[pair in pairs for pair in zip(shown["dataset"], shown["equal"], strict=True)]]
     by = ["dataset", "equal"]
     size = (DOUBLE, 2.6)
     figure, panels, keys, rest = panel_grid(inputs, shown, by, 2, size, 0.4, sharey=True)
@@ -321,10 +319,8 @@ def seed_differences(inputs: Inputs) -> Drawing:
     tests = inputs.tests("baseline").drop(columns="mean")
     tests = in_percent(tests.rename(columns={"difference": "mean", **ENDS}))
     across = WIDTHS.get(data["metric"].nunique(), 3)
-    drawn = [
-        rows_of(data, **dict(zip(by, key, strict=True))) for key in panel_keys(inputs, data, by)
-    ]
-    losses = inputs.losses(pd.concat(drawn[:PANELS])["loss"])
+    drawn = pd.DataFrame(panel_keys(inputs, data, by)[:PANELS], columns=by)
+    losses = inputs.losses(data.merge(drawn)["loss"])
     several = len(data.drop_duplicates(WHERE)) > 1
     size = (DOUBLE, 0.6 + 0.3 * several + 0.2 * len(losses))
     figure, panels, _, rest = panel_grid(inputs, data, by, across, size, 0.2, sharey=True)

@@ -3,7 +3,7 @@
 import math
 import re
 import textwrap
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
@@ -119,11 +119,15 @@ def _placed(part: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
     names = printed.mask(frozen, part["loss"].map(inputs.label))
     words = load_vocabulary()
     # what a row's name leaves open; a paper has its datasets beside one another
-    for column in ("dataset", "backbone", "batch_size")[not frozen.all() :]:
+    columns = ["backbone", "batch_size"]
+    if frozen.all():
+        columns.insert(0, "dataset")
+    for column in columns:
         if (part[column].groupby(names).nunique() > 1).any():
             sized = "batch {:.0f}".format if column == "batch_size" else partial(words.name, column)
             names = names + " · " + part[column].map(sized)
-    part = part.assign(name=[*map(_wrapped, names, names.map(_drifts(part, names)))])
+    drifts = _drifts(part, names)
+    part = part.assign(name=[_wrapped(name, drifts.get(name, "")) for name in names])
     order = part["name"].map([*dict.fromkeys(part["name"])].index)
     part = part.assign(order=order).sort_values("order", kind="stable")
     lines = part["name"].str.count("\n") + 1
@@ -137,22 +141,17 @@ def _wrapped(*lines: str) -> str:
 
 
 def _drifts(part: pd.DataFrame, names: pd.Series) -> dict[str, str]:
-    """Return "drifted: R@1 inaturalist, mAP@R cub" by name of a row, "" for one without a drift."""
+    """Return "drifted: R@1 inaturalist, mAP@R cub" by name of a row that has a drift."""
     several = part["dataset"].nunique() > 1
-    metrics: dict[str, list[str]] = {name: [] for name in names}
-    for name, row in zip(names, records(part), strict=True):
-        if row.verdict == DRIFTED:
-            words = [words_of(metric_label(row.metric))]
-            if several:
-                words.append(row.dataset)
-            if row.split != "test":
-                words.append(row.split)
-            metrics[name].append(" ".join(words))
-    lines = dict.fromkeys(metrics, "")
-    for name, drifted in metrics.items():
-        if drifted:
-            lines[name] = f"drifted: {', '.join(drifted)}"
-    return lines
+    scores: dict[str, list[str]] = defaultdict(list)
+    for row in records(rows_of(part.assign(name=names), verdict=DRIFTED)):
+        words = [words_of(metric_label(row.metric))]
+        if several:
+            words.append(row.dataset)
+        if row.split != "test":
+            words.append(row.split)
+        scores[row.name].append(" ".join(words))
+    return {name: f"drifted: {', '.join(drifted)}" for name, drifted in scores.items()}
 
 
 def _settings(part: pd.DataFrame) -> pd.Series:

@@ -4,7 +4,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from operator import attrgetter
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -23,7 +22,15 @@ from benchmark.core.words import (
     signed,
     whole,
 )
-from benchmark.report.inputs import CONDITION, DIVERGENCE_CELL, TIMING, WHERE, Inputs, records
+from benchmark.report.inputs import (
+    CONDITION,
+    DIVERGENCE_CELL,
+    TIMING,
+    WHERE,
+    Inputs,
+    records,
+    rows_of,
+)
 from benchmark.report.labels import condition_label, dataset_label, metric_label
 from benchmark.report.table import (
     Column,
@@ -45,6 +52,7 @@ from benchmark.study.trials import AUTHORS
 FEW = 4  # conditions of a small table
 BESIDE = 6  # columns of scores by batch size, for sizes side by side
 ACROSS = 7  # columns of scores that the page has room for
+OVER = ["setting", "batch_size", "metric"]  # of ranks over datasets
 Cell = tuple[Any, ...]  # dataset, setting of the columns, batch size, row
 DRAWN = {"seeds": "seeds", "trials": "trials and folds", "both": "all of them"}
 METRIC = words("Metric", lambda row: metric_label(row.metric))
@@ -221,8 +229,14 @@ def last_scores(inputs: Inputs) -> LastScores:
     try:
         means = inputs.last
     except NothingToShow:
-        means = pd.DataFrame(columns=[*CONDITION, "loss", "metric", "n"])
+        means = pd.DataFrame(columns=[*CONDITION, "loss", "metric", "mean", "n"], dtype=float)
     moved = _moved(runs, means)
+    # Marks follow the printed digits: what looks equal is marked equal.
+    printed = means["mean"].round(4).mask(inputs.diverges(means))
+    settings = [moved[place][0] for place in zip(means["dataset"], means["setting"], strict=True)]
+    means = means.assign(column=settings)
+    compared = [means[name] for name in ("dataset", "column", "split", "batch_size", "metric")]
+    means = means.assign(mark=printed.groupby(compared).transform(marks))
 
     def cell_of(row: Any) -> Cell:
         setting, options = moved[row.dataset, row.setting]
@@ -243,8 +257,6 @@ def last_scores(inputs: Inputs) -> LastScores:
     ]
     seeds = int(means["n"].max()) if len(means) else 0
     options_order = [(), *dict.fromkeys(runs["options"])]
-    lost = inputs.diverging
-    divergence_cell = attrgetter(*DIVERGENCE_CELL)
     by_size: dict[int, dict[LossRow, dict[Heading, TableCell]]] = {}
     for size in sorted(runs["batch_size"].unique()):
         rows = {cell[3] for cell in states if cell[2] == size}
@@ -253,16 +265,11 @@ def last_scores(inputs: Inputs) -> LastScores:
             rows, key=lambda row: (losses.index(row.loss), options_order.index(row.options))
         )
         by_size[size] = {row: {} for row in ordered_rows}
-        for heading in headings:
-            cells = [(heading.dataset, heading.setting, size, row) for row in by_size[size]]
-            found = [scores.get((cell, heading.split, heading.metric)) for cell in cells]
-            # Marks follow the printed digits: what looks equal is marked equal.
-            printed = [
-                None if row is None or divergence_cell(row) in lost else round(row.mean, 4)
-                for row in found
-            ]
-            for cell, row, mark in zip(cells, found, marks(printed), strict=True):
-                by_size[size][cell[3]][heading] = _score(row, mark, states.get(cell), seeds)
+        for row, cells in by_size[size].items():
+            for heading in headings:
+                cell = (heading.dataset, heading.setting, size, row)
+                score = scores.get((cell, heading.split, heading.metric))
+                cells[heading] = _score(score, states.get(cell), seeds)
     return LastScores(headings, by_size, seeds)
 
 
@@ -288,7 +295,8 @@ def _moved(
     return moved
 
 
-def _score(row: Any, mark: str, states: Mapping[str, int] | None, most: int) -> TableCell:
+def _score(row: Any, states: Mapping[str, int] | None, most: int) -> TableCell:
+    """Return the cell of a row of ``summary``, or the states of runs without a score."""
     if states is None:
         return TableCell(DASH, tone="muted")
     lost = ", ".join(f"{number} {name}" for name, number in sorted(states.items()) if name != "ok")
@@ -296,7 +304,7 @@ def _score(row: Any, mark: str, states: Mapping[str, int] | None, most: int) -> 
         count = "" if row.n == most else f"n={row.n}"
         note = ", ".join(filter(None, (count, lost)))
         sd = row.sd if row.n > 1 else None
-        return TableCell(mean_sd(row.mean, row.sd), mark, note, (row.mean, sd, row.n))
+        return TableCell(mean_sd(row.mean, row.sd), row.mark, note, (row.mean, sd, row.n))
     if len(states) > 1:
         return TableCell(lost, tone="bad")
     state = next(iter(states))
@@ -524,7 +532,7 @@ def test_columns(
 
     def outcome(row: Any) -> TableCell:
         lost = getattr(row, "lost", "")
-        if isinstance(lost, str) and lost:
+        if lost:
             word, tone = below if lost == row.loss else above
             return TableCell(f"{word}: divergence", tone=tone)
         if finite(row.p_holm) is None:
@@ -535,7 +543,7 @@ def test_columns(
         return TableCell(word, tone=tone)
 
     def pairs(row: Any) -> TableCell:
-        return number_cell(whole, row.n, note=row.note if isinstance(row.note, str) else "")
+        return number_cell(whole, row.n, note=row.note)
 
     sure = inputs.confidence
     over_classes = []
@@ -558,38 +566,37 @@ def test_columns(
 @TABLES.register("ranks", display="Average ranks over datasets")
 def ranks(inputs: Inputs) -> Table:
     """Return per setting, batch size and metric the losses from the best average rank on."""
-    tests = {
-        (row.setting, row.batch_size, row.metric, row.loss, row.against): row
-        for row in records(inputs.rank_tests)
-    }
-    best: dict[Cell, str] = {}
-    rows = []
-    for row in ordered(inputs.some("ranks"), inputs, "setting", "batch_size", "metric", "rank"):
-        place = (row.setting, row.batch_size, row.metric)
-        first = best.setdefault(place, row.loss)
-        heading = (
+    ranks = inputs.some("ranks").sort_values("rank", kind="stable")
+    ranks["best"] = ranks.groupby(OVER)["loss"].transform("first")
+    tests = inputs.rank_tests.rename(columns={"loss": "best", "against": "loss"})
+    ranks = ranks.merge(tests, on=[*OVER, "best", "loss"], how="left")
+
+    def heading(row: Any) -> str:
+        return (
             f"{metric_label(row.metric)} · {row.setting} · batch size {row.batch_size} · "
             f"{row.datasets} datasets · Friedman p = {p_value(row.p_friedman)} · critical "
             f"difference {plain(row.critical)}"
         )
-        rows.append((heading, (row, tests.get((*place, first, row.loss)))))
 
-    def behind(form: Any, name: str) -> Any:
-        return lambda pair: number_cell(form, getattr(pair[1], name)) if pair[1] else TableCell("")
+    def of_test(column: Column) -> Column:
+        none = TableCell("")
+        return replace(column, cell=lambda row: none if row.loss == row.best else column.cell(row))
 
-    def outcome(pair: Any) -> TableCell:
-        if pair[1] is None:
+    def outcome(row: Any) -> TableCell:
+        if row.loss == row.best:
             return TableCell("best")
-        word, tone = ("behind", "bad") if pair[1].significant else ("not told apart", "unsure")
-        return TableCell(word, tone=tone)
+        if row.significant:
+            return TableCell("behind", tone="bad")
+        return TableCell("not told apart", tone="unsure")
 
     columns = [
-        words("Loss", lambda pair: inputs.label(pair[0].loss)),
-        Column(("Average rank",), ("rank",), cell=lambda pair: number_cell(plain, pair[0].rank)),
-        Column(("Behind the best by",), ("difference",), cell=behind(plain, "difference")),
-        Column(("p (Holm)",), ("",), cell=behind(p_value, "p_holm")),
+        named(inputs),
+        numbers("Average rank", plain, rank="rank"),
+        of_test(numbers("Behind the best by", plain, difference="difference")),
+        of_test(numbers("p (Holm)", p_value, "p_holm")),
         words("Outcome", outcome),
     ]
+    rows = ((heading(row), row) for row in ordered(ranks, inputs, *OVER, "rank"))
     caption = (
         "Rank of each loss by its mean over seeds at the last epoch, 1 for the best, averaged over "
         "datasets; a dataset counts once, by the mean over its splits, and a loss that diverges "
@@ -619,7 +626,7 @@ def budgets(inputs: Inputs) -> Table:
                 return TableCell("diverged", tone="bad")
             values = (result.mean, result.ci_low, result.ci_high)
             text = f"{percent(result.mean)} {interval(result.ci_low, result.ci_high, percent)}"
-            return TableCell(text, row.marks[budget], numbers=values)
+            return TableCell(text, result.mark, numbers=values)
 
         # the page has the figure of all rule sets beside the table
         ends = budget in (budgets[0], most)
@@ -677,44 +684,35 @@ def budgets(inputs: Inputs) -> Table:
         f"{rule_words(most)}.",
         "A loss with more hyperparameters of its own spreads its trials over more options.",
     ]
-    rows = _budget_rows(ranks, inputs.some("budget_gaps"), budgets)
+    rows = _budget_rows(ranks, inputs.some("budget_gaps"), most)
     return filled("Losses at equal budgets", caption, columns, rows, notes)
 
 
 class _BudgetRow(NamedTuple):
-    """A loss under one condition: its results and marks by number of trials, and its test."""
+    """A loss under one condition: its results by number of trials, and its test."""
 
     loss: str
     results: Mapping[int, Any]
-    marks: Mapping[int, str]
     test: Any | None
 
 
 def _budget_rows(
-    ranks: pd.DataFrame, gaps: pd.DataFrame, budgets: Sequence[int]
+    ranks: pd.DataFrame, gaps: pd.DataFrame, most: int
 ) -> list[tuple[str, _BudgetRow]]:
-    """Return the rows with the headings of their conditions, best after all trials first."""
-    most = budgets[-1]
+    """Return the rows with the headings of their conditions, best after ``most`` trials first."""
     tests = {}
     for test in records(gaps[gaps["trials"] == most]):
         tests[test.dataset, test.setting, test.batch_size, test.loss] = test
+    condition = ["dataset", "setting", "batch_size"]
+    printed = ranks["mean"].round(4).where(ranks["n"] > 0)
+    compared = [ranks[name] for name in (*condition, "trials")]
+    ranks = ranks.assign(mark=printed.groupby(compared).transform(marks))
     rows = []
-    for condition, of_condition in ranks.groupby(["dataset", "setting", "batch_size"], sort=False):
-        results = {(row.loss, row.trials): row for row in records(of_condition)}
-        losses = list(of_condition[of_condition["trials"] == most].sort_values("rank")["loss"])
-        marks_of = {}
-        for budget in budgets:
-            scores = [results[loss, budget] for loss in losses]
-            marked = marks([round(row.mean, 4) if row.n else None for row in scores])
-            marks_of[budget] = dict(zip(losses, marked, strict=True))
-        for loss in losses:
-            row = _BudgetRow(
-                loss=loss,
-                results={budget: results[loss, budget] for budget in budgets},
-                marks={budget: marks_of[budget][loss] for budget in budgets},
-                test=tests.get((*condition, loss)),
-            )
-            rows.append((condition_label(results[loss, most]), row))
+    for place, here in ranks.groupby(condition, sort=False):
+        for last in records(rows_of(here, trials=most).sort_values("rank")):
+            results = {row.trials: row for row in records(rows_of(here, loss=last.loss))}
+            row = _BudgetRow(last.loss, results, tests.get((*place, last.loss)))
+            rows.append((condition_label(last), row))
     return rows
 
 
@@ -741,16 +739,11 @@ def budget_order(inputs: Inputs) -> Table:
 @TABLES.register("budget_options", display="Which options mattered", of_trials=True)
 def budget_options(inputs: Inputs) -> Table:
     """Return one row per loss and option, the most important option of each loss first."""
-    rows: list[tuple[str, Any]] = []
-    for dataset, shares in inputs.some("budget_options").groupby("dataset", sort=False):
-        for loss in inputs.losses(shares["loss"]):
-            options = shares[shares["loss"] == loss]
-            options = options.sort_values("share", ascending=False, kind="stable")
-            named = [""] * len(options)
-            named[0] = inputs.label(loss)
-            rows += ((str(dataset), row) for row in records(options.assign(named=named)))
+    shares = inputs.some("budget_options").sort_values("share", ascending=False, kind="stable")
+    shares = shares.assign(named=~shares.duplicated(["dataset", "loss"]))
+    rows = ((row.dataset, row) for row in ordered(shares, inputs, "dataset", "loss"))
     columns = [
-        words("Loss", lambda row: row.named),
+        words("Loss", lambda row: inputs.label(row.loss) if row.named else ""),
         words("Option", lambda row: row.option.removeprefix("recipe.")),
         numbers("Share", lambda value: whole(100 * value), share="share"),
         numbers("rho", signed, rho="rho"),

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
@@ -28,32 +28,8 @@ from benchmark.report.tally import judged, published_of
 from benchmark.stats.reproduction import DRIFTED, REPRODUCED
 
 KINDS = ("table", "fig", "text")  # how names of printed tables begin, in the order of the rows
-GROUP = ["source", "table", "dataset", "metric"]  # numbers that one forecast is about
-
-
-class Outcome(NamedTuple):
-    """What became of the numbers of one printed table.
-
-    close, far     undecided numbers, whose difference is inside the margin, or beyond it
-    undecidable    those of the close and far numbers that no number of seeds decides
-    unjudged       numbers that get no verdict, such as times
-    median         median of the sizes of the differences, in points; NaN where nothing was run
-    drifts         a line for each drift that stands
-    """
-
-    source: str
-    table: str
-    numbers: int
-    reproduced: int
-    drifted: int
-    standing: int
-    close: int
-    far: int
-    undecidable: int
-    not_run: int
-    unjudged: int
-    median: float
-    drifts: tuple[str, ...]
+PRINTED_IN = ["source", "table"]
+GROUP = [*PRINTED_IN, "dataset", "metric"]  # numbers that one forecast is about
 
 
 @TABLES.register("outcomes", display="Did the printed tables come out?")
@@ -87,38 +63,45 @@ def outcomes(inputs: Inputs) -> Table:
     return filled("Did the printed tables come out?", caption, columns, [("", row) for row in rows])
 
 
-def table_outcomes(inputs: Inputs) -> list[Outcome]:
-    """Return the outcome of each printed table, in the order of the print."""
+def table_outcomes(inputs: Inputs) -> list[Any]:
+    """Return the outcome of each printed table, in the order of the print: counts of numbers, and
+
+    close, far     undecided numbers, whose difference is inside the margin, or beyond it
+    undecidable    those of the close and far numbers that no number of seeds decides
+    unjudged       numbers that get no verdict, such as times
+    median         median of the sizes of the differences, in points; NaN where nothing was run
+    drifts         a line for each drift that stands
+    """
     never = undecidable(inputs.study)
-    published = published_of(inputs.verdicts)
-    outcomes_of_tables = []
-    for (source, table), rows in published.groupby(["source", "table"], sort=False):
-        sizes = rows["difference"].abs()
-        verdict = rows["verdict"]
-        undecided = verdict == INCONCLUSIVE
-        close = undecided & (sizes <= rows["margin"])
-        places = rows[GROUP].itertuples(index=False, name=None)
-        hopeless = pd.Series([place in never for place in places], index=rows.index)
-        is_judged = rows["metric"].map(metric_of).notna() | rows["metric"].str.endswith(GAIN)
-        drifted = rows[verdict == DRIFTED]
-        standing = drifted[drifted["stands"].eq(True)]
-        outcome = Outcome(
-            source=str(source),
-            table=str(table),
-            numbers=len(rows),
-            reproduced=int((verdict == REPRODUCED).sum()),
-            drifted=len(drifted),
-            standing=len(standing),
-            close=int(close.sum()),
-            far=int((undecided & ~close).sum()),
-            undecidable=int((undecided & hopeless).sum()),
-            not_run=int((is_judged & (verdict == NOT_RUN)).sum()),
-            unjudged=int((~is_judged).sum()),
-            median=float(sizes.median()),
-            drifts=tuple(standing_drifts(standing, rows, inputs)),
-        )
-        outcomes_of_tables.append(outcome)
-    return sorted(outcomes_of_tables, key=lambda row: (row.source, in_print(row.table)))
+    numbers = published_of(inputs.verdicts)
+    verdict = numbers["verdict"]
+    size = numbers["difference"].abs()
+    undecided = verdict == INCONCLUSIVE
+    close = undecided & (size <= numbers["margin"])
+    drifted = verdict == DRIFTED
+    standing = drifted & numbers["stands"].eq(True)
+    cells = numbers[GROUP].itertuples(index=False, name=None)
+    hopeless = pd.Series([cell in never for cell in cells], numbers.index)
+    is_judged = numbers["metric"].map(metric_of).notna() | numbers["metric"].str.endswith(GAIN)
+    counted = numbers[PRINTED_IN].assign(
+        numbers=True,
+        reproduced=verdict == REPRODUCED,
+        drifted=drifted,
+        standing=standing,
+        close=close,
+        far=undecided & ~close,
+        undecidable=undecided & hopeless,
+        not_run=is_judged & (verdict == NOT_RUN),
+        unjudged=~is_judged,
+    )
+    outcomes = counted.groupby(PRINTED_IN).sum()
+    outcomes["median"] = size.groupby([numbers[name] for name in PRINTED_IN]).median()
+    outcomes["drifts"] = [
+        [*standing_drifts(rows[standing[rows.index]], rows, inputs)]
+        for _, rows in numbers.groupby(PRINTED_IN)
+    ]
+    rows = records(outcomes.reset_index())
+    return sorted(rows, key=lambda row: (row.source, in_print(row.table)))
 
 
 def in_print(table: str) -> tuple[int, list[tuple[int, str]]]:
@@ -151,29 +134,29 @@ def standing_drifts(drifts: pd.DataFrame, table: pd.DataFrame, inputs: Inputs) -
         yield f"{where} {direction} by {by} points of {words_of(listed(metrics))}"
 
 
-def _printed_in(row: Outcome) -> TableCell:
+def _printed_in(row: Any) -> TableCell:
     lines = tuple(Line(f"{words_of(text)} stands", "bad") for text in row.drifts)
     return TableCell(cite(row.source, row.table), lines=lines, words=(row.table,))
 
 
 def _counts(header: tuple[str, ...], name: str, tone: str = "") -> Column:
-    def cell(row: Outcome) -> TableCell:
+    def cell(row: Any) -> TableCell:
         number = getattr(row, name)
         return number_cell(str, number, tone=tone if number else "")
 
     return Column(header, (name,), cell=cell)
 
 
-def _drifted(row: Outcome) -> TableCell:
+def _drifted(row: Any) -> TableCell:
     text = f"{row.drifted} ({row.standing})" if row.drifted else "0"
     return number_cell(
         lambda *_: text, row.drifted, row.standing, tone="bad" if row.drifted else ""
     )
 
 
-def _undecidable(row: Outcome) -> TableCell:
+def _undecidable(row: Any) -> TableCell:
     return number_cell(lambda count: f"({count})" if count else "", row.undecidable)
 
 
-def _median(row: Outcome) -> TableCell:
+def _median(row: Any) -> TableCell:
     return number_cell(plain, row.median)

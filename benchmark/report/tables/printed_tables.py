@@ -9,6 +9,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
+import pandas as pd
+
 from benchmark.core.words import DASH, count, finite, interval, mean_sd, signed, words_of
 from benchmark.papers.paper import Footnote, arranged_tables, cite, footnotes
 from benchmark.papers.printed import NO_SCORE, OTHER_DATA, QUOTED, TIME
@@ -182,13 +184,12 @@ def _section(
         lines.append(texts)
     for head in heads:
         column = [entries.get((section, label, head)) for label in labels]
-        scores: list[float | None] = []
+        scores = []
         for entry in column:
-            score = None
-            if entry and entry.number.is_score:  # times have no best
-                score = finite(entry.ours.ours_mean)
-            scores.append(None if score is None else round(score, 2))
-        for line, entry, mark, n in zip(lines, column, marks(scores), counts, strict=True):
+            is_score = entry and entry.number.is_score  # times have no best
+            scores.append(entry.ours.ours_mean if is_score else None)
+        printed = pd.Series(scores, dtype=float).round(2)
+        for line, entry, mark, n in zip(lines, column, marks(printed), counts, strict=True):
             line.append(_cell(entry, mark, n))
     title = []
     for field, value in zip(table.sections, section, strict=True):

@@ -78,9 +78,6 @@ def published(inputs: Inputs) -> Table:
         """Return the reason for the verdict, and what the paper says against itself."""
         return " ".join(filter(None, (row.reason, remarks.get((row.source, row.line)))))
 
-    def dash_if_empty(value: str, form: Callable[[str], str] = str) -> str:
-        return form(value) if value else DASH
-
     def verdict(row: Any) -> TableCell:
         text = f"{words_of(row.verdict)} {row.direction}".strip()
         return TableCell(text, tone=TONES[row.verdict], note="interim" if row.interim else "")
@@ -110,20 +107,20 @@ def published(inputs: Inputs) -> Table:
         return Column((header,), ("mean", "sd", "n"), cell=cell)
 
     columns = [
-        words("Row as printed", lambda row: dash_if_empty(row.row_label)),
+        words("Row as printed", lambda row: row.row_label or DASH),
         words("Verdict", verdict),
         Column(("Stands",), ("laboratories", "ratio of spreads"), numeric=False, cell=stands),
-        words("Loss", lambda row: dash_if_empty(row.loss, inputs.label)),
-        words("Dataset", lambda row: dash_if_empty(row.dataset, dataset_label)),
+        words("Loss", lambda row: inputs.label(row.loss) or DASH),
+        words("Dataset", lambda row: dataset_label(row.dataset) or DASH),
         Column(("Batch size",), cell=lambda row: number_cell(whole, row.batch_size)),
-        words("Metric", lambda row: dash_if_empty(row.metric, metric_label)),
+        words("Metric", lambda row: metric_label(row.metric) or DASH),
         side("Reference", "reference"),
         side("Ours", "ours"),
         numbers("Difference", signed, points="difference"),
         numbers("Interval", partial(interval, form=signed), low="ci_low", high="ci_high"),
         numbers("Margin", margin, points="margin"),
         numbers("p of drift (Holm)", p_value, value="p_holm"),
-        words("Reason", lambda row: dash_if_empty(reason(row))),
+        words("Reason", lambda row: reason(row) or DASH),
     ]
 
     def section(row: Any) -> str:
@@ -193,7 +190,7 @@ def claims(inputs: Inputs) -> Table:
         raise NothingToShow(f"no run of this study bears on any of {count(len(pairs), 'claim')}")
     papers = {name.partition("/")[0] for name in inputs.study.references.published}
     tested.sort(key=lambda pair: pair["here"].paper not in papers)
-    own = {pair["here"].paper for pair in tested if pair["here"].paper in papers}
+    own_papers = {pair["here"].paper for pair in tested if pair["here"].paper in papers}
     # Where no claim could be tested as published, its columns would say nothing but that.
     published = any(pair["published"].verdict != "not_run" for pair in tested)
     readings = [*READINGS] if published else ["here"]
@@ -205,13 +202,9 @@ def claims(inputs: Inputs) -> Table:
         cell = TableCell(row.sentence, note=row.stated_in, lines=below, words=(row.claim,))
         return replace(cell, title=tooltip)
 
-    def outside(pair: Any) -> str:
-        why = getattr(pair["published"], "outside", "")
-        return why if isinstance(why, str) else ""
-
     def rests_on(pair: Any) -> str:
         first = pair["here" if pair["published"].verdict == "not_run" else "published"]
-        why = outside(pair)
+        why = pair["published"].outside
         return f"{first.reason}; not run as published: {why}" if why else first.reason
 
     columns = [
@@ -238,15 +231,13 @@ def claims(inputs: Inputs) -> Table:
         notes.append(f"{further} cannot be tested with the runs of this study.")
     judged = inputs.claims.loc[inputs.claims["p_contradicted"].notna(), "reading"].value_counts()
     notes += [f"{READINGS[each]}: {luck(judged[each])}." for each in readings if each in judged]
-    reasons = [outside(pair) for pair in pairs.values() if pair["published"].paper in papers]
-    notes += [
-        f"No run of the suite can decide {count(number, 'claim')} of its papers as published. "
-        f"{reason}."
-        for reason, number in Counter(filter(None, reasons)).items()
-    ]
+    reasons = [pair["published"].outside for pair in pairs.values() if pair["here"].paper in papers]
+    for reason, number in Counter(filter(None, reasons)).items():
+        undecidable = f"{count(number, 'claim')} of its papers as published"
+        notes.append(f"No run of the suite can decide {undecidable}. {reason}.")
     rows = ((paper_name(pair["here"].paper), pair) for pair in tested)
     table = filled("Claims of the papers", caption, columns, rows, notes)
-    return replace(table, opened=len(own) or None)
+    return replace(table, opened=len(own_papers) or None)
 
 
 def _reading(reading: str) -> list[Column]:
@@ -296,8 +287,8 @@ def missing(inputs: Inputs) -> Table:
         words("Status", lambda run: TableCell(run.status, tone=TONES[run.status])),
         words("Dataset · setting", lambda run: dataset_label(run.dataset, run.setting)),
         words("Loss", lambda run: inputs.label(run.loss)),
-        Column(("Batch size",), cell=lambda run: number_cell(str, run.batch_size)),
-        Column(("Seed",), cell=lambda run: number_cell(str, run.seed)),
+        numbers("Batch size", str, "batch_size"),
+        numbers("Seed", str, "seed"),
         words("Reason", lambda run: run.reason or _MEANING[run.status]),
     ]
     counts = lost["status"].value_counts()

@@ -11,11 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from made_up_inputs import (
-    DIGEST,
     made_up_inputs,
     write_collected,
     write_neighbours_file,
-    written_page,
 )
 from made_up_results import made_up_block, made_up_runs, made_up_study
 from PIL import Image
@@ -40,7 +38,7 @@ from benchmark.report.gallery import (
     run_pairs,
     write_gallery,
 )
-from benchmark.report.page import gallery_section
+from benchmark.report.page import Built, build_page, gallery_section
 from benchmark.report.table import NothingToShow
 from benchmark.study.model import Variant
 
@@ -78,9 +76,9 @@ def test_average_precision_follows_from_the_ranks(tmp_path):
     assert average_precision(np.array([1, 2, 4])) == pytest.approx((1 + 1 + 3 / 4) / 3)
     assert np.isnan(average_precision(np.array([], dtype=int)))
     arrays = write_neighbours_file(tmp_path / "neighbours.npz", 0)
-    found = load_neighbours(tmp_path / "neighbours.npz", DIGEST)
+    found = load_neighbours(tmp_path / "neighbours.npz")
     with pytest.raises(RunError, match=r"none\.npz does not exist or is empty"):
-        load_neighbours(tmp_path / "none.npz", DIGEST)
+        load_neighbours(tmp_path / "none.npz")
     precision = [i / rank for i, rank in enumerate(found.ranks[0], start=1)]
     assert found.precisions[0] == pytest.approx(np.mean(precision))
     assert found.neighbour_images.shape[:2] == arrays["matches"].shape
@@ -152,7 +150,7 @@ def test_the_area_under_a_curve_is_the_average_precision():
 def test_every_query_has_a_curve_under_both_losses_and_its_ap(tmp_path):
     for seed, name in enumerate(("first", "second")):
         write_neighbours_file(tmp_path / f"{name}.npz", seed)
-    sides = {name: load_neighbours(tmp_path / f"{name}.npz", DIGEST) for name in SIDES}
+    sides = {name: load_neighbours(tmp_path / f"{name}.npz") for name in SIDES}
     names = {"smooth_ap": "SmoothAP", "sup_ap": "SupAP"}
     shown = [{"loss": loss, "base": loss, "display": label} for loss, label in names.items()]
     drawing = draw_curves(dict(zip(SIDES, shown, strict=True)), sides, [3, 0])
@@ -217,7 +215,7 @@ def recorded(results, queries=(12, 12)):
 def made(tmp_path_factory):
     results = tmp_path_factory.mktemp("results")
     recorded(results)
-    return results, write_gallery(made_up_inputs(SMALL), results)
+    return results, write_gallery(made_up_inputs(SMALL), results, PairChoice())
 
 
 def test_gallery_leaves_a_picture_a_loss_and_the_numbers_of_every_recorded_query(made):
@@ -230,7 +228,7 @@ def test_gallery_leaves_a_picture_a_loss_and_the_numbers_of_every_recorded_query
     assert len(table) == pair["recorded"] == 12
     assert pair["improved"] == (table["change"] > 0).sum() <= 12 - pair["worsened"]
     path = results / "runs" / pair["pair"]["second"]["run_id"] / "neighbours.npz"
-    exact = load_neighbours(path, DIGEST).precisions
+    exact = load_neighbours(path).precisions
     assert table["sup_ap"].to_numpy() == pytest.approx(exact, abs=1e-5)
     pictures = [pair["first"], pair["second"]]
     for picture in pictures:
@@ -243,9 +241,9 @@ def test_gallery_leaves_a_picture_a_loss_and_the_numbers_of_every_recorded_query
 
 
 def test_gallery_is_part_of_the_report_and_its_names_cannot_become_markup(made):
-    results, gallery = made
+    gallery = made[1]
     queries = gallery.pairs[0]["queries"]
-    page = written_page(made_up_inputs(SMALL), results / "made_up", gallery)
+    page = build_page(made_up_inputs(SMALL), Built([], gallery))
     section = page.split('<section id="gallery"')[1].split("</section>")[0]
     assert section.count("data:image/png;base64,") == 2
     assert section.count("<svg") == 1
@@ -274,26 +272,26 @@ def test_pictures_beyond_the_limit_stay_in_the_folder(made):
     assert (everything["left_out"], some["left_out"]) == (0, 1)
 
 
-@pytest.mark.parametrize("case", ["no files", "other queries", "another run", "no common seed"])
+NO_GALLERY = {
+    "no files": "does not exist",
+    "other queries": "recorded different queries",
+    "no common seed": "no seed has",
+}
+
+
+@pytest.mark.parametrize("case", NO_GALLERY)
 def test_a_gallery_that_cannot_be_made_says_why_in_its_place(tmp_path, case):
-    bad = {("sup_ap", 32, seed): "missing" for seed in (0, 1)} if "seed" in case else None
-    inputs = made_up_inputs(SMALL, bad=bad)
+    inputs = made_up_inputs(SMALL)
+    if case == "no common seed":
+        missing = {("sup_ap", 32, 0): "missing", ("sup_ap", 32, 1): "missing"}
+        inputs = made_up_inputs(SMALL, bad=missing)
     if case == "other queries":
         recorded(tmp_path, queries=(12, 9))
-    if case == "another run":
-        recorded(tmp_path)
-        inputs.runs["spec_digest"] = "f" * 16
-    gallery = write_gallery(inputs, tmp_path)
-    expected = {
-        "no files": "does not exist",
-        "other queries": "recorded different queries",
-        "another run": f"is of specification {DIGEST}, the run of {'f' * 16}",
-        "no common seed": "no seed has",
-    }
-    assert expected[case] in gallery.reason
+    gallery = write_gallery(inputs, tmp_path, PairChoice())
+    assert NO_GALLERY[case] in gallery.reason
     assert not gallery.pairs
-    page = written_page(inputs, tmp_path / "made_up", gallery)
-    assert expected[case] in page.split('<section id="rest"')[1].split("</section>")[0]
+    page = build_page(inputs, Built([], gallery))
+    assert NO_GALLERY[case] in page.split('<section id="rest"')[1]
 
 
 def test_gallery_verb_makes_it_and_takes_other_losses(tmp_path, monkeypatch):
@@ -303,17 +301,8 @@ def test_gallery_verb_makes_it_and_takes_other_losses(tmp_path, monkeypatch):
     monkeypatch.setattr(benchmark.study, "load_study", lambda name, results=None: SMALL)
     write_collected(made_up_inputs(SMALL), made_up_runs(SMALL), tmp_path)
     recorded(tmp_path)
-    command = [
-        "gallery",
-        "made_up",
-        "--first",
-        "sup_ap",
-        "--second",
-        "smooth_ap",
-        "--results",
-        str(tmp_path),
-    ]
-    done = CliRunner().invoke(app, command)
+    command = "gallery made_up --first sup_ap --second smooth_ap --results"
+    done = CliRunner().invoke(app, [*command.split(), str(tmp_path)])
     assert done.exit_code == 0
     assert "SmoothAP against SupAP" in done.output
     assert "of 12 queries" in done.output

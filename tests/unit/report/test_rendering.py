@@ -9,11 +9,12 @@ import re
 import shutil
 import subprocess
 
+import pandas as pd
 import pytest
 from made_up_inputs import WENT_WRONG, drawn, made_up_inputs, paper_inputs, roadmap_study
 
 from benchmark.core.words import DASH
-from benchmark.report.build import parts
+from benchmark.report.build import planned_artefacts
 from benchmark.report.render import to_csv, to_html, to_latex, to_markdown, to_page
 from benchmark.report.table import (
     Column,
@@ -179,8 +180,9 @@ def test_html_page_of_a_table_stands_alone():
 
 
 def test_marks_share_equal_values_and_leave_lone_values_unmarked():
-    assert marks([0.5, 0.7, None, 0.7, 0.6]) == ["", "best", "", "best", "second"]
-    assert marks([None, 0.7]) == ["", ""]
+    scores = pd.Series([0.5, 0.7, None, 0.7, 0.6])
+    assert [*marks(scores)] == ["", "best", "", "best", "second"]
+    assert [*marks(pd.Series([None, 0.7]))] == ["", ""]
 
 
 ENGINE = next((path for name in ("pdflatex", "tectonic") if (path := shutil.which(name))), None)
@@ -232,7 +234,7 @@ def test_every_table_compiles(tmp_path):
     tables = {
         f"{kind}_{name}": table
         for kind, inputs in (("study", study), ("paper", paper))
-        for name, table in drawn(parts("table", inputs)).items()
+        for name, table in drawn(planned_artefacts("table", inputs)).items()
         if isinstance(table, Table)
     }
     assert len(tables) > 15

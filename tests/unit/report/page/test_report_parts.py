@@ -162,6 +162,7 @@ CLAIM = {
     "condition": "c",
     "reason": "r",
     "unit": "points",
+    "outside": "",
 }
 CLAIM.update(
     dict.fromkeys(("estimate", "ci_low", "ci_high", "p", "parts_run", "parts_holding", "parts"))

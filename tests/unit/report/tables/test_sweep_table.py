@@ -25,6 +25,7 @@ CLAIM = {
     "verdict": "contradicted",
     "paper": "fastap2019",
     "stated_in": "section 5.3",
+    "outside": "",
 }
 CLAIMS = pd.DataFrame(
     [{**CLAIM, "reading": "here"}, {**CLAIM, "reading": "published", "verdict": "not_run"}]
