@@ -165,9 +165,8 @@ def test_a_silent_controller_is_one_line_before_anything_starts(workplace: Workp
     slurm(workplace, tmp_path, REFUSES, SILENT)
     done = submit(workplace)
     assert done.returncode == 2
-    assert done.stderr.rstrip().splitlines()[-1] == (
-        "error: Slurm does not answer (sinfo: slurm_load_partitions: Unable to contact slurm "
-        "controller): wait for it, or use --profile workflow/profiles/local"
-    )
+    last = done.stderr.rstrip().splitlines()[-1]
+    assert "(sinfo: slurm_load_partitions: Unable to contact slurm controller)" in last
+    assert "--profile workflow/profiles/local" in last
     assert "Traceback" not in done.stderr
     assert files_of_runs(workplace) == before

@@ -69,7 +69,7 @@ def test_added_seeds_train_alone(workplace: Workplace, monkeypatch):
     monkeypatch.chdir(workplace.folder)
     done = CliRunner().invoke(app, ["add-seeds", "small.yaml"], catch_exceptions=False)
     assert done.exit_code == 0
-    assert "4 runs to do" in done.output
+    assert "4 runs" in done.output
     planned = workplace.dry_run("small")
     assert jobs(planned)["train"] == 4
     made = re.findall(r"output: \S*/(\w+)/result\.json", planned.stdout)
