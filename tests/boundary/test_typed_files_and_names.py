@@ -64,7 +64,6 @@ STUDIES: dict[str, str | bytes] = {
     "a name of Python": f"{GOOD}question: !!python/name:os.system\n",
     "an unknown tag": f"{GOOD}question: !x y\n",
     "10^12 values in 12 lines": BILLIONS,
-    "10^12 values for a title": BILLIONS + study(title="*l").replace("'*l'", "*l"),
     "a value that contains itself": f"{GOOD}question: &x [*x]\n",
     "deep nesting": "study: " + "[" * 5000,
     "5,000 digits": f"{GOOD}question: {'9' * 5000}\n",

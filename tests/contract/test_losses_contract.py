@@ -429,7 +429,8 @@ def test_gradients_agree_with_finite_differences(name, options):
     def of_rows(rows, references):
         return loss(rows, HALVES.labels, references, HALVES.reference_labels)
 
-    assert torch.autograd.gradcheck(of_rows, (rows, references))
+    # along drawn directions, a hundred times faster: the formula has every entry above
+    assert torch.autograd.gradcheck(of_rows, (rows, references), fast_mode=True)
     scores = torch.rand(3, 11, generator=rng(), dtype=torch.float64) * 1.8 - 0.9
     targets = torch.zeros(3, 11, dtype=torch.bool)
     targets[0, [1, 4]] = True
