@@ -14,9 +14,12 @@ from made_up_inputs import (
     inputs_of_trials,
     inputs_over_datasets,
     made_up_inputs,
+    written_page,
 )
 from made_up_results import made_up_runs, made_up_study
+from tiny_runs import in_a_fork
 
+from benchmark.core.registry import import_plugins
 from benchmark.report.drawing import to_svg
 from benchmark.report.figures import FIGURES
 from benchmark.report.render import to_csv, to_html, to_latex, to_markdown
@@ -107,7 +110,7 @@ def test_entries_live_in_their_folder_with_a_display_name_and_a_docstring(regist
         assert entry.target.__doc__
 
 
-def test_a_new_table_is_one_file(tmp_path):
+def test_a_new_table_is_one_file(tmp_path, monkeypatch):
     (tmp_path / "seed_count.py").write_text(
         textwrap.dedent(
             '''
@@ -123,23 +126,20 @@ def test_a_new_table_is_one_file(tmp_path):
             '''
         )
     )
-    code = """
-        import sys; sys.path.insert(0, "tests/helpers")
-        from pathlib import Path
-        from tempfile import TemporaryDirectory
-        from made_up_inputs import made_up_inputs, written_page
-        from made_up_results import made_up_study
-        study = made_up_study(losses=("smooth_ap",), seeds=(0,), figures=())
-        with TemporaryDirectory() as folder:
-            page = written_page(made_up_inputs(study), Path(folder))
-        assert 'id="table-seed_count"' in page and '<section id="more"' in page
-        """
-    _python(code, BENCHMARK_PLUGINS=str(tmp_path))
+    monkeypatch.setenv("BENCHMARK_PLUGINS", str(tmp_path))
+    page = in_a_fork(page_with_plugins, tmp_path / "page")
+    assert 'id="table-seed_count"' in page
+    assert '<section id="more"' in page
+
+
+def page_with_plugins(folder):
+    import_plugins()
+    study = made_up_study(losses=("smooth_ap",), seeds=(0,), figures=())
+    return written_page(made_up_inputs(study), folder)
 
 
 def test_names_are_known_without_drawing_and_nothing_imports_torch():
-    _python(
-        """
+    code = """
         import sys
         from benchmark.report.figures import FIGURES
         from benchmark.report.tables import TABLES
@@ -148,16 +148,4 @@ def test_names_are_known_without_drawing_and_nothing_imports_torch():
         import benchmark.report.page, benchmark.cli.report
         assert "torch" not in sys.modules and "faiss" not in sys.modules
         """
-    )
-
-
-def _python(code, **variables):
-    import os
-
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        env={**os.environ, **variables},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
+    subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True)

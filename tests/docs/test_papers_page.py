@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
+import runpy
 import sys
 
 import numpy as np
@@ -40,24 +39,34 @@ class Harmful:
         return (print, ("code of the file runs",))
 
 
-@pytest.mark.parametrize("zipped", [True, False])
-def test_the_tensors_of_a_released_file_are_read_without_its_code(tmp_path, zipped):
+@pytest.fixture
+def script(tmp_path, monkeypatch, capsys):
+    """Return a function that runs a script of the page, and returns what it printed."""
     write_files(PAGE, tmp_path)
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words: str) -> str:
+        monkeypatch.setattr(sys, "argv", [*words])
+        runpy.run_path(words[0], run_name="__main__")
+        return capsys.readouterr().out
+
+    return run
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_the_tensors_of_a_released_file_are_read_without_its_code(tmp_path, zipped, script):
     weights = {"module.conv1.weight": torch.randn(2, 3), "adpool.p": torch.tensor([3.0])}
     content = {"state_dict": weights, "pca": Harmful(), "mean": np.arange(3.0)}
     torch.save(content, tmp_path / "a.pt", _use_new_zipfile_serialization=zipped)
-    done = subprocess.run(
-        [sys.executable, "tensors.py", "a.pt", "b.pth"],
-        cwd=tmp_path, capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert "code of the file runs" not in done.stdout
+    assert "code of the file runs" not in script("tensors.py", "a.pt", "b.pth")
     read = read_checkpoint(str(tmp_path / "b.pth"))
     assert torch.equal(read["conv1.weight"], weights["module.conv1.weight"])
 
 
 @pytest.mark.parametrize(("moved", "words"), [(0.0, "was fixed"), (0.5, "was trained")])
-def test_running_means_of_a_released_file_are_compared_with_imagenets(tmp_path, moved, words):
-    write_files(PAGE, tmp_path)
+def test_running_means_of_a_released_file_are_compared_with_imagenets(
+    tmp_path, moved, words, script
+):
     imagenet = {"bn1.running_mean": torch.randn(4), "bn1.weight": torch.randn(4)}
     released = {
         "module.bn1.running_mean": imagenet["bn1.running_mean"] + moved,
@@ -65,12 +74,7 @@ def test_running_means_of_a_released_file_are_compared_with_imagenets(tmp_path, 
     }
     torch.save(imagenet, tmp_path / "imagenet.pth")
     torch.save(released, tmp_path / "released.pth")
-    done = subprocess.run(
-        [sys.executable, "same_means.py", "released.pth", "imagenet.pth"],
-        cwd=tmp_path, capture_output=True, text=True, check=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
-    assert f"batch norm {words}" in done.stdout
+    assert f"batch norm {words}" in script("same_means.py", "released.pth", "imagenet.pth")
 
 
 @pytest.mark.stress

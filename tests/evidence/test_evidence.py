@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import evidence
+from tiny_runs import in_a_fork
 
 
 def test_the_smallest_study_gives_the_files_of_the_digests(tmp_path, monkeypatch, capsys):
     folder = tmp_path / "files"
     words = ["released", "--files", str(folder)]
-    command = [sys.executable, evidence.__file__, *words]
-    run = subprocess.run(command, capture_output=True, text=True)
-    assert run.returncode == 0, run.stdout + run.stderr
+    assert in_a_fork(evidence.main, words) == 0
     paths = [path for path in folder.rglob("*") if path.is_file()]
     files = {str(path.relative_to(folder)): path.read_text("utf-8") for path in paths}
     assert "released/scores.csv" in files

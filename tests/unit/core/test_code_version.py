@@ -3,7 +3,6 @@ training."""
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -11,11 +10,14 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
+from tiny_runs import in_a_fork, tiny_spec
 
 from benchmark.core import code_version as module
 from benchmark.core.code_version import DECISIVE, code_version, meaning, mixed
+from benchmark.core.registry import import_plugins
+from benchmark.training.components import build_components
 
-ROOT = Path(__file__).resolve().parents[3]
 LOSS = '''
 """A loss."""
 from dataclasses import dataclass
@@ -173,23 +175,14 @@ def test_a_change_of_the_report_does_not_make_finished_runs_look_old(package):
     assert version() == before
 
 
-def versions_of_runs(folder: Path, *losses: str) -> list[str]:
-    """Returns the versions of runs on a plugin folder, from a process of its own."""
-    code = """
-import sys
-import torch
-from tiny_runs import tiny_spec
-from benchmark.training.components import build_components
-made = [build_components(tiny_spec(loss), torch.device("cpu")) for loss in sys.argv[1:]]
-print(*[each.identity()["code_version"] for each in made])
-"""
-    paths = os.pathsep.join(map(str, (ROOT, ROOT / "tests/helpers")))
-    environment = {**os.environ, "PYTHONPATH": paths, "BENCHMARK_PLUGINS": str(folder)}
-    command = [sys.executable, "-c", code, *losses]
-    return subprocess.check_output(command, env=environment, text=True).split()
+def versions_of_runs(*losses: str) -> list[str]:
+    """Return the versions of runs with these losses."""
+    import_plugins()
+    made = [build_components(tiny_spec(loss), torch.device("cpu")) for loss in losses]
+    return [each.identity()["code_version"] for each in made]
 
 
-def test_a_plugin_is_part_of_the_versions_of_the_runs_that_use_it(tmp_path):
+def test_a_plugin_is_part_of_the_versions_of_the_runs_that_use_it(tmp_path, monkeypatch):
     code = """
 from benchmark.losses import LOSSES
 from benchmark.losses.rank_losses import SmoothAP
@@ -200,13 +193,14 @@ class Mine(SmoothAP):
 """
     for name in ("mine", "other"):
         (tmp_path / f"{name}.py").write_text(code.format(name))
-    smooth_ap, mine, other = versions_of_runs(tmp_path, "smooth_ap", "mine", "other")
+    monkeypatch.setenv("BENCHMARK_PLUGINS", str(tmp_path))
+    smooth_ap, mine, other = in_a_fork(versions_of_runs, "smooth_ap", "mine", "other")
     assert smooth_ap == code_version()
     assert re.fullmatch(re.escape(smooth_ap) + r"\+mine-[0-9a-f]{12}", mine)
     assert mine != other
     (tmp_path / "mine.py").write_text("# words" + code.format("mine"))
     (tmp_path / "other.py").write_text(code.format("other") + "x = 1\n")
-    same, changed = versions_of_runs(tmp_path, "mine", "other")
+    same, changed = in_a_fork(versions_of_runs, "mine", "other")
     assert same == mine
     assert changed.rpartition("-")[0] == other.rpartition("-")[0]
     assert changed != other

@@ -40,7 +40,11 @@ def test_hardware_and_packages_are_plain_facts():
     "variables, found",
     [
         ({}, "portable AVX2"),
-        ({"BENCHMARK_NUMERICS": "native", "ATEN_CPU_CAPABILITY": "default"}, "native DEFAULT"),
+        pytest.param(
+            {"BENCHMARK_NUMERICS": "native", "ATEN_CPU_CAPABILITY": "default"},
+            "native DEFAULT",
+            marks=pytest.mark.long,
+        ),
     ],
 )
 def test_kernels_say_who_chose_them_and_what_torch_uses(variables, found):

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
+from benchmark.__main__ import main
+from benchmark.core import registry as plugins_of
 from benchmark.core.code_version import code_version
 from benchmark.core.errors import ConfigError, RunError
 from benchmark.core.records import LossChoice
-from benchmark.core.registry import ENTRY_POINTS, Registry, import_plugin, plugin_files
+from benchmark.core.registry import (
+    ENTRY_POINTS,
+    Registry,
+    import_plugin,
+    import_plugins,
+    names_of_parts,
+    plugin_files,
+)
+from benchmark.losses import LOSSES
 from benchmark.losses.catalogue import load_catalogue
-from tests.helpers.tiny_runs import tiny_spec, write_spec_in
-
-ROOT = Path(__file__).resolve().parents[3]
+from tests.helpers.tiny_runs import in_a_fork, tiny_spec, write_spec_in
 
 
 def test_entries_come_sorted_with_their_facts():
@@ -51,17 +56,13 @@ for number in (1, 2):
 """
 
 
-def test_parts_of_plugins_are_known_however_they_are_registered(tmp_path):
+def test_parts_of_plugins_are_known_however_they_are_registered(tmp_path, monkeypatch):
     (tmp_path / "mine.py").write_text(PARTS)
-    code = (
-        "from benchmark.core.registry import names_of_parts\n"
-        "print(*names_of_parts('table'), *names_of_parts('figure'))"
-    )
-    environment = {**os.environ, "BENCHMARK_PLUGINS": str(tmp_path)}
-    found = subprocess.check_output(
-        [sys.executable, "-c", code], env=environment, text=True, cwd=ROOT
-    )
-    assert {"mine", "mine_1", "mine_2", "comparison", "verdicts"} < set(found.split())
+    monkeypatch.setenv("BENCHMARK_PLUGINS", str(tmp_path))
+    tables = in_a_fork(names_of_parts, "table")
+    figures = in_a_fork(names_of_parts, "figure")
+    assert {"mine", "comparison"} < set(tables)
+    assert {"mine_1", "mine_2", "verdicts"} < set(figures)
 
 
 def test_a_broken_plugin_shows_its_traceback_each_time(tmp_path, monkeypatch, capsys):
@@ -85,7 +86,7 @@ def test_hidden_files_of_other_systems_are_no_plugins(tmp_path, monkeypatch):
     assert plugin_files() == []
 
 
-def test_an_installed_package_adds_a_loss_by_an_entry_point(tmp_path):
+def test_an_installed_package_adds_a_loss_by_an_entry_point(tmp_path, monkeypatch):
     code = "from benchmark.losses import LOSSES\n\n\n@LOSSES.register('mine')\nclass Mine: pass\n"
     (tmp_path / "my_losses").mkdir()
     (tmp_path / "my_losses" / "__init__.py").write_text(code)
@@ -93,22 +94,20 @@ def test_an_installed_package_adds_a_loss_by_an_entry_point(tmp_path):
     info.mkdir()
     (info / "METADATA").write_text("Name: my-losses\nVersion: 1\n")
     (info / "entry_points.txt").write_text(f"[{ENTRY_POINTS}]\nmine = my_losses\n")
-    show = (
-        "from benchmark.core.code_version import code_version; from benchmark.losses import LOSSES;"
-        "module = LOSSES['mine'].target.__module__; print(code_version(module), module)"
-    )
-    paths = os.pathsep.join((str(tmp_path), str(ROOT)))
-
-    def shown() -> list[str]:
-        command = [sys.executable, "-c", show]
-        environment = {**os.environ, "PYTHONPATH": paths}
-        return subprocess.check_output(command, env=environment, text=True).split()
-
-    version, module = shown()
+    monkeypatch.syspath_prepend(tmp_path)
+    version, module = in_a_fork(version_and_module_of, "mine")
     (tmp_path / "my_losses" / "__init__.py").write_text(code + "x = 1\n")
     assert module == "my_losses"
     assert version.startswith(f"{code_version()}+my_losses-")
-    assert shown()[0] != version
+    assert in_a_fork(version_and_module_of, "mine")[0] != version
+
+
+def version_and_module_of(loss: str) -> tuple[str, str]:
+    """Return the version of the code with an installed loss, and the module of the loss."""
+    plugins_of._import_packages.cache_clear()
+    import_plugins()
+    module = LOSSES[loss].target.__module__
+    return code_version(module), module
 
 
 ENDING = """
@@ -132,15 +131,22 @@ def test_a_plugin_that_ends_the_program_is_an_error_that_names_its_file(name, co
         import_plugin(path)
 
 
-def test_a_loss_that_ends_its_training_is_an_error_that_names_its_file(tmp_path):
+def command(*words: str) -> None:
+    sys.argv = ["benchmark", *words]
+    main()
+
+
+def test_a_loss_that_ends_its_training_is_an_error_that_names_its_file(
+    tmp_path, monkeypatch, capfd
+):
     plugins = tmp_path / "plugins"
     plugins.mkdir()
     (plugins / "ending.py").write_text(ENDING)
     spec = replace(tiny_spec(), loss=LossChoice("ending", "ending", {}))
     path = write_spec_in(tmp_path / "run", spec)
-    environment = {**os.environ, "BENCHMARK_PLUGINS": str(plugins)}
-    command = [sys.executable, "-m", "benchmark", "train", "--spec", path]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, cwd=ROOT)
-    assert done.returncode == 2
-    assert f"{plugins / 'ending.py'}, line 8:" in done.stderr
+    monkeypatch.setenv("BENCHMARK_PLUGINS", str(plugins))
+    with pytest.raises(SystemExit) as ended:
+        in_a_fork(command, "train", "--spec", str(path))
+    assert ended.value.code == 2
+    assert f"{plugins / 'ending.py'}, line 8:" in capfd.readouterr().err
     assert not (path.parent / "result.json").exists()

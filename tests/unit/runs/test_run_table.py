@@ -84,7 +84,7 @@ def test_columns_are_added_to_runs_of_many_settings_without_a_warning(tmp_path):
 
 def test_missing_tables_name_the_commands(tmp_path, messages):
     with messages.raised():
-        RunTable.read(tmp_path)
+        RunTable.read(tmp_path / "own")
 
 
 def chosen(rows, rule, lead=""):
