@@ -47,8 +47,27 @@ pytest_plugins = ["browser_visits"]
 # Markers of tests that take minutes, each with a target of its own.
 APART = ("stress", "portable", "rates", "long")
 
-# What takes longest, started first: two processes that share the tests then end together.
-LONG = ("workflow/", "reference/", "unit/runs/test_", "unit/training/", "unit/losses/conformance/")
+# The files that take longest, in their order: two processes that share the tests end together.
+LONGEST = (
+    "workflow/test_end_to_end.py",
+    "workflow/test_display.py",
+    "unit/training/test_resumed_runs.py",
+    "unit/analyses/test_analyse_verb.py",
+    "unit/losses/conformance/test_planted_faults.py",
+    "workflow/test_failures.py",
+    "contract/test_studies.py",
+    "workflow/test_finished_runs.py",
+    "workflow/test_trials_and_final_runs.py",
+    "workflow/test_data_files.py",
+    "unit/training/test_signals_to_workers.py",
+    "unit/runs/test_tracking.py",
+    "contract/test_outputs_contract.py",
+    "reference/test_golden_curves.py",
+    "contract/test_losses_contract.py",
+    "unit/losses/test_tiled_losses.py",
+    "unit/papers/claims/test_claim_readings.py",
+    "unit/training/test_run.py",
+)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -105,8 +124,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
         items.sort(key=lambda item: (place(str(item.path)), place(item.nodeid)))
     else:
-        first = tuple(f"{Path(__file__).parent}/{name}" for name in LONG)
-        items.sort(key=lambda item: not str(item.path).startswith(first))
+        places = {Path(__file__).parent / name: place for place, name in enumerate(LONGEST)}
+        items.sort(key=lambda item: places.get(item.path, len(places)))
 
     missing = {"cluster": no_cluster, "browser": no_browser}
     for marker in APART:
