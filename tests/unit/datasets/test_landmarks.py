@@ -46,36 +46,34 @@ def test_grades_are_relevant_or_ignored_as_the_protocol_says(
     root, level, queries, relevant, ignored
 ):
     protocol = load(root).protocols[f"{NAME}_{level}"]
-    assert [int(name[-5]) for name in protocol.query.names] == queries, (
-        "queries without relevant images are left out"
-    )
-    assert [places.tolist() for places in protocol.judgements.relevant] == relevant
-    assert [places.tolist() for places in protocol.judgements.ignored] == ignored
-    assert all(
-        places.dtype == np.int64
-        for places in protocol.judgements.relevant + protocol.judgements.ignored
-    )
+    numbers = [int(name[-5]) for name in protocol.query.names]
+    assert numbers == queries, "queries without relevant images are left out"
+    judgements = protocol.judgements
+    assert [places.tolist() for places in judgements.relevant] == relevant
+    assert [places.tolist() for places in judgements.ignored] == ignored
+    for places in judgements.relevant + judgements.ignored:
+        assert places.dtype == np.int64
 
 
 def test_gallery_is_one_set_for_all_protocols_without_the_queries(root):
     dataset = load(root)
-    galleries = [protocol.gallery for protocol in dataset.protocols.values()]
-    assert all(gallery is galleries[0] for gallery in galleries)
-    assert list(galleries[0].names) == [f"jpg/oxford_{number:06d}.jpg" for number in range(8)]
+    first, *others = [protocol.gallery for protocol in dataset.protocols.values()]
+    assert all(gallery is first for gallery in others)
+    assert list(first.names) == [f"jpg/oxford_{number:06d}.jpg" for number in range(8)]
     assert len(dataset.train) == 0
     assert dataset.metrics == ("map",)
 
 
 def test_queries_are_cropped_when_opened_and_gallery_images_are_whole(root):
     protocol = load(root).protocols[f"{NAME}_medium"]
-    assert [protocol.query.image(number).size for number in range(3)] == [
-        (36, 28),
-        (39, 28),
-        (24, 18),
-    ]
-    whole = np.asarray(open_image(root / protocol.query.names[0]))
-    assert np.array_equal(np.asarray(protocol.query.image(0)), whole[2:30, 4:40])
-    assert np.array_equal(np.asarray(protocol.query.opener.stored(0)), whole[2:30, 4:40])
+    query = protocol.query
+    assert query.image(0).size == (36, 28)
+    assert query.image(1).size == (39, 28)
+    assert query.image(2).size == (24, 18)
+    whole = np.asarray(open_image(root / query.names[0]))
+    cropped = whole[2:30, 4:40]
+    assert np.array_equal(np.asarray(query.image(0)), cropped)
+    assert np.array_equal(np.asarray(query.opener.stored(0)), cropped)
     assert protocol.gallery.image(0).size == archives.SIZE
     easy = pickle.loads(pickle.dumps(load(root).protocols[f"{NAME}_easy"].query))
     assert easy.image(1).size == (24, 18), "boxes stay with their queries when some are left out"
@@ -83,12 +81,12 @@ def test_queries_are_cropped_when_opened_and_gallery_images_are_whole(root):
 
 def test_a_box_is_cut_at_the_edges_and_named_when_nothing_is_left(root):
     write_truth(root, bbx=[-3, 2, 400, 30])
-    assert load(root).protocols[f"{NAME}_hard"].query.image(0).size == (48, 28)
+    query = load(root).protocols[f"{NAME}_hard"].query
+    assert query.image(0).size == (48, 28)
     write_truth(root, bbx=[60, 2, 400, 30])
     query = load(root).protocols[f"{NAME}_hard"].query
-    with pytest.raises(
-        DataError, match=r"oxford_query_000000.jpg is 48 x 36 pixels, .* lies outside"
-    ):
+    words = r"oxford_query_000000.jpg is 48 x 36 pixels, .* lies outside"
+    with pytest.raises(DataError, match=words):
         query.image(0)
 
 
@@ -106,7 +104,8 @@ def test_fingerprint_covers_boxes_and_grades(root):
     write_truth(root, bbx=[4.0, 2.0, 41.0, 30.0])
     second = load(root).fingerprint
     write_truth(root, junk=[])
-    assert len({first, second, load(root).fingerprint}) == 3
+    third = load(root).fingerprint
+    assert len({first, second, third}) == 3
 
 
 TRUTH = f"gnd_{NAME}.pkl"
@@ -145,8 +144,9 @@ def test_ground_truth_of_another_kind_is_refused(root, refused):
 @pytest.fixture
 def folder(tmp_path):
     """Return a folder with all landmark sets."""
+    makers = archives.MAKERS | archives.BROUGHT
     for name in ("roxford5k", "rparis6k", "sfm120k", "landmarks_clean", "revisitop1m"):
-        (archives.MAKERS | archives.BROUGHT)[name](tmp_path / name)
+        makers[name](tmp_path / name)
     return tmp_path
 
 
@@ -167,13 +167,12 @@ def test_landmarks_are_classes_and_all_images_train(folder):
 
 def test_a_training_set_is_evaluated_on_the_landmark_sets_it_names(folder):
     dataset = load(folder / "sfm120k", "sfm120k")
-    elsewhere = str(folder)
-    levels = ("easy", "medium", "hard")
-    names = [f"{name}_{level}" for name in ("roxford5k", "rparis6k") for level in levels]
-    assert list(dataset.protocols) == names
-    params = {"landmarks": ["rparis6k"], "landmarks_root": elsewhere}
+    paris = ["rparis6k_easy", "rparis6k_medium", "rparis6k_hard"]
+    oxford = ["roxford5k_easy", "roxford5k_medium", "roxford5k_hard"]
+    assert list(dataset.protocols) == oxford + paris
+    params = {"landmarks": ["rparis6k"], "landmarks_root": str(folder)}
     chosen = load(folder / "sfm120k", "sfm120k", **params)
-    assert list(chosen.protocols) == names[3:]
+    assert list(chosen.protocols) == paris
     assert chosen.fingerprint != dataset.fingerprint
 
 
@@ -182,15 +181,24 @@ def test_distractors_are_searched_with_the_gallery_of_each_landmark_set(folder):
     names = ["roxford5k", "roxford_1m", "rparis_1m"]
     dataset = load(root, "landmarks_clean", landmarks=names)
     assert list(dataset.protocols) == [
-        f"{name}_{level}" for name in names for level in ("easy", "medium", "hard")
+        "roxford5k_easy",
+        "roxford5k_medium",
+        "roxford5k_hard",
+        "roxford_1m_easy",
+        "roxford_1m_medium",
+        "roxford_1m_hard",
+        "rparis_1m_easy",
+        "rparis_1m_medium",
+        "rparis_1m_hard",
     ]
-    plain, with_more = (dataset.protocols[f"{name}_hard"] for name in names[:2])
+    plain = dataset.protocols["roxford5k_hard"]
+    with_more = dataset.protocols["roxford_1m_hard"]
     assert with_more.judgements is plain.judgements
     assert with_more.gallery is plain.gallery
     assert plain.distractors is None
     assert len(with_more.distractors) == 5
-    shared = {id(p.distractors) for p in dataset.protocols.values() if p.distractors}
-    assert len(shared) == 1, "the distractors of all protocols are one set, to be embedded once"
+    of_paris = dataset.protocols["rparis_1m_easy"].distractors
+    assert of_paris is with_more.distractors, "one set of all, to be embedded once"
     assert dataset.counts["revisitop1m distractors"] == {"images": 5}
     other = load(root, "landmarks_clean", landmarks=names[:1])
     assert dataset.fingerprint != other.fingerprint
@@ -213,7 +221,11 @@ def test_problems_of_images_landmark_sets_and_distractors_are_said_at_once(folde
 
 
 @pytest.mark.parametrize(
-    ("sets", "words"), [(["roxford"], "did you mean 'roxford5k'"), ([], "at least 1")]
+    ("sets", "words"),
+    [
+        (["roxford"], "did you mean 'roxford5k'"),
+        ([], "at least 1"),
+    ],
 )
 def test_landmark_sets_that_do_not_exist_are_refused(folder, sets, words):
     with pytest.raises(ConfigError, match=words):

@@ -32,13 +32,14 @@ def dataset():
 @pytest.fixture(autouse=True)
 def cache(tmp_path, monkeypatch, benchmark_cache, dataset):
     """Return a cache of the test's own; files hold few images, so that there are several."""
-    own = tmp_path / "cache"
-    own.mkdir()
-    for path in (path for path in benchmark_cache.iterdir() if path.suffix in (".npz", ".json")):
-        os.link(path, own / path.name)
-    monkeypatch.setenv("BENCHMARK_CACHE", str(own))
+    folder = tmp_path / "cache"
+    folder.mkdir()
+    for path in benchmark_cache.iterdir():
+        if path.suffix in (".npz", ".json"):
+            os.link(path, folder / path.name)
+    monkeypatch.setenv("BENCHMARK_CACHE", str(folder))
     monkeypatch.setattr(features, "PART", 150)
-    return own / "features"
+    return folder / "features"
 
 
 def frozen_spec(loss="smooth_ap", seed=0, **sections):
@@ -46,10 +47,9 @@ def frozen_spec(loss="smooth_ap", seed=0, **sections):
     return tiny_spec(loss, seed, model=model, input={"augmentation": "none"}, **sections)
 
 
-def make(dataset, said=None, **sections):
+def make(dataset, report=lambda text: None, **sections):
     recipe = frozen_spec(**sections).recipe
     network = create_model(recipe.model, 0)
-    report = (lambda text: None) if said is None else said.append
     return FrozenFeatures(network.take_backbone(), dataset.fingerprint, recipe, CPU, report)
 
 
@@ -74,17 +74,21 @@ def test_batches_are_rows_of_the_features_and_a_resumed_epoch_goes_on(dataset):
     made = make(dataset)(dataset.train)
     every = torch.cat([*made.eval_batches(7)])
     batches = [np.array([3, 1]), np.array([0, 5]), np.array([2, 2])]
-    later = [*made.train_batches(batches, seed=9, epoch=4, start=1)]
-    assert [part.tolist() for part in later] == [every[[0, 5]].tolist(), every[[2, 2]].tolist()]
+    second, third = made.train_batches(batches, seed=9, epoch=4, start=1)
+    assert torch.equal(second, every[[0, 5]])
+    assert torch.equal(third, every[[2, 2]])
 
 
 def test_features_are_computed_once_for_all_losses_and_seeds(dataset, cache):
     said = []
-    first = rows(make(dataset, said), dataset.train)
+    first = rows(make(dataset, said.append), dataset.train)
     parts = -(-len(dataset.train) // features.PART)
-    assert len(said) == len([*cache.rglob("*.npz")]) == parts > 1
+    assert parts > 1
+    assert len(said) == parts
+    assert len([*cache.rglob("*.npz")]) == parts
     head = {"embedding_dim": 8, "layer_norm": True}
-    again = rows(make(dataset, said, optimizer={"lr": 1.0}, model=head), dataset.train)
+    other_run = make(dataset, said.append, optimizer={"lr": 1.0}, model=head)
+    again = rows(other_run, dataset.train)
     assert len(said) == parts
     assert torch.equal(again, first)
 
@@ -92,11 +96,14 @@ def test_features_are_computed_once_for_all_losses_and_seeds(dataset, cache):
 def test_held_out_classes_share_the_features_of_the_training_images(dataset, cache):
     expected = rows(make(dataset), dataset.train)
     fold = load_dataset("class_folds", {"of": "glyphs_tiny", "folds": 2, "fold": 1})
-    made = make(dataset, said := [])
-    for part in (fold.train, fold.protocols["held_out"].query):
-        assert torch.equal(rows(made, part), expected[part.origin[1]])
+    said = []
+    made = make(dataset, said.append)
+    for images in (fold.train, fold.protocols["held_out"].query):
+        _, places = images.origin
+        assert torch.equal(rows(made, images), expected[places])
     assert said == []
-    assert fold.images_fingerprint == dataset.fingerprint != fold.fingerprint
+    assert fold.images_fingerprint == dataset.fingerprint
+    assert fold.fingerprint != dataset.fingerprint
 
 
 @pytest.mark.parametrize(
@@ -115,10 +122,12 @@ def test_what_decides_the_bits_of_features_decides_their_place(dataset, cache, c
 
 def test_two_sets_of_one_dataset_never_share_features(dataset, cache):
     made = make(dataset)
-    test = dataset.protocols["test"].query
-    assert not torch.equal(rows(made, dataset.train)[:50], rows(made, test)[:50])
-    nameless = [dataclasses.replace(part, names=[""] * len(part)) for part in (dataset.train, test)]
-    assert not torch.equal(rows(made, nameless[0])[:50], rows(made, nameless[1])[:50])
+    train_images = dataset.train
+    test_images = dataset.protocols["test"].query
+    assert not torch.equal(rows(made, train_images)[:50], rows(made, test_images)[:50])
+    train_images = dataclasses.replace(train_images, names=[""] * len(train_images))
+    test_images = dataclasses.replace(test_images, names=[""] * len(test_images))
+    assert not torch.equal(rows(made, train_images)[:50], rows(made, test_images)[:50])
 
 
 def test_a_part_that_another_run_computes_is_waited_for_last(dataset, cache, monkeypatch):
@@ -136,8 +145,7 @@ def test_a_part_that_another_run_computes_is_waited_for_last(dataset, cache, mon
         if text.startswith("waiting"):
             other.release()
 
-    made = make(dataset)
-    made._report = report
+    made = make(dataset, report)
     with other:
         assert torch.equal(rows(made, dataset.train), first)
     assert said[len(paths) - 1].startswith("waiting")
@@ -145,12 +153,15 @@ def test_a_part_that_another_run_computes_is_waited_for_last(dataset, cache, mon
 
 
 def test_a_run_on_cached_features_equals_one_that_computes_them(tmp_path, cache):
+    spec = frozen_spec("sup_ap", evaluation={"whitening": 8})
     results = []
     for name in ("first", "second"):
-        (tmp_path / name).mkdir()
-        train(write_spec_in(tmp_path / name, frozen_spec("sup_ap", evaluation={"whitening": 8})))
-        results.append((tmp_path / name / RESULT).read_bytes())
-    assert results[0] == results[1]
+        folder = tmp_path / name
+        folder.mkdir()
+        train(write_spec_in(folder, spec))
+        results.append((folder / RESULT).read_bytes())
+    first, second = results
+    assert first == second
     weights = json.loads((tmp_path / "first" / PROVENANCE).read_text())["weights"]
     assert weights["backbone"] == "test_resnet"
     assert weights["parameters"] > 300_000
@@ -171,11 +182,13 @@ def test_all_that_a_frozen_backbone_excludes_is_said_at_once():
 
 def test_a_network_without_head_is_evaluated_on_its_features(tmp_path):
     """The zero-shot row shares the features of the trained heads."""
-    spec = frozen_spec("untrained", model={"embedding_dim": None}, training={"epochs": 0})
+    sections = {"model": {"embedding_dim": None}, "training": {"epochs": 0}}
+    spec = frozen_spec("untrained", **sections)
+    model = dataclasses.replace(spec.recipe.model, freeze_backbone=False)
+    recipe = dataclasses.replace(spec.recipe, model=model)
+    whole = dataclasses.replace(spec, recipe=recipe)
     (tmp_path / "frozen").mkdir()
     (tmp_path / "whole").mkdir()
-    found = train(write_spec_in(tmp_path / "frozen", spec)).metrics.last["test"]
-    model = dataclasses.replace(spec.recipe.model, freeze_backbone=False)
-    whole = dataclasses.replace(spec, recipe=dataclasses.replace(spec.recipe, model=model))
-    expected = train(write_spec_in(tmp_path / "whole", whole)).metrics.last["test"]
-    assert found == pytest.approx(expected, abs=0.01)
+    found = train(write_spec_in(tmp_path / "frozen", spec))
+    expected = train(write_spec_in(tmp_path / "whole", whole))
+    assert found.metrics.last["test"] == pytest.approx(expected.metrics.last["test"], abs=0.01)
