@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.lib.recfunctions import repack_fields
 from scipy.io import loadmat, savemat
+from sklearn.metrics import average_precision_score
 from tiny_runs import tiny_spec, write_spec_in
 
 from benchmark.core.errors import ConfigError
@@ -69,15 +70,13 @@ def test_wrong_annotations_are_named(cars, field, value, code, refused):
 
 
 def test_the_halves_with_a_development_kit_are_the_same_dataset(cars, halves):
-    one, other = (
-        load_dataset("cars196", {"root": str(root), "allow_counts": True})
-        for root in (cars, halves)
-    )
+    one = load_dataset("cars196", {"root": str(cars), "allow_counts": True})
+    other = load_dataset("cars196", {"root": str(halves), "allow_counts": True})
     assert one.counts == other.counts
     assert one.counts["train"] == {"images": 6, "classes": 2}
     names = other.train.names
     assert sorted({name.partition("/")[0] for name in names}) == ["cars_test", "cars_train"]
-    assert [label for label in other.train.labels] == [0, 1, 0, 1, 0, 1]
+    assert other.train.labels.tolist() == [0, 1, 0, 1, 0, 1]
     assert other.protocols["test"].query.counts() == {"images": 6, "classes": 2}
 
 
@@ -88,12 +87,19 @@ def test_halves_that_are_half_there_are_named(halves, refused):
 
 @pytest.mark.parametrize(
     ("whole", "part"),
-    [("halves", "cars_annos.mat"), ("halves", "car_ims/"), ("cars", "devkit/cars_meta.mat")],
+    [
+        ("halves", "cars_annos.mat"),
+        ("halves", "car_ims/"),
+        ("cars", "devkit/cars_meta.mat"),
+    ],
 )
 def test_a_complete_layout_counts_beside_a_part_of_the_other(cars, halves, whole, part):
-    here, there = (halves, cars) if whole == "halves" else (cars, halves)
+    places = {"halves": halves, "cars": cars}
+    here = places.pop(whole)
+    (there,) = places.values()
     (here / part).parent.mkdir(exist_ok=True)
-    (shutil.copytree if part.endswith("/") else shutil.copy)(there / part, here / part)
+    copy = shutil.copytree if part.endswith("/") else shutil.copy
+    copy(there / part, here / part)
     dataset = load_dataset("cars196", {"root": str(here), "allow_counts": True})
     assert dataset.counts["train"] == {"images": 6, "classes": 2}
 
@@ -138,13 +144,12 @@ def test_gpr_ranks_the_query_itself_as_its_authors_code_does(gpr):
     rows = np.random.default_rng(0).normal(size=(12, 3))
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     found = retrieval_metrics(rows, labels, rows, labels)["map"]
-    precisions = []
-    for query in range(12):
-        relevant = labels[np.argsort(-(rows @ rows[query]), kind="stable")] == labels[query]
-        ranks = np.flatnonzero(relevant) + 1
-        assert ranks[0] == 1
-        precisions.append(np.mean(np.arange(1, 4) / ranks))
-    assert found == pytest.approx(np.mean(precisions))
+    averages = []
+    for query, label in enumerate(labels):
+        scores = rows @ rows[query]
+        assert scores.argmax() == query
+        averages.append(average_precision_score(labels == label, scores))
+    assert found == pytest.approx(np.mean(averages))
 
 
 def test_gpr_with_fewer_images_is_refused_unless_allowed(gpr, refused):

@@ -83,21 +83,6 @@ def test_training_does_not_touch_the_global_generator(glyphs):
     assert torch.equal(before, torch.get_rng_state())
 
 
-def test_small_augmentation_keeps_the_picture(glyphs):
-    config = InputConfig(
-        augmentation="affine_noise",
-        image_size=32,
-        mean=[0.0],
-        std=[1.0],
-        degrees=0,
-        translate=0,
-        scale=[1, 1],
-        noise=0,
-    )
-    (batch,) = create_input(glyphs, config, 1).train_batches(BATCHES[:1], 0, 0)
-    assert torch.allclose(batch, tensor_of(glyphs.pixels[:8]), atol=1e-5)
-
-
 def test_workers_change_nothing(photos):
     sizes = {"augmentation": "crop_flip", "image_size": 24, "resize": 32}
     runs = []

@@ -74,22 +74,6 @@ def test_blackbox_margin_makes_the_ranking_harder():
         assert noisy(rows, LABELS, generator=generator) > plain
 
 
-@pytest.mark.parametrize(
-    ("options", "of_ranks", "of_calibration"),
-    [
-        ({"lambda_": 0.2}, 0.8, 0.2),
-        ({"weights": [1, 2]}, 1, 2),
-    ],
-)
-def test_roadmap_is_the_declared_combination_of_its_parts(options, of_ranks, of_calibration):
-    rows = unit_rows(24)
-    sup_ap = create_loss("sup_ap", tau=0.02, rho=50.0)(rows, LABELS)
-    calibration = create_loss("calibration", beta=0.1)(rows, LABELS)
-    loss = create_loss("roadmap", tau=0.02, rho=50.0, beta=0.1, **options)
-    expected = of_ranks * sup_ap + of_calibration * calibration
-    assert loss(rows, LABELS).item() == pytest.approx(expected.item(), rel=1e-12)
-
-
 def test_roadmap_refuses_a_wrong_number_of_weights():
     with pytest.raises(ConfigError, match="two numbers"):
         create_loss("roadmap", weights=[1.0])

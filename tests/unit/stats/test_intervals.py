@@ -42,17 +42,10 @@ def test_holm_corrects_each_row_on_its_own():
     np.testing.assert_allclose(holm(p), expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("method", "ours"),
-    [
-        ("holm", holm),
-        ("fdr_bh", discoveries),
-    ],
-)
-def test_adjusted_p_values_equal_statsmodels(method, ours):
+def test_false_discovery_rates_equal_statsmodels():
     p_values = np.random.default_rng(0).random(20) ** 3
-    _, expected, *_ = multipletests(p_values, method=method)
-    np.testing.assert_allclose(ours(p_values), expected)
+    _, expected, *_ = multipletests(p_values, method="fdr_bh")
+    np.testing.assert_allclose(discoveries(p_values), expected)
 
 
 @pytest.mark.parametrize("ours", [holm, discoveries])

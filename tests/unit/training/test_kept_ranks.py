@@ -24,39 +24,45 @@ def unit(count: int) -> np.ndarray:
 
 
 def mean_ap(ranks: list[np.ndarray]) -> float:
-    return float(np.mean([np.mean(np.arange(1, len(row) + 1) / row) for row in ranks]))
+    averages = [np.mean(np.arange(1, len(row) + 1) / row) for row in ranks]
+    return np.mean(averages)
 
 
 @pytest.mark.parametrize("with_gallery", [False, True])
 def test_average_precision_of_the_kept_ranks_is_the_metric(with_gallery):
     query = labelled(21)
-    gallery = labelled(30) if with_gallery else None
     rows = unit(21)
-    items = unit(30) if with_gallery else None
-    found = EmbeddedProtocol(Protocol(query, gallery), rows, items).positive_ranks(np.arange(21))
-    labels = None if gallery is None else gallery.labels
-    assert mean_ap(found) == pytest.approx(
-        retrieval_metrics(rows, query.labels, items, labels)["map"], abs=1e-9
-    )
+    gallery = None
+    items = None
+    labels = None
+    if with_gallery:
+        gallery = labelled(30)
+        items = unit(30)
+        labels = gallery.labels
+    item = EmbeddedProtocol(Protocol(query, gallery), rows, items)
+    found = item.positive_ranks(np.arange(21))
+    expected = retrieval_metrics(rows, query.labels, items, labels)
+    assert mean_ap(found) == pytest.approx(expected["map"], abs=1e-9)
 
 
 def test_ranks_of_judged_queries_leave_out_what_is_ignored_and_agree_with_the_neighbours():
     query = labelled(3)
     gallery = labelled(20)
     orders = [RNG.permutation(20) for _ in range(3)]
-    judgements = Judgements(
-        tuple(order[:4] for order in orders), tuple(order[4:9] for order in orders)
+    relevant = tuple(order[:4] for order in orders)
+    ignored = tuple(order[4:9] for order in orders)
+    item = EmbeddedProtocol(
+        Protocol(query, gallery, Judgements(relevant, ignored)), unit(3), unit(20)
     )
-    item = EmbeddedProtocol(Protocol(query, gallery, judgements), unit(3), unit(20))
-    ranks = item.positive_ranks(np.array([2, 0]))
-    matches = item.nearest(np.array([2, 0]), 15)[2]
-    assert [row.tolist() for row in ranks] == [
-        (np.flatnonzero(row) + 1).tolist() for row in matches
-    ]
+    queries = np.array([2, 0])
+    _, _, matches = item.nearest(queries, 15)
+    for ranks, hits in zip(item.positive_ranks(queries), matches, strict=True):
+        assert ranks.tolist() == (np.flatnonzero(hits) + 1).tolist()
     assert item.positive_ranks(np.array([], dtype=int)) == []
 
 
 def test_a_query_that_has_nothing_to_find_has_no_ranks():
     query = ImageSet(np.array([0, 0, 1]), list("abc"), pixels=np.zeros((3, 2, 2, 1), np.uint8))
-    found = EmbeddedProtocol(Protocol(query), unit(3), None).positive_ranks(np.arange(3))
-    assert [len(row) for row in found] == [1, 1, 0]
+    item = EmbeddedProtocol(Protocol(query), unit(3), None)
+    ranks = item.positive_ranks(np.arange(3))
+    assert [len(row) for row in ranks] == [1, 1, 0]
