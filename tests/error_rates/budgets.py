@@ -57,12 +57,16 @@ def rank_worlds(draws: int) -> pd.DataFrame:
         for rules, scores in finals.items():
             means = scores.mean(axis=2)
             wrong = np.sign(means[:, first] - means[:, second]) != sign
-            pairs = (scores[:, each].reshape(-1, SEEDS) for each in (first, second))
-            significant = holm(paired_tests(*pairs)["p"].to_numpy().reshape(draws, -1)) <= 0.05
+            tests = paired_tests(
+                scores[:, first].reshape(-1, SEEDS), scores[:, second].reshape(-1, SEEDS)
+            )
+            p = tests["p"].to_numpy().reshape(draws, -1)
+            false_claims = (holm(p) <= 0.05) & wrong
+            other_is_best = means.argmax(axis=1) != best.argmax(axis=1)
             shares = {
                 "wrong_pairs": wrong.mean(),
-                "wrong_best": (means.argmax(axis=1) != best.argmax(axis=1)).mean(),
-                "false_claims": (significant & wrong).any(axis=1).mean(),
+                "wrong_best": other_is_best.mean(),
+                "false_claims": false_claims.any(axis=1).mean(),
             }
             rows.append({"world": name, "rules": rules, **shares})
     return pd.DataFrame(rows)
@@ -70,7 +74,8 @@ def rank_worlds(draws: int) -> pd.DataFrame:
 
 def _finals(world: str, draws: int) -> tuple[Floats, dict[str, Floats]]:
     """Return the best scores (W, L), and those of the final runs (W, L, S) by rule set."""
-    (offsets, rates, moved), shape = WORLDS[world], (draws, LOSSES)
+    offsets, rates, moved = WORLDS[world]
+    shape = (draws, LOSSES)
     generator = np.random.default_rng(derive(0, "budgets", world))
     best = generator.permuted(np.tile(np.arange(LOSSES) * GAP, (draws, 1)), axis=1)
     half = np.tile(np.arange(LOSSES) % 2, (draws, 1))
@@ -82,15 +87,18 @@ def _finals(world: str, draws: int) -> tuple[Floats, dict[str, Floats]]:
 
     def score(settings: Floats, at: Floats) -> Floats:
         distance = (settings - at[:, :, None]) ** 2
-        return best[..., None] - (weights[:, :, None] * distance).sum(axis=-1)
+        lost = weights[:, :, None] * distance
+        return best[..., None] - lost.sum(axis=-1)
 
-    settings = np.array([sobol(f"planted{each}", OPTIONS, max(BUDGETS)) for each in range(LOSSES)])
-    noise = FOLD_SD / np.sqrt(FOLDS) * generator.standard_normal((*shape, max(BUDGETS)))
+    most = max(BUDGETS)
+    settings = np.array([sobol(f"planted{loss}", OPTIONS, most) for loss in range(LOSSES)])
+    noise = FOLD_SD / np.sqrt(FOLDS) * generator.standard_normal((*shape, most))
     trials = score(settings, held_out) + noise
     on_test = score(settings, optimum)
     published = optimum + misses[..., None] * generator.standard_normal(optimum.shape)
     seeds = SEED_SD * generator.standard_normal((*shape, SEEDS))
-    finals = {"authors": score(np.clip(published, 0, 1)[:, :, None], optimum) + seeds}
+    published = np.clip(published, 0, 1)
+    finals = {"authors": score(published[:, :, None], optimum) + seeds}
     for budget in BUDGETS:
         chosen = trials[..., :budget].argmax(axis=-1)[..., None]
         finals[f"equal, {budget} trials"] = np.take_along_axis(on_test, chosen, axis=-1) + seeds

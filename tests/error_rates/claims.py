@@ -8,6 +8,7 @@ run: either verdict in at most 5%.
 from collections import defaultdict
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -31,23 +32,33 @@ def claim_table(tables: int, seed: int = 0, seeds: tuple[int, ...] = (2, 3, 5)) 
 
     def rates(scenario: str, seeds: int) -> dict[str, Rate]:
         entry = SCENARIOS[scenario]
-        claim = {**entry["claim"], "metrics": ("map",), "published": PUBLISHED}
-        claim |= {side: tuple(map(Arm, claim.get(side, ()))) for side in ("first", "second")}
-        claim["level_arms"] = {level: Arm(loss) for level, loss in claim.pop("levels", {}).items()}
-        claim = Claim("nowhere", "a sentence", **claim)
+        claim = claim_of(entry["claim"])
         condition = ClaimCondition("simulated", batch_sizes=tuple(entry.get("sizes", SIZES)))
         rng = np.random.default_rng(derive(seed, "claim simulation", scenario, str(seeds)))
-        studies = (_Drawn(entry["truth"], seeds, rng) for _ in range(tables))
-        parts = (parts_of(claim, study, condition) for study in studies)
-        found = np.array([decide(each, claim.alpha, enough=claim.enough).verdict for each in parts])
+        verdicts = []
+        for _ in range(tables):
+            parts = parts_of(claim, _Drawn(entry["truth"], seeds, rng), condition)
+            verdicts.append(decide(parts, claim.alpha, enough=claim.enough).verdict)
+        found = np.array(verdicts)
         return {word: share(found == word, 0.999) for word in (SUPPORTED, CONTRADICTED)}
 
     return table_of(rates, scenario=SCENARIOS, seeds=seeds)
 
 
+def claim_of(entry: dict[str, Any]) -> Claim:
+    """Return the claim of a scenario; losses are named by their label alone."""
+    fields = {**entry, "metrics": ("map",), "published": PUBLISHED}
+    for side in ("first", "second"):
+        fields[side] = tuple(map(Arm, entry.get(side, ())))
+    levels = fields.pop("levels", {})
+    fields["level_arms"] = {level: Arm(loss) for level, loss in levels.items()}
+    return Claim("nowhere", "a sentence", **fields)
+
+
 def beyond_limits(table: pd.DataFrame) -> pd.DataFrame:
     """Return the rows in which a rate lies above 5% by more than Monte Carlo error."""
-    return table[(table["supported_low"] > AGAINST) | (table["contradicted_low"] > AGAINST)]
+    rates = table[["supported_low", "contradicted_low"]]
+    return table[(rates > AGAINST).any(axis=1)]
 
 
 class _Drawn:
@@ -60,4 +71,5 @@ class _Drawn:
 
     def find(self, arm: Arm, condition: ClaimCondition, size: int | None, metric: str) -> Measured:
         own = self.own[condition.dataset, arm.loss, size]
-        return Measured(dict(enumerate(self.truth[arm.loss] + self.shared + own)))
+        scores = self.truth[arm.loss] + self.shared + own
+        return Measured(dict(enumerate(scores)))
