@@ -27,6 +27,7 @@ from benchmark.core.errors import ConfigError, RunError, unknown_name
 from benchmark.core.files import replacing, write_text
 from benchmark.core.options import defaults_of, without_added
 from benchmark.core.records import DatasetChoice, LossChoice, RunSpec
+from benchmark.core.seeding import derive
 from benchmark.core.words import listed
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.report.artefacts import AnalysedRun, AnalysisSummary, Finding, Verdict
@@ -81,12 +82,11 @@ def make(name: str, context: Context, folder: Path) -> AnalysisSummary:
     title = words.get("title", entry.display)
     caption = words["caption"].format(**made.values)
     alt = words["alt"].format(**made.values)
-    note = words["table"].format(**made.values)
-    table = _table(words.get("table_title", title), note, made)
+    under_table = words["table"].format(**made.values)
+    table = _table(words.get("table_title", title), under_table, made)
     findings = _findings(words.get("claims", {}), made)
     sentences = [finding.sentence for finding in findings]
-    for sentence in words.get("notes", ()):
-        sentences.append(sentence.format(**made.values))
+    sentences += [note.format(**made.values) for note in words.get("notes", ())]
     save(Drawing(caption, alt, made.figure, made.data), folder, "figure", entry.display)
     write_text(folder / "table.csv", to_csv(table))
     write_text(folder / "table.md", to_markdown(table))
@@ -164,6 +164,11 @@ def shades(colour: str, count: int) -> list[np.ndarray]:
         room = 0.55 * (1 - base) if depth < 0 else 0.3 * base
         tones.append(base - depth * room)
     return tones
+
+
+def generator(*role: str | int) -> np.random.Generator:
+    """Return the generator of the numbers that an analysis draws for a role."""
+    return np.random.default_rng(derive(0, *role))
 
 
 def rising(values: Iterable[float]) -> bool:
@@ -344,15 +349,16 @@ class Context:
     def _variant(self, loss: str) -> LossChoice | None:
         """Return the variant of the nearest block that has one of this label; None without one."""
         first = self._first
-        blocks = self.study.blocks
-        same_setting = [block for block in blocks if block.setting == first.setting]
         dataset = first.datasets[0].label
-        same_dataset = []
-        for block in same_setting:
+
+        def distance(block: Block) -> int:
+            if block.setting != first.setting:
+                return 2
             if dataset in [choice.label for choice in block.datasets]:
-                same_dataset.append(block)
-        same_recipe = [block for block in same_setting if block.recipe_name == first.recipe_name]
-        for block in (first, *same_dataset, *same_recipe, *blocks):
+                return 0
+            return 1 if block.recipe_name == first.recipe_name else 2
+
+        for block in (first, *sorted(self.study.blocks, key=distance)):
             for variant in block.losses:
                 if variant.label == loss:
                     return variant.choice

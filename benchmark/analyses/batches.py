@@ -19,8 +19,20 @@ from benchmark.analyses.decomposability_gap import batch_ap
 from benchmark.core.errors import ConfigError, Problem
 from benchmark.core.seeding import derive
 from benchmark.core.words import listed
-from benchmark.report import drawing
-from benchmark.report.drawing import DOUBLE, SERIES, STYLES, Series, line, new_figure, styled
+from benchmark.report.drawing import (
+    COLOURS,
+    DOUBLE,
+    FAINT,
+    INK,
+    SERIES,
+    STYLES,
+    Series,
+    by_batch_size,
+    legend_below,
+    line,
+    new_figure,
+    styled,
+)
 from benchmark.report.labels import loss_name
 
 PLACES = ("Smooth-AP Eq. 8", "Smooth-AP Fig. 4")
@@ -116,11 +128,11 @@ def approximation_error(context: Context) -> Analysis:
         "signed": listed(sup["signed"], "+.4f"),
         "low": means["error"].min(),
         "high": means["error"].max(),
-        "always": 100 * float(grows.all(axis=1).mean()),
+        "always": grows.all(axis=1).mean(),
     }
     claims = {
         "smaller_tau_is_tighter": rising(smooth["error"]),
-        "sup_ap_is_an_upper_bound": bool(sup["over"].max() == 0),
+        "sup_ap_is_an_upper_bound": sup["over"].max() == 0,
         "tighter_than_{loss}": list(_tighter(data)),
         "{loss}_is_no_upper_bound": list(_unbounded(means)),
         "more_bins_are_closer_for_{loss}": list(_bins(means)),
@@ -148,7 +160,7 @@ def approximation_error(context: Context) -> Analysis:
         for name in SETTINGS:
             points = means[means["loss"] == name].sort_values("width")
             right.plot(points["width"], points["error"], label=loss_name(name), **line(name))
-        drawing.legend_below(figure, columns=5)
+        legend_below(figure, columns=5)
     return Analysis(figure, data, headers, rows, values, claims)
 
 
@@ -177,7 +189,7 @@ def _unbounded(means: pd.DataFrame) -> Iterator[tuple[bool, dict[str, Any]]]:
     for loss in UNBOUNDED:
         setting = PUBLISHED[loss]
         rows = means[(means["loss"] == loss) & (means["setting"] == setting)]
-        share = float(rows["over"].iloc[0])
+        share = rows["over"].iloc[0]
         values = {"loss": loss, "name": loss_name(loss), "at": setting, "share": 100 * share}
         yield share > 0, values
 
@@ -246,7 +258,7 @@ def trained_tau(context: Context) -> Analysis:
             left.plot(curve, label=f"trained at tau = {tau:g}", markevery=every, **style)
             right.plot(row, markerfacecolor="none", **style)
             right.plot([tau], [row[tau]], linestyle="none", **style)
-        drawing.legend_below(figure, columns=3)
+        legend_below(figure, columns=3)
     rows = [("", row) for row in means.itertuples()]
     return Analysis(figure, data, headers, rows, values, claims)
 
@@ -305,12 +317,12 @@ def shares(embeddings: np.ndarray, labels: np.ndarray, width: float) -> dict[str
         if positive.any() and len(negatives):
             counts = within(negatives, row[positive])
             mixed.append(counts.mean() / len(negatives))
-    entries = float(np.mean(inside))
+    entries = np.mean(inside)
     all_entries = size**2
     return {
         "printed": entries / all_entries,
         "off_diagonal": (entries - size) / (all_entries - size),
-        "mixed": float(np.mean(mixed)) if mixed else math.nan,
+        "mixed": np.mean(mixed) if mixed else math.nan,
         "entries": entries,
     }
 
@@ -337,9 +349,9 @@ def operating_region(context: Context) -> Analysis:
     width = half_width(spec.loss.params["tau"])
     rows = []
     for seed in context.seeds:
-        trained_batches = {}
-        for size in sizes:
-            trained_batches[size] = list(context.trained(TRAINED, size, seed).steps())
+        trained_batches = {
+            size: list(context.trained(TRAINED, size, seed).steps()) for size in sizes
+        }
         largest = trained_batches[sizes[-1]]
         smaller_batches = {}
         for size in sizes:
@@ -401,13 +413,13 @@ def _draw_region(data: pd.DataFrame, sizes: list[int]) -> Any:
                     marks["markerfacecolor"] = "none"
                     points[["low", "high"]] = math.nan
                 series.append(Series(words, marks, points.reset_index()))
-            drawing.by_batch_size(axes, sizes, series, width=0.16)
+            by_batch_size(axes, sizes, series, width=0.16)
             axes.set_title(title)
         left.set_ylabel("share with a gradient (%)")
         top = 1.05 * max(left.get_ylim()[1], right.get_ylim()[1])
         for axes in (left, right):
             axes.set_ylim(0, top)
-        drawing.legend_below(figure, columns=3)
+        legend_below(figure, columns=3)
     return figure
 
 
@@ -419,10 +431,10 @@ STRATEGIES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 }
 # what an image is to the query -> pictures of it in a row, and their frame
 KINDS = {
-    "query": (1, drawing.INK, "-"),
-    "neighbour": (2, drawing.COLOURS["good"], "-"),
-    "hard negative": (3, drawing.COLOURS["bad"], "--"),
-    "easy negative": (4, drawing.FAINT, ":"),
+    "query": (1, INK, "-"),
+    "neighbour": (2, COLOURS["good"], "-"),
+    "hard negative": (3, COLOURS["bad"], "--"),
+    "easy negative": (4, FAINT, ":"),
 }
 COLUMNS = 10  # pictures of a row
 CLASSES = 3  # examples of classes
@@ -442,7 +454,7 @@ def composition(labels: np.ndarray, categories: np.ndarray) -> pd.DataFrame:
     counts = []
     for query in range(len(labels)):
         kinds = kinds_of(query, labels, categories)
-        counts.append({kind: int((kinds == kind).sum()) for kind in KINDS})
+        counts.append({kind: (kinds == kind).sum() for kind in KINDS})
     return pd.DataFrame(counts)
 
 
@@ -477,9 +489,9 @@ def batch_composition(context: Context) -> Analysis:
     data = pd.concat(counts, ignore_index=True)
     hard = data[data["strategy"] == "hard"]
     random = data[data["strategy"] == "random"]
-    many = float(hard["hard negative"].mean())
-    few = float(random["hard negative"].mean())
-    halves = float((hard["easy negative"] == size // 2).mean())
+    many = hard["hard negative"].mean()
+    few = random["hard negative"].mean()
+    halves = (hard["easy negative"] == size // 2).mean()
     shown = [kind for kind in KINDS if kind != "query"]
     groups = data.groupby(["strategy", "sampler"], sort=False)[shown].agg(["mean", "min", "max"])
     parts = [(f"{kind}s", part) for kind in shown for part in ("mean", "fewest", "most")]
@@ -491,7 +503,7 @@ def batch_composition(context: Context) -> Analysis:
         "place": f"{context.place}, batches of {size}",
         "size": size,
         "rows": ", ".join(pictures),
-        "halves": 100 * halves,
+        "halves": halves,
         "hard": many,
         "random": few,
     }

@@ -7,9 +7,8 @@ import numpy as np
 import pandas as pd
 
 from benchmark.analyses import ANALYSES
-from benchmark.analyses.analysis import Analysis, Context
+from benchmark.analyses.analysis import Analysis, Context, generator
 from benchmark.analyses.worked_examples import loss_of
-from benchmark.core.seeding import derive
 from benchmark.core.words import listed
 from benchmark.report.drawing import DOUBLE, line, new_figure, styled
 from benchmark.report.labels import loss_name
@@ -26,7 +25,7 @@ def milliseconds(name: str, size: int, **params: Any) -> float:
     """Return the shortest time of a loss and its gradient on a batch of so many images."""
     import torch
 
-    rng = np.random.default_rng(derive(0, "timed batch", size))
+    rng = generator("timed batch", size)
     rows = torch.tensor(rng.normal(size=(size, WIDTH)), dtype=torch.float32)
     embeddings = torch.nn.functional.normalize(rows).requires_grad_()
     labels = torch.arange(size) // EACH

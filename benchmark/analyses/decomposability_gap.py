@@ -8,12 +8,28 @@ import numpy as np
 import pandas as pd
 
 from benchmark.analyses import ANALYSES
-from benchmark.analyses.analysis import Analysis, Context, Recording, doubled, judged, rising
-from benchmark.core.seeding import derive
+from benchmark.analyses.analysis import (
+    Analysis,
+    Context,
+    Recording,
+    doubled,
+    generator,
+    judged,
+    rising,
+)
 from benchmark.papers.loading import load_papers
 from benchmark.papers.quantities import CALIBRATED, GAP, PLAIN
-from benchmark.report import drawing
-from benchmark.report.drawing import DOUBLE, FAINT, Series, line, new_figure, styled
+from benchmark.report.drawing import (
+    DOUBLE,
+    FAINT,
+    Series,
+    batch_axis,
+    by_batch_size,
+    legend_below,
+    line,
+    new_figure,
+    styled,
+)
 from benchmark.report.labels import loss_name
 from benchmark.stats.intervals import t_interval
 
@@ -38,7 +54,7 @@ def average_precision(positive: np.ndarray, negative: np.ndarray) -> float:
     rank_among_positives = np.searchsorted(positives, positives, side="right")
     negatives_above = np.searchsorted(negatives, positives, side="right")
     precision = rank_among_positives / (rank_among_positives + negatives_above)
-    return float(np.mean(precision))
+    return precision.mean()
 
 
 def ap_loss(scores: np.ndarray, positive: np.ndarray) -> float:
@@ -80,12 +96,12 @@ class Batch(NamedTuple):
     @property
     def perfect(self) -> bool:
         """Return whether the batch is ranked perfectly, which both bounds assume."""
-        return bool(self.positive.min() > self.negative.max())
+        return self.positive.min() > self.negative.max()
 
 
 def mean_ap(batches: Sequence[Batch]) -> float:
     """Return the mean AP of the query over the batches."""
-    return float(np.mean([average_precision(*batch) for batch in batches]))
+    return np.array([average_precision(*batch) for batch in batches]).mean()
 
 
 def gap(batches: Sequence[Batch]) -> float:
@@ -101,7 +117,7 @@ def plain_bound(batches: Sequence[Batch]) -> float:
     negatives = 0
     for batch in batches:
         ranks = np.arange(1, len(batch.positive) + 1) + positives
-        total += float(np.sum(ranks / (ranks + negatives)))
+        total += (ranks / (ranks + negatives)).sum()
         positives += len(batch.positive)
         negatives += len(batch.negative)
     return 1.0 - total / positives
@@ -151,8 +167,7 @@ def draw_batches(rng: np.random.Generator, scores: Batch, size: int, each: int) 
         return []
     positives = rng.permutation(scores.positive)[: count * each]
     negatives = rng.permutation(scores.negative)[: count * others]
-    by_batch = zip(np.split(positives, count), np.split(negatives, count), strict=True)
-    return [Batch(positive, negative) for positive, negative in by_batch]
+    return list(map(Batch, np.split(positives, count), np.split(negatives, count)))
 
 
 def measure(
@@ -172,7 +187,7 @@ def measure(
         gallery = recording.query
         gallery_labels = recording.query_labels
     total = len(recording.query)
-    order = np.random.default_rng(derive(0, "gap queries", total)).permutation(total)
+    order = generator("gap queries", total).permutation(total)
     rows = []
     for query in np.sort(order[:QUERIES]).tolist():
         scores = gallery @ recording.query[query]
@@ -182,7 +197,7 @@ def measure(
             same[query] = False
         whole = Batch(scores[same], negative)
         for size in sizes:
-            rng = np.random.default_rng(derive(0, "gap batches", query, size))
+            rng = generator("gap batches", query, size)
             batches = draw_batches(rng, whole, size, each)
             if batches:
                 drawn, worst = calibrated_bounds(batches, alpha, beta)
@@ -226,7 +241,6 @@ def build(context: Context) -> Analysis:
     low = curves[sizes[0]]
     high = curves[sizes[-1]]
     falls = [rising(-curve) for curve in curves.to_numpy()]
-    share = 100 * data.groupby("loss")["perfect"].mean()
     ends = []
     for size, loss in product(sorted(means["trained_at"].unique()), LOSSES):
         span = f"{low[size, loss]:.1f} to {high[size, loss]:.1f}"
@@ -245,9 +259,8 @@ def build(context: Context) -> Analysis:
         "ends": "; ".join(ends),
         "taken": 2 * each,
         "queries": data.groupby(["loss", "trained_at", "seed"])["query"].nunique().min(),
-        "plain_share": share[PLAIN],
-        "calibrated_share": share[CALIBRATED],
-        "beyond": 100 * float((data["own_gap"] > data["plain"] + ROUNDING).mean()),
+        "share": data.groupby("loss")["perfect"].mean(),
+        "beyond": (data["own_gap"] > data["plain"] + ROUNDING).mean(),
     }
     claims: dict[str, Any] = {
         "larger_batches": all_larger,
@@ -284,34 +297,24 @@ def _decreases(means: pd.DataFrame) -> Iterator[tuple[bool | None, dict[str, Any
 
 def _bounds(bounds: pd.DataFrame) -> tuple[dict[str, Any], dict[str, bool | None]]:
     """Return how often Eq. 8 and 9 bound the gap, and whether the claims about them hold."""
-    own_gap = bounds["own_gap"]
-
-    def gaps_over(bound: str) -> int:
-        return int((own_gap > bounds[bound] + ROUNDING).sum())
-
-    over = gaps_over("plain")
-    drawn = gaps_over("calibrated")
-    worst = gaps_over("worst")
+    by_bound = bounds[["plain", "calibrated", "worst"]]
+    beyond = by_bound.add(ROUNDING).lt(bounds["own_gap"], axis="index").sum()
     less = bounds["plain"] - bounds["worst"]
-    negative = int((own_gap < -ROUNDING).sum())
-    tighter = float((less > ROUNDING).mean())
-    looser = float((less < -ROUNDING).mean())
-    is_tighter = looser == 0 if looser or tighter else None
+    negative = (bounds["own_gap"] < -ROUNDING).sum()
+    tighter = (less > ROUNDING).mean()
+    looser = (less < -ROUNDING).mean()
     values = {
         "perfect": len(bounds),
         "negative": negative,
-        "over_plain": over,
-        "over_drawn": drawn,
-        "over_worst": worst,
-        "tighter": 100 * tighter,
-        "looser": 100 * looser,
-        "worst": bounds["worst"].mean(),
-        "plain": bounds["plain"].mean(),
+        "beyond_bound": beyond,
+        "tighter": tighter,
+        "looser": looser,
+        "means": by_bound.mean(),
     }
     return values, {
-        "eq8_holds": not negative and not over,
-        "eq9_holds": not drawn and not worst,
-        "eq9_is_tighter": is_tighter,
+        "eq8_holds": not negative and not beyond["plain"],
+        "eq9_holds": not beyond["calibrated"] and not beyond["worst"],
+        "eq9_is_tighter": looser == 0 if looser or tighter else None,
     }
 
 
@@ -347,7 +350,7 @@ def _draw(means: pd.DataFrame, bounds: pd.DataFrame, sizes: list[int]) -> tuple[
                 for size, gaps in shown_means.groupby("measured_at")["gap"]:
                     points.append({"batch_size": size, **t_interval(100 * gaps)._asdict()})
                 series.append(Series(loss_name(loss), line(loss), pd.DataFrame(points)))
-            drawing.by_batch_size(axes, sizes, series, width=0.12)
+            by_batch_size(axes, sizes, series, width=0.12)
             axes.set(title=f"Trained at {trained_at}", xlabel=MEASURED)
         panels[0].set_ylabel("decomposability gap (points of AP)")
         top = max(axes.get_ylim()[1] for axes in panels)
@@ -363,9 +366,9 @@ def _draw(means: pd.DataFrame, bounds: pd.DataFrame, sizes: list[int]) -> tuple[
         last.plot(plain, linestyle=":", color=FAINT)
         for start in plain.head(1).items():
             last.annotate("Eq. 8", start, xytext=(0, 4), textcoords="offset points")
-        drawing.batch_axis(last, sizes)
+        batch_axis(last, sizes)
         last.set(title="Bounds", xlabel=MEASURED, ylabel="points of AP", yscale="log")
         last.yaxis.set_major_formatter("{x:g}")
-        drawing.legend_below(figure, columns=2)
+        legend_below(figure, columns=2)
     parts = [means.assign(kind="gap"), bound_means.assign(kind="bounds")]
     return figure, pd.concat(parts, ignore_index=True)

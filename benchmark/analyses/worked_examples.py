@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from benchmark.analyses import ANALYSES
-from benchmark.analyses.analysis import Analysis, Context, rising, shades
+from benchmark.analyses.analysis import Analysis, Context, generator, rising, shades
 from benchmark.analyses.decomposability_gap import (
     Batch,
     ap_loss,
@@ -17,7 +17,6 @@ from benchmark.analyses.decomposability_gap import (
     plain_bound,
     value_and_gradient,
 )
-from benchmark.core.seeding import derive
 from benchmark.core.words import listed
 from benchmark.report.drawing import DOUBLE, FAINT, STYLES, new_figure, styled
 from benchmark.report.labels import loss_name
@@ -57,7 +56,7 @@ def loss_of(name: str, **params: Any) -> Any:
     return create_loss(name, **params)
 
 
-def slope(difference: np.ndarray) -> np.ndarray:
+def slope(difference: Any) -> Any:
     """Return the derivative of sigmoid(difference / ``TAU``) by the difference."""
     share = 1 / (1 + np.exp(-difference / TAU))
     return share * (1 - share) / TAU
@@ -90,28 +89,28 @@ def algorithm_1(scores: np.ndarray, positive: np.ndarray) -> float:
     the positives.
     """
     rank = 1.0 + (scores > scores[:, None]).sum(axis=1)
-    return float((positive * rank / rank).sum() / positive.sum())
+    return (positive * rank / rank).sum() / positive.sum()
 
 
 def distance_to_area(positives: int) -> float:
     """Return the mean |AP - AUPR| over queries with so many positives and negatives."""
-    rng = np.random.default_rng(derive(0, "area", positives))
+    rng = generator("area", positives)
     positive = np.sqrt(rng.random((EXAMPLES // 10, positives)))
     negative = rng.random(positive.shape)
     values = [average_precision(*query) for query in zip(positive, negative, strict=True)]
-    return float(np.abs(np.array(values) - AUPR).mean())
+    return np.abs(np.array(values) - AUPR).mean()
 
 
 def one_bin(scores: np.ndarray) -> float:
     """Return FastAP Eq. 14 of scores whose ``RELEVANT`` ones are positive, with one hard bin."""
     positives, _ = np.histogram(scores[RELEVANT], 1, (-1, 1))
     items, _ = np.histogram(scores, 1, (-1, 1))
-    return float(np.sum(positives * positives / items) / RELEVANT.sum())
+    return (positives * positives / items).sum() / RELEVANT.sum()
 
 
 def gaps(slack: float) -> np.ndarray:
     """Return the gaps of drawn pairs of batches, whose scores keep alpha and beta up to a slack."""
-    rng = np.random.default_rng(derive(0, "calibrated batches", str(slack)))
+    rng = generator("calibrated batches", str(slack))
     positives = rng.uniform(ALPHA - slack, 1, (EXAMPLES, 2, 3))
     negatives = rng.uniform(0, BETA + slack, (EXAMPLES, 2, 6))
     values = []
@@ -135,13 +134,13 @@ def worked_examples(context: Context) -> Analysis:
     calibrations = _calibration_losses()
     toy_gap = gap(BATCHES)
     bound = plain_bound(BATCHES)
-    steep = float(slope(np.array([DELTA]))[0])
+    steep = slope(DELTA)
     gains = violations()
     by_bins = _gradients_by_bins()
-    gradients = {row["x"]: row["value"] for row in by_bins}
+    gradients = by_bins.set_index("x")["value"]
     printed = _values_of_algorithm_1()
     errors = {count: distance_to_area(count) for count in POSITIVES}
-    rng = np.random.default_rng(derive(0, "one bin"))
+    rng = generator("one bin")
     scores = rng.uniform(-1, 1, (EXAMPLES, len(NEAR)))
     constant = {one_bin(row) for row in scores}
     none = np.abs(gaps(0.0)).max()
@@ -159,8 +158,8 @@ def worked_examples(context: Context) -> Analysis:
     for term, gain in gains.items():
         add("AP gained by exchange", term, gain)
     add("Algorithm 1 as printed", f"{len(printed)} random rankings", min(printed))
-    for row in by_bins:
-        add("FastAP", f"{row['x']} bins", row["loss"], row["value"])
+    for bins, loss, gradient in by_bins.itertuples(index=False):
+        add("FastAP", f"{bins} bins", loss, gradient)
     for count, error in errors.items():
         add("|AP - AUPR|", f"{count} positives", error)
     values = {
@@ -175,7 +174,7 @@ def worked_examples(context: Context) -> Analysis:
         "calibrations": listed(calibrations, ".3f"),
         "bins": listed(BINS),
         "gradients": gradients,
-        "by_bins": listed(gradients.values(), ".2g"),
+        "by_bins": listed(gradients, ".2g"),
         "least": min(printed),
         "most": max(printed),
         "random": len(printed),
@@ -198,16 +197,16 @@ def worked_examples(context: Context) -> Analysis:
         "gradient_at_delta": steep * TAU < EPSILON,
         "algorithm_1_ranks": min(printed) < 1,
         "terms_are_unequal": len(gains) == 6 and values["more"] > values["less"],
-        "coarse_bins_keep_a_gradient": bool(gradients[80] < NO_GRADIENT < gradients[10]),
+        "coarse_bins_keep_a_gradient": gradients[80] < NO_GRADIENT < gradients[10],
         "ap_tends_to_the_area": rising(-error for error in errors.values()),
         "one_bin_learns_nothing": len(constant) == 1,
-        "no_gap_without_calibration_loss": bool(none == 0 and some > 0),
+        "no_gap_without_calibration_loss": none == 0 and some > 0,
     }
     x = np.linspace(-0.1, 0.1, 401)
     parts = [
         pd.DataFrame({"panel": "sigmoid", "x": x, "value": slope(x)}),
         pd.DataFrame({"term": gains.keys(), "value": gains.values(), "panel": "terms"}),
-        pd.DataFrame(by_bins).assign(panel="bins"),
+        by_bins.assign(panel="bins"),
     ]
     figure = _draw_examples(*parts)
     data = pd.concat(parts, ignore_index=True)
@@ -221,23 +220,22 @@ def _calibration_losses() -> list[float]:
     for positive, negative in BATCHES:
         lack = np.maximum(ALPHA - positive, 0).mean()
         excess = np.maximum(negative - BETA, 0).mean()
-        losses.append(float(lack + excess))
+        losses.append(lack + excess)
     return losses
 
 
-def _gradients_by_bins() -> list[dict[str, float]]:
-    """Return FastAP and its largest gradient for each number of bins."""
+def _gradients_by_bins() -> pd.DataFrame:
+    """Return FastAP (loss) and its largest gradient (value) for each number of bins (x)."""
     rows = []
     for bins in BINS:
         value, gradient = value_and_gradient(loss_of("fast_ap", bins=bins), NEAR, RELEVANT)
-        largest = float(np.abs(gradient).max())
-        rows.append({"x": bins, "loss": value, "value": largest})
-    return rows
+        rows.append((bins, value, np.abs(gradient).max()))
+    return pd.DataFrame(rows, columns=["x", "loss", "value"])
 
 
 def _values_of_algorithm_1() -> list[float]:
     """Return Algorithm 1, as printed, of a random ranking for each number of positives."""
-    draws = np.random.default_rng(derive(0, "algorithm 1"))
+    draws = generator("algorithm 1")
     values = []
     for positives in range(1, 12):
         scores = draws.random(12)
@@ -295,12 +293,12 @@ def toy_losses() -> dict[str, Any]:
     return {"SmoothAP": loss_of("smooth_ap"), STEPPED: stepped, "SupAP": loss_of("sup_ap")}
 
 
-def outcome(loss: Any, count: int, seed: int = 0) -> LossOutcome:
+def outcome(loss: Any, count: int) -> LossOutcome:
     """Return the results of a loss on the toy ranking, and on ``count`` random rankings.
 
     Random rankings have 1 to 5 positives and 1 to 20 negatives.
     """
-    rng = np.random.default_rng(derive(seed, "random rankings"))
+    rng = generator("random rankings")
     below = 0
     gradients = []
     for _ in range(count):
@@ -320,8 +318,8 @@ def outcome(loss: Any, count: int, seed: int = 0) -> LossOutcome:
         value,
         gradient,
         below=below / count,
-        none=float((of_misranked < NO_GRADIENT).mean()),
-        smallest=float(of_misranked.min()),
+        none=(of_misranked < NO_GRADIENT).mean(),
+        smallest=of_misranked.min(),
     )
 
 
@@ -370,19 +368,16 @@ def toy_ranking(context: Context) -> Analysis:
         "scores": listed(SCORES.values(), ".2f"),
         "none": NO_GRADIENT,
         "size": size,
-        "smooth_below": 100 * smooth.below,
         "sup_below": 100 * sup.below,
         "largest": largest,
-        "smooth_none": 100 * smooth.none,
-        "sup_none": 100 * sup.none,
     }
     claims = {
-        "opposite_gradients": bool(first * second < 0 and abs(first + second) < 0.01 * size),
-        "vanishing_gradient": bool(third < NO_GRADIENT),
-        "no_upper_bound": bool(smooth.value < exact and smooth.below > 0),
-        "true_step": bool(largest < NO_GRADIENT),
-        "sup_ap_directions": bool((np.sign(sup.gradient) == [-1, -1, 1]).all()),
-        "upper_bound": bool(sup.below == 0 and sup.value >= exact),
+        "opposite_gradients": first * second < 0 and abs(first + second) < 0.01 * size,
+        "vanishing_gradient": third < NO_GRADIENT,
+        "no_upper_bound": smooth.value < exact and smooth.below > 0,
+        "true_step": largest < NO_GRADIENT,
+        "sup_ap_directions": (np.sign(sup.gradient) == [-1, -1, 1]).all(),
+        "upper_bound": sup.below == 0 and sup.value >= exact,
         "gradient_until_right": sup.smallest > 0,
     }
     return Analysis(*_draw_toy(outcomes, exact), headers, rows, values, claims, digits=4)
@@ -438,6 +433,7 @@ DASHES = ("-", "--", ":")
 BINNED = {"fast_ap": 10, "softbin_ap": 20}
 PANELS = ("SmoothAP", "relaxations", "SupAP", "soft bins", "BlackBoxAP")
 PROBES = {"0.1 below": -0.1, "0.02 above": 0.02, "0.13 above": 0.13}
+FAR = np.array([0.13])  # beyond SmoothAP's operating region
 
 Curve = tuple[np.ndarray, np.ndarray]  # values (n,) and derivatives (n,)
 RELAXATIONS: dict[str, Callable[[np.ndarray], Curve]] = {
@@ -500,8 +496,8 @@ def curves() -> pd.DataFrame:
 
     def add(panel: str, base: str, words: str, x: np.ndarray, curve: Curve) -> None:
         value, derivative = curve
-        part = pd.DataFrame({"x": x, "value": value, "derivative": derivative})
-        parts.append(part.assign(panel=panel, base=base, curve=words))
+        names = {"panel": panel, "base": base, "curve": words}
+        parts.append(pd.DataFrame({**names, "x": x, "value": value, "derivative": derivative}))
 
     for tau in (0.001, 0.01, 0.05):
         curve = step_of(loss_of("smooth_ap", tau=tau), grid)
@@ -519,8 +515,7 @@ def curves() -> pd.DataFrame:
     for step in (0.05, 0.1, 0.2):
         curve = interpolation(loss_of("blackbox_ap", lambda_val=step, margin=0.0), wide)
         add("BlackBoxAP", "blackbox_ap", f"lambda {step:g}", wide, curve)
-    data = pd.concat(parts, ignore_index=True)
-    return data[["panel", "base", "curve", "x", "value", "derivative"]]
+    return pd.concat(parts, ignore_index=True)
 
 
 @ANALYSES.register(
@@ -550,26 +545,23 @@ def surrogates(context: Context) -> Analysis:
     sup, sup_slope = step_of(sup_ap, grid)
     above = (sup - step).min()
     below = (step - step_of(smooth_ap, grid)[0]).max()
-    lowest = float(sup_slope[grid > 0].min())
-
-    def slope_far(loss: Any) -> float:
-        _, derivative = step_of(loss, np.array([0.13]))
-        return derivative[0]
+    lowest = sup_slope[grid > 0].min()
 
     def region(tau: float) -> float:
         """Return the largest difference at which SmoothAP has a gradient."""
         _, derivative = step_of(loss_of("smooth_ap", tau=tau), grid)
-        return float(np.abs(grid[derivative > NO_GRADIENT]).max())
+        return np.abs(grid[derivative > NO_GRADIENT]).max()
 
-    smooth_far = slope_far(smooth_ap)
-    sup_far = slope_far(sup_ap)
+    _, (smooth_far,) = step_of(smooth_ap, FAR)
+    _, (sup_far,) = step_of(sup_ap, FAR)
     narrow = region(0.01)
     wide = region(0.1)
     before, after = np.array(SHIFTS).T
     sigmoid = step_of(smooth_ap, before)[0] - step_of(smooth_ap, after)[0]
-    drops = {}
-    for name, relaxation in RELAXATIONS.items():
-        drops[name] = relaxation(before)[0] - relaxation(after)[0]
+    drops = {
+        name: relaxation(before)[0] - relaxation(after)[0]
+        for name, relaxation in RELAXATIONS.items()
+    }
     drops["sigmoid"] = sigmoid
     words = (f"the {name} by {one:.3g} and {two:.3g}" for name, (one, two) in drops.items())
     values = {
@@ -581,17 +573,16 @@ def surrogates(context: Context) -> Analysis:
         "smooth_far": smooth_far,
         "sup_far": sup_far,
         "drops": "; ".join(words),
-        "smooth": slopes["smooth_ap"][2],
-        "sup": slopes["sup_ap"][2],
+        "slopes": slopes,
         "anchor": ANCHOR,
         "width": WIDTH,
         "none": NO_GRADIENT,
     }
     linear_is_equal = np.isclose(*drops["linear"])
-    order = bool(linear_is_equal and sigmoid[0] < 0.01 and sigmoid[1] > 0.99)
+    order = linear_is_equal and sigmoid[0] < 0.01 and sigmoid[1] > 0.99
     claims = {
-        "h_minus_above_step": bool(above >= -1e-12 and below > 0),
-        "gradient_beyond_the_region": bool(smooth_far < NO_GRADIENT < lowest and sup_far > 1),
+        "h_minus_above_step": above >= -1e-12 and below > 0,
+        "gradient_beyond_the_region": smooth_far < NO_GRADIENT < lowest and sup_far > 1,
         "only_the_sigmoid_rewards_a_change_of_order": order,
         "margin_is_about_0.1": round(narrow, 1) == 0.1,
         "small_tau_small_region": narrow < wide,

@@ -192,11 +192,11 @@ def test_sup_ap_is_never_below_the_ap_loss_and_never_leaves_a_misranked_negative
     _, gradient = value_and_gradient(LOSSES["SupAP"], TOY, TOY_POSITIVE)
     assert np.sign(gradient).tolist() == [-1, -1, 1]
     assert np.abs(gradient).min() > 0.1
-    found = outcome(LOSSES["SupAP"], 500, seed=1)
+    found = outcome(LOSSES["SupAP"], 500)
     assert found.below == 0
     assert found.smallest > 0
     # the same check does find losses that lack the properties
-    smooth = outcome(LOSSES["SmoothAP"], 500, seed=1)
+    smooth = outcome(LOSSES["SmoothAP"], 500)
     assert smooth.below > 0
     assert smooth.smallest == 0
     assert smooth.none > found.none
