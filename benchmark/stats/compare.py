@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from benchmark.core.errors import ConfigError
 from benchmark.core.files import guess_csv
@@ -15,6 +16,7 @@ from benchmark.metrics.metric import display_name
 from benchmark.runs.folders import RunStatus, status_in
 from benchmark.stats.intervals import t_interval
 from benchmark.stats.paired import paired_tests
+from benchmark.stats.samples import BySeed
 
 Side = Mapping[int, tuple[RunSpec, RunStatus]]  # by seed
 Scores = dict[tuple[str, str], dict[int, float]]  # by split and metric, then seed
@@ -29,21 +31,17 @@ def compare_text(first: str, second: str, results: Path, study: str = "*") -> st
     pattern, if they have these runs. Raise ConfigError with near names for a run that is not there.
     """
     problems: list[str] = []
-    side_a = runs_called(first, results, problems)
-    side_b = runs_called(second, results, problems)
+    sides = [runs_called(name, results, problems) for name in (first, second)]
     if problems:
         raise ConfigError("compare", problems)
-    facts_a = _facts(side_a)
-    facts_b = _facts(side_b)
-    scores_a = _scores(side_a)
-    scores_b = _scores(side_b)
-    tests = _tests_in(results, study, _cell(side_a), _cell(side_b))
+    facts = pd.DataFrame(map(_facts, sides)).fillna("absent")
+    scores_a, scores_b = map(_scores, sides)
+    streams_a, streams_b = map(_batch_streams, sides)
+    tests = _tests_in(results, study, *map(_cell, sides))
     rows: list[tuple[str, ...]] = [("", "A", "B", "B - A")]
-    for name in {**facts_a, **facts_b}:
-        fact_a = facts_a.get(name, "absent")
-        fact_b = facts_b.get(name, "absent")
+    for name, (fact_a, fact_b) in facts.items():
         if fact_a != fact_b or name == "seeds finished":
-            rows.append((name, fact_a, fact_b, ""))
+            rows.append((str(name), fact_a, fact_b, ""))
     for split, metric in {**scores_a, **scores_b}:
         by_seed_a = scores_a.get((split, metric), {})
         by_seed_b = scores_b.get((split, metric), {})
@@ -53,8 +51,6 @@ def compare_text(first: str, second: str, results: Path, study: str = "*") -> st
         tests_of_score = [row for row in tests if (row.split, row.metric) == (split, metric)]
         test = _test(by_seed_a, by_seed_b, tests_of_score)
         rows.append((label, _mean(by_seed_a), _mean(by_seed_b), test))
-    streams_a = _batch_streams(side_a)
-    streams_b = _batch_streams(side_b)
     common = streams_a.keys() & streams_b.keys()
     if common:
         same = sum(streams_a[seed] == streams_b[seed] for seed in common)
@@ -156,7 +152,7 @@ def _scores(side: Side) -> Scores:
     return scores
 
 
-def _mean(by_seed: Mapping[int, float]) -> str:
+def _mean(by_seed: BySeed) -> str:
     if not by_seed:
         return "no score"
     interval = t_interval(by_seed.values())
@@ -184,7 +180,7 @@ def _tests_in(results: Path, study: str, *cells: Cell) -> list[Any]:
     return sorted(tests, key=lambda row: -row.losses)
 
 
-def _test(first: Mapping[int, float], second: Mapping[int, float], tests: list[Any]) -> str:
+def _test(first: BySeed, second: BySeed, tests: list[Any]) -> str:
     """Return the first of ``tests`` that is of these scores, or else a plain test."""
     seeds = sorted(first.keys() & second.keys())
     if not seeds:

@@ -119,9 +119,7 @@ def diverges(diverged: int, runs: int, alpha: float = 0.05) -> bool:
 
 def p_more_divergence(first: tuple[int, int], second: tuple[int, int]) -> float:
     """Return p of Fisher's exact test: the first (diverged, runs) diverges more than the second."""
-    table = []
-    for diverged, runs in (first, second):
-        table.append([diverged, runs - diverged])
+    table = [[diverged, runs - diverged] for diverged, runs in (first, second)]
     test = stats.fisher_exact(np.array(table), alternative="greater")
     return float(test.pvalue)
 

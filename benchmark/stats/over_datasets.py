@@ -16,6 +16,7 @@ from scipy import stats
 
 from benchmark.runs.run_table import RunTable
 from benchmark.stats.intervals import Floats, diverges, drawn_weights, holm, percentile_interval
+from benchmark.stats.queries import LOSS_CELL
 
 FEWEST_DATASETS = 3
 FEWEST_LOSSES = 3
@@ -63,23 +64,21 @@ def _places(
     runs = table.attempts()
     runs = runs[runs["status"].isin(["ok", "diverged"])]
     scores = table.test_scores("last", metrics)
-    key = ["dataset", "setting", "batch_size", "loss", "seed"]
+    key = [*LOSS_CELL, "seed"]
     splits = scores.groupby([*key, "metric"], as_index=False)["value"].mean()
     for metric, values in splits.groupby("metric"):
         rows = runs.merge(values, on=key, how="left")
         rows = rows[rows["value"].notna() | (rows["status"] == "diverged")]
         for (setting, size), in_place in rows.groupby(["setting", "batch_size"]):
-            cells = in_place.groupby(["dataset", "loss"])
-            runs_of = cells.size()
-            diverged = cells["status"].agg(lambda statuses: (statuses == "diverged").sum())
-            lost = [diverges(*counts) for counts in zip(diverged, runs_of, strict=True)]
-            finite = cells["value"].mean()
-            means = finite.where(~np.array(lost), -np.inf).unstack()
-            on_all_datasets = runs_of.unstack().notna().all()
+            lost = in_place["status"] == "diverged"
+            cells = in_place.assign(lost=lost).groupby(["dataset", "loss"])
+            counts = cells["lost"].agg(["sum", "size"])
+            usable = [not diverges(*cell) for cell in counts.itertuples(index=False)]
+            means = cells["value"].mean().where(np.array(usable), -np.inf).unstack()
+            on_all_datasets = counts["size"].unstack().notna().all()
             losses = means.columns[on_all_datasets]
-            marked = in_place.assign(there=1.0)
-            by_seed: Any = marked.pivot(index=["dataset", "seed"], columns="loss")
-            whole = by_seed["there"][losses].dropna().index
+            by_seed: Any = in_place.pivot(index=["dataset", "seed"], columns="loss")
+            whole = by_seed["status"][losses].dropna().index
             values_of_seeds = by_seed["value"][losses].loc[whole]
             yield (setting, size, metric), values_of_seeds, means[losses]
 
@@ -89,16 +88,14 @@ def compare_ranks(scores: pd.DataFrame, alpha: float = 0.05) -> tuple[pd.DataFra
 
     ``scores`` are means over seeds, with a row per dataset and a column per loss. Datasets on which
     a loss has no score are left out. Tied losses share their mean rank. No pair is significant if
-    Friedman's test, which needs three losses and three datasets, is not.
+    Friedman's test, which needs three losses, is not.
     """
     scores = scores.dropna()
     datasets, losses = scores.shape
     by_dataset = scores.rank(axis=1, ascending=False)
     means = by_dataset.mean().sort_values(kind="stable")
-    variance = losses * (losses + 1) / (6 * max(datasets, 1))
-    step = np.sqrt(variance)
-    enough = datasets >= FEWEST_DATASETS and losses >= FEWEST_LOSSES
-    p_friedman = _friedman(by_dataset.to_numpy()) if enough else np.nan
+    step = np.sqrt(losses * (losses + 1) / (6 * datasets))
+    p_friedman = _friedman(by_dataset.to_numpy()) if losses >= FEWEST_LOSSES else np.nan
     quantile = stats.studentized_range.ppf(1 - alpha, losses, np.inf)
     critical = quantile / np.sqrt(2) * step
     rank = means.to_numpy()

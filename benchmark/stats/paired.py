@@ -1,7 +1,8 @@
 """Paired t-tests: under one seed, losses share split, initial weights, batches, augmentation."""
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -9,11 +10,12 @@ from scipy import special, stats
 
 from benchmark.stats.intervals import Floats, holm, mean_sd
 from benchmark.stats.planning import detectable_shift
-from benchmark.stats.samples import moderate
+from benchmark.stats.samples import BySeed, moderate
 
 GROUP = ["dataset", "setting", "batch_size", "split", "metric"]
 PLACE = ["dataset", "setting", "split", "metric"]  # pairs of one place share a spread
-# Columns of a test. A number that cannot be computed is NaN.
+# Columns of a test; ``compare``, which sees all losses, adds p_blocked. A number that cannot be
+# computed is NaN.
 TEST = [
     "n",
     "mean",
@@ -36,14 +38,14 @@ TEST = [
 def paired_tests(
     first: Floats, second: Floats, alpha: float = 0.05, shared: tuple[Floats, Floats] | None = None
 ) -> pd.DataFrame:
-    """Return the paired t-tests (columns ``TEST``) of T pairs of losses, all at once.
+    """Return the paired t-tests of T pairs of losses: columns ``TEST`` without p_blocked.
 
     ``first``, ``second`` (T, S): scores by seed, NaN for a seed without a score. Only seeds that
     both have are used. ``shared`` are the variances (T,) of one difference by seed, moderated with
     sister pairs, and their degrees of freedom. Without ``shared`` each pair has its own variance,
-    and the test is the plain one. ``p_plain`` is always of the plain test. ``p_blocked`` is left to
-    ``compare``, which sees all losses. One pair of scores, and identical runs, give a difference
-    and no test. ``d_z`` is unbiased (Hedges 1981), and NaN for one degree of freedom.
+    and the test is the plain one. ``p_plain`` is always of the plain test. One pair of scores, and
+    identical runs, give a difference and no test. ``d_z`` is unbiased (Hedges 1981), and NaN for
+    one degree of freedom.
     """
     in_first = np.isfinite(first)
     in_second = np.isfinite(second)
@@ -80,7 +82,6 @@ def paired_tests(
         "t": t,
         "p": 2 * stats.t.sf(np.abs(t), df),
         "p_plain": 2 * stats.t.sf(np.abs(plain), np.maximum(plain_df, 1)),
-        "p_blocked": np.full(len(n), np.nan),
         "d_z": d_z,
         "note": list(map(_note, n, seeds_first, seeds_second, difference, sd)),
     }
@@ -127,14 +128,12 @@ def corrected(table: pd.DataFrame, alpha: float) -> pd.DataFrame:
     family = table.groupby("family", sort=False)["p"]
     size = family.transform("count")
     p_holm = family.transform(lambda column: holm(column.to_numpy()))
-    detectable = []
-    for se, df, count in zip(table["se"], table["df"], size, strict=True):
-        shift = np.nan
-        if np.isfinite(se):
-            shift = se * detectable_shift(df, alpha / count)
-        detectable.append(shift)
+    shifts = list(map(detectable_shift, table["df"], alpha / size))
     return table.assign(
-        p_holm=p_holm, family_size=size, significant=p_holm <= alpha, detectable=detectable
+        p_holm=p_holm,
+        family_size=size,
+        significant=p_holm <= alpha,
+        detectable=table["se"] * shifts,
     )
 
 
@@ -156,9 +155,8 @@ def compare(
     """
     table = by_seed(scores)
     losses = table.index.get_level_values("loss").tolist()
-    groups = []
-    for _, rows in sorted(table.groupby(level=GROUP).indices.items()):
-        groups.append(list(map(int, rows)))
+    by_group = sorted(table.groupby(level=GROUP).indices.items())
+    groups = [list(map(int, rows)) for _, rows in by_group]
     links = []
     for number, (before, loss) in enumerate(itertools.pairwise(ablation), 1):
         links.append((str(number), loss, before))
@@ -170,8 +168,7 @@ def compare(
         base = row_of.get(baseline)
         if base is not None:
             pairs += [("baseline", "", row, base) for row in rows if row != base]
-        for one, two in itertools.combinations(rows, 2):
-            pairs.append(("pairs", "", one, two))
+        pairs += [("pairs", "", *both) for both in itertools.combinations(rows, 2)]
         for step, loss, against in links:
             if loss in row_of and against in row_of:
                 pairs.append(("ablation", step, row_of[loss], row_of[against]))
@@ -181,35 +178,23 @@ def compare(
     first = compared["first"].to_numpy()
     second = compared["second"].to_numpy()
     values = table.to_numpy(float)
+    shared = np.full((2, len(values), len(values)), np.nan)  # variance and df of each pair
+    blocked = np.full(shared.shape[1:], np.nan)
     places = table.groupby(level=PLACE).ngroup().to_numpy()
-    size = (len(values), len(values))
-    variance = np.full(size, np.nan)
-    df = np.full(size, np.nan)
-    blocked = np.full(size, np.nan)
-    all_pairs: list[tuple[int, int]] = []
+    pairs_of_place: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for rows in groups:
         blocked[np.ix_(rows, rows)] = blocked_p(values[rows])
-        all_pairs += itertools.combinations(rows, 2)
-    ones, twos = np.array(all_pairs).T
-    for place in np.unique(places[ones]):
-        in_place = places[ones] == place
-        one = ones[in_place]
-        two = twos[in_place]
-        variance[one, two], df[one, two] = shared_variances(values[one] - values[two])
-    lower = np.minimum(first, second)
-    upper = np.maximum(first, second)
-    shared = (variance[lower, upper], df[lower, upper])
-    tests = paired_tests(values[first], values[second], alpha, shared)
-    cells = (
-        table.index[first]
-        .to_frame(index=False)
-        .assign(
-            kind=compared["kind"],
-            step=compared["step"],
-            against=table.index[second].get_level_values("loss"),
-        )
-    )
-    return pd.concat([cells, tests.assign(p_blocked=blocked[first, second])], axis=1)
+        pairs_of_place[places[rows[0]]] += itertools.combinations(rows, 2)
+    for pairs_in_place in filter(None, pairs_of_place.values()):
+        one, two = np.array(pairs_in_place).T
+        shared[:, one, two] = shared_variances(values[one] - values[two])
+        shared[:, two, one] = shared[:, one, two]
+    variance, df = shared[:, first, second]
+    tests = paired_tests(values[first], values[second], alpha, (variance, df))
+    cells = table.index[first].to_frame(index=False)
+    other_losses = table.index[second].get_level_values("loss")
+    tests = tests.assign(against=other_losses, p_blocked=blocked[first, second])
+    return pd.concat([cells, compared[["kind", "step"]], tests], axis=1)
 
 
 def blocked_p(scores: Floats) -> Floats:
@@ -238,21 +223,15 @@ def blocked_p(scores: Floats) -> Floats:
     return p
 
 
-def against_default(
-    scores: Sequence[Mapping[int, float]], default: Mapping[int, float], alpha: float = 0.05
-) -> pd.DataFrame:
+def against_default(scores: Sequence[BySeed], default: BySeed, alpha: float = 0.05) -> pd.DataFrame:
     """Return the test of each of ``scores`` (by seed) against ``default``, with Holm's correction.
 
-    Columns are ``TEST`` and those of ``corrected``. Scores that equal the default have the note
-    alone.
+    Columns are those of ``paired_tests`` and ``corrected``. Scores that equal the default have the
+    note alone.
     """
-    seeds = sorted(set().union(default, *scores))
-    rows = []
-    for by_seed in (*scores, default):
-        rows.append([by_seed.get(seed, np.nan) for seed in seeds])
-    *variants, default_row = np.array(rows, dtype=float)
-    first = np.stack(variants)
-    second = np.broadcast_to(default_row, first.shape)
+    by_seed = pd.DataFrame([*scores, default], dtype=float).sort_index(axis="columns")
+    first = by_seed.to_numpy()[:-1]
+    second = np.broadcast_to(by_seed.iloc[-1], first.shape)
     is_default = np.array([variant == default for variant in scores], bool)
     shared = shared_variances(np.where(is_default[:, None], np.nan, first - second))
     tests = paired_tests(first, second, alpha, shared)

@@ -48,15 +48,15 @@ class Design:
     spread          expected standard deviation of one run, in points
     family          planned tests in the table of the number
     sisters         number of sister cells, each with as many seeds
-    reference_runs  runs behind the reference; infinite: a known value; None: paired with our seeds
-    margin          points; 0 for the comparison of two losses, which is two-sided
+    reference_runs  runs behind the reference
+    margin          points
     """
 
     seeds: int
     spread: float
     family: int = 1
     sisters: int = 0
-    reference_runs: float | None = 1.0
+    reference_runs: int = 1
     margin: float = 1.0
     alpha: float = ALPHA
 
@@ -69,20 +69,14 @@ class Design:
     @property
     def se(self) -> float:
         """The standard error of ours - reference, in points."""
-        theirs = 0.0 if self.reference_runs is None else 1 / self.reference_runs
-        return self.spread * float(np.sqrt(1 / self.seeds + theirs))
-
-
-Chance = Callable[[Design, float], float]
+        return self.spread * float(np.sqrt(1 / self.seeds + 1 / self.reference_runs))
 
 
 def power(design: Design, drift: float) -> float:
     """Return the probability that a true difference of ``drift`` points is called."""
     if design.seeds < 2:
         return 0.0
-    sides = 1 if design.margin else 2
-    level = design.alpha / design.family / sides  # Holm's first step
-    critical = stats.t.isf(level, design.df)
+    critical = stats.t.isf(design.alpha / design.family, design.df)  # Holm's first step
     shift = (drift - design.margin) / design.se
     return _above(critical, design.df, shift)
 
@@ -100,8 +94,6 @@ def detectable_shift(df: float, alpha: float = ALPHA) -> float:
     """
     if not df > 0:
         return float("nan")
-    if alpha >= POWER:
-        return 0.0
     critical = stats.t.isf(alpha / 2, df)
 
     def seen(shift: float) -> float:
@@ -131,7 +123,7 @@ def chance_to_stand(design: Design, drift: float) -> float:
         return 0.0
     variance = design.spread**2 * _quantiles(design.df)
     limits = []
-    evidence = Evidence(0.0, design.seeds, 0.0, variance, design.df, design.reference_runs or 1)
+    evidence = Evidence(0.0, design.seeds, 0.0, variance, design.df, design.reference_runs)
     for mark, asked in applies(evidence.reference_n).items():
         if asked:
             assumed = replace(evidence, **world_of(evidence, mark))
@@ -149,7 +141,9 @@ def _quantiles(df: float) -> Floats:
     return np.asarray(stats.chi2.ppf(probabilities, df) / df)
 
 
-def seeds_needed(design: Design, drift: float, chance: Chance = power) -> int | None:
+def seeds_needed(
+    design: Design, drift: float, chance: Callable[[Design, float], float] = power
+) -> int | None:
     """Return the fewest seeds that call a drift with probability ``POWER``.
 
     None: no number of seeds does, because one printed value stays uncertain however many runs we
@@ -167,7 +161,7 @@ def seeds_needed(design: Design, drift: float, chance: Chance = power) -> int | 
 
 def chance_to_confirm(design: Design) -> float:
     """Return the probability that an equal number is called reproduced."""
-    if design.seeds < 2 or not design.margin:
+    if design.seeds < 2:
         return 0.0
     reach = design.margin / design.se
     # The interval is inside the margin when |D| / se < reach / s - t, for the observed s. The mean

@@ -22,20 +22,20 @@ from benchmark.stats.intervals import Floats, drawn_weights, percentile_interval
 
 REPETITIONS = 2000
 AT_ONCE = 250
-CELL = ["dataset", "setting", "batch_size", "loss"]
+LOSS_CELL = ["dataset", "setting", "batch_size", "loss"]
 QUERY_COLUMNS = ["query_low", "query_high", "queries", "classes"]
 
 
 class DrawnScore(NamedTuple):
-    """One score under each draw of classes (REPETITIONS,), with its classes and queries."""
+    """One score under each draw of classes (REPETITIONS,), and how many classes and queries."""
 
     drawn: Floats
-    labels: NDArray[Any]
+    classes: int
     queries: int
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
         """Return the percentile interval of the mean; NaN for fewer than two classes."""
-        if len(self.labels) < 2:
+        if self.classes < 2:
             return np.nan, np.nan
         low, high = percentile_interval(self.drawn, confidence)
         return float(low), float(high)
@@ -57,7 +57,7 @@ def drawn_scores(
     means = sums[:, 1:] / sums[:, :1]
     drawn = {}
     for number, name in enumerate(scores):
-        drawn[name] = DrawnScore(means[:, number], labels, queries=len(index))
+        drawn[name] = DrawnScore(means[:, number], len(labels), len(index))
     return drawn
 
 
@@ -80,7 +80,7 @@ def drawn_queries(table: RunTable, results: Path, metrics: Sequence[str]) -> Dra
     digests = table.runs.set_index("run_id")["spec_digest"]
     for run, rows in table.test_scores("last", metrics).groupby("run_id"):
         splits = read_query_scores(Path(results) / "runs" / str(run), digests[run]) or {}
-        *cell, seed = rows.iloc[0][[*CELL, "seed"]]
+        *cell, seed = rows.iloc[0][[*LOSS_CELL, "seed"]]
         for split, of_split in rows.groupby("split"):
             kept = splits.get(str(split))
             if not kept:
@@ -105,7 +105,6 @@ def with_query_intervals(
     """
 
     def interval(row: Mapping[Any, Any]) -> tuple[float, ...]:
-        unknown = (np.nan,) * 4
         place = (row["dataset"], row["setting"], row["batch_size"])
         sides = []
         for name in ("loss", "against"):
@@ -116,12 +115,7 @@ def with_query_intervals(
         if len(sides) > 1:
             common = list(sides[0].keys() & sides[1].keys())
         if not common or len(common) != row["n"]:
-            return unknown
-        first = sides[0][common[0]]
-        for side in sides:
-            for seed in common:
-                if not np.array_equal(side[seed].labels, first.labels):
-                    return unknown
+            return (np.nan,) * 4
         means = []
         for side in sides:
             drawn = [side[seed].drawn for seed in common]
@@ -129,8 +123,8 @@ def with_query_intervals(
         mean = means[0]
         if len(means) > 1:
             mean = means[0] - means[1]
-        whole = first._replace(drawn=mean)
-        return (*whole.interval(confidence), whole.queries, len(whole.labels))
+        score = sides[0][common[0]]._replace(drawn=mean)
+        return (*score.interval(confidence), score.queries, score.classes)
 
     rows = [interval(row) for row in table.to_dict("records")]
     columns = pd.DataFrame(rows, table.index, QUERY_COLUMNS, dtype=float)

@@ -39,6 +39,7 @@ ROUNDING = 1e-10  # points: scores that differ by less are equal
 VERSIONS = ("spec_digest", "code_version", "platform", "kernels", "processor")
 Key = TypeVar("Key", bound=Hashable)
 Score = tuple[Cell, str, str]  # cell, split and metric
+BySeed = Mapping[int, float]
 
 
 class Moderated(NamedTuple):
@@ -146,11 +147,6 @@ class Spread:
     lent: float = np.nan
     lent_df: float = 0.0
 
-    @property
-    def plain(self) -> Spread:
-        """What the cell says of itself, without its sisters."""
-        return Spread(self.own, self.own_df, self.own, self.own_df)
-
 
 UNKNOWN_SPREAD = Spread()
 
@@ -182,7 +178,7 @@ def shared_spreads(
         )
         for key, *numbers in zip(keys, *columns, strict=True):
             spreads[key] = Spread(*map(float, numbers))
-    return {key: spreads[key] for key in cells}
+    return spreads
 
 
 @dataclass(frozen=True)
@@ -193,7 +189,7 @@ class Sample:
     the sister cells.
     """
 
-    by_seed: Mapping[int, float]
+    by_seed: BySeed
     versions: Mapping[str, tuple[str, ...]]
     diverged: int = 0
     spread: Spread = UNKNOWN_SPREAD
@@ -263,9 +259,7 @@ def samples_of(scores: pd.DataFrame) -> dict[Score, Sample]:
         for seed, value in zip(rows["seed"], rows["value"], strict=True):
             if np.isfinite(value):
                 by_seed[int(seed)] = 100 * float(value)
-        versions = {}
-        for name in VERSIONS:
-            versions[name] = tuple(sorted({*rows[name].astype(str)} - {""}))
+        versions = {name: tuple(sorted({*rows[name].astype(str)} - {""})) for name in VERSIONS}
         samples[Cell.of(columns), split, metric] = Sample(by_seed, versions)
     return samples
 

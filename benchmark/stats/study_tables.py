@@ -16,24 +16,42 @@ from benchmark.runs.run_table import RunTable
 from benchmark.stats.intervals import Floats, diverges, percentile_interval, t_intervals
 from benchmark.stats.over_datasets import analyse_datasets
 from benchmark.stats.paired import GROUP, TEST, compare, corrected
-from benchmark.stats.queries import Draws, with_query_intervals
+from benchmark.stats.queries import LOSS_CELL, Draws, with_query_intervals
 from benchmark.study.model import Comparison
 
 CELL = list(CELL_COLUMNS)
-LOSS_CELL = ["dataset", "setting", "batch_size", "loss"]
 SUMMARY_COLUMNS = [
-    *GROUP, "loss", "base_loss", "selection", "n", "mean", "sd", "ci_low", "ci_high",
-    "minimum", "maximum", "n_diverged", "n_absent",
-]  # fmt: skip
+    *GROUP,
+    "loss",
+    "base_loss",
+    "selection",
+    "n",
+    "mean",
+    "sd",
+    "ci_low",
+    "ci_high",
+    "minimum",
+    "maximum",
+    "n_diverged",
+    "n_absent",
+]
 _OUTCOME = [*TEST, "detectable", "family", "p_holm", "family_size", "significant", "lost"]
 PAIRED_COLUMNS = [*GROUP, "kind", "loss", "against", *_OUTCOME]
 ABLATION_COLUMNS = [*GROUP, "kind", "step", "loss", "against", *_OUTCOME]
 DIFFERENCE_COLUMNS = [*GROUP, "loss", "against", "seed", "value", "value_against", "difference"]
 DIVERGENCE_COLUMNS = [*LOSS_CELL, "n_diverged", "n_ended", "rate", "low", "high", "diverges"]
 COST_COLUMNS = [
-    *LOSS_CELL, "n", "train_seconds", "images_per_second", "loss_ms", "loss_ms_minimum",
-    "loss_ms_maximum", "loss_share", "peak_gpu_mb", "peak_rss_mb",
-]  # fmt: skip
+    *LOSS_CELL,
+    "n",
+    "train_seconds",
+    "images_per_second",
+    "loss_ms",
+    "loss_ms_minimum",
+    "loss_ms_maximum",
+    "loss_share",
+    "peak_gpu_mb",
+    "peak_rss_mb",
+]
 # Seeds of their own for each source of noise, which then form a square of runs.
 SOURCES = ("initial weights", "batch order", "augmentation")
 INTERACTION = "interaction"

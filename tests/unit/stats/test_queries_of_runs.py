@@ -121,7 +121,7 @@ def test_the_mean_is_over_queries_and_inside_its_interval():
     classes = np.array([0, 0, 1, 1, 2])
     found = drawn_scores({"map": scores}, classes)["map"]
     assert found.queries == 5
-    assert len(found.labels) == 3
+    assert found.classes == 3
     low, high = found.interval(0.95)
     assert low <= 0.6 <= high
     assert np.ptp(found.interval(0.5)) < high - low

@@ -71,12 +71,6 @@ def test_a_dataset_without_some_loss_is_left_out(scores):
     assert ranks["datasets"][0] == 7
 
 
-def test_two_datasets_have_no_test(scores):
-    ranks, _ = compare_ranks(scores.head(2))
-    assert ranks["datasets"][0] == 2
-    assert ranks["p_friedman"].isna().all()
-
-
 def test_a_profile_falls_from_one_to_the_share_at_the_top():
     index = pd.MultiIndex.from_product([["easy", "hard"], [0, 1]])
     scores = pd.DataFrame(
