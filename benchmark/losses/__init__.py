@@ -39,7 +39,7 @@ L = TypeVar("L", bound="type[Loss]")
 def implements(name: str) -> Callable[[L], L]:
     """Return a decorator that files a loss of the suite under what ``configs`` declares of it."""
     declared = DECLARED[name]
-    facts = {each: getattr(declared, each) for each in FACTS}
+    facts = {fact: getattr(declared, fact) for fact in FACTS}
 
     def decorate(target: L) -> L:
         target.Config = declared.config

@@ -100,7 +100,10 @@ class ComparingLoss(Loss):
         own: bool,
         generator: Generator | None,
     ) -> Tensor:
-        """Return the loss of a batch. Its references are itself (``own``), then the others."""
+        """Return the loss of a batch. Its references are itself (``own``), then the others.
+
+        Labels are int64, and autocast is off.
+        """
         raise NotImplementedError
 
     def forward(
@@ -112,13 +115,17 @@ class ComparingLoss(Loss):
         *,
         generator=None,
     ):
-        others = reference_embeddings
-        labels, other_labels = self._checked(embeddings, labels, others, reference_labels)
-        return self.compare(embeddings, labels, others, other_labels, others is None, generator)
+        own = reference_embeddings is None
+        given = (embeddings, labels, reference_embeddings, reference_labels)
+        return self._compare_checked(*given, own, generator)
 
     def with_memory(self, embeddings, labels, memory, memory_labels, *, generator=None):
-        labels, memory_labels = self._checked(embeddings, labels, memory, memory_labels)
-        return self.compare(embeddings, labels, memory, memory_labels, True, generator)
+        return self._compare_checked(embeddings, labels, memory, memory_labels, True, generator)
+
+    def _compare_checked(self, embeddings, labels, others, other_labels, own, generator):
+        labels, other_labels = self._checked(embeddings, labels, others, other_labels)
+        with torch.autocast(embeddings.device.type, enabled=False):
+            return self.compare(embeddings, labels, others, other_labels, own, generator)
 
     def _checked(self, embeddings, labels, references, reference_labels):
         """Return the labels of the batch and of the references as int64."""
@@ -136,8 +143,8 @@ class ComparingLoss(Loss):
                 or numbers.is_floating_point()
             ):
                 shapes = [
-                    tuple(each.shape) if isinstance(each, Tensor) else type(each).__name__
-                    for each in (rows, numbers)
+                    tuple(given.shape) if isinstance(given, Tensor) else type(given).__name__
+                    for given in (rows, numbers)
                 ]
                 raise RunError(
                     f"got rows and labels of shapes {shapes}; a loss takes embeddings (B, D) with "

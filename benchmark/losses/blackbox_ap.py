@@ -68,26 +68,26 @@ class BlackBoxAP(RankingLoss):
 
         def read(block: Group) -> tuple[Tensor, Tensor]:
             rows = scores[block.queries]
-            own = rows.gather(1, block.columns)
+            positives = rows.gather(1, block.columns)
             if noise is not None:
                 push = noise[block.queries]
                 rows += push
-                own -= push.gather(1, block.columns)
-            return rows, own
+                positives -= push.gather(1, block.columns)
+            return rows, positives
 
-        def evaluate(block: Group, own: Tensor, negatives: Tensor) -> tuple[Tensor, ...]:
-            count = own.shape[1]
+        def evaluate(block: Group, positives: Tensor, negatives: Tensor) -> tuple[Tensor, ...]:
+            count = positives.shape[1]
             ranks = by_sorting if count >= SORT_FROM_POSITIVES else by_pairs
-            among, behind, changes = ranks(own, negatives, elements)
+            among, behind, changes = ranks(positives, negatives, elements)
             rank = among + behind
             losses = 1.0 - measure.gain(among, rank, block, every) / count
             if not gradient:
                 return (losses,)
             factor = step * scale * ranked / count
             _, falls = measure.slopes(among, rank, factor, block, every)
-            of_own, of_negatives = changes(own + falls)
+            of_positives, of_negatives = changes(positives + falls)
             quotient = step * ranked
-            return losses, of_own.div_(quotient), of_negatives.div_(quotient)
+            return losses, of_positives.div_(quotient), of_negatives.div_(quotient)
 
         blocks = relation.blocks(include, elements, linear=(SORT_FROM_POSITIVES, elements))
         values, derivative = block_losses(scores, relation, blocks, read, evaluate, gradient)
@@ -95,49 +95,49 @@ class BlackBoxAP(RankingLoss):
         return values + scores.sum(1) * 0.0, derivative
 
 
-def by_pairs(own: Tensor, negatives: Tensor, elements: int) -> Ranks:
+def by_pairs(positives: Tensor, negatives: Tensor, elements: int) -> Ranks:
     """Return the ranks of positives (b, P) and negatives (b, N) by comparing pairs: O(P x N)."""
-    longest = max(own.shape[1], negatives.shape[1])
-    parts = chunks(own.shape[1], len(own) * longest, elements)
+    longest = max(positives.shape[1], negatives.shape[1])
+    parts = chunks(positives.shape[1], len(positives) * longest, elements)
 
     def ranks_among(items: Tensor) -> Tensor:
         """Return how many of ``items`` (b, n) are at or above each positive (b, P)."""
         counts = []
         for part in parts:
-            counts.append(count_at_least(items.unsqueeze(1), own[:, part].unsqueeze(2)))
+            counts.append(count_at_least(items.unsqueeze(1), positives[:, part].unsqueeze(2)))
         return torch.cat(counts, dim=1)
 
-    among = ranks_among(own)
+    among = ranks_among(positives)
     behind = ranks_among(negatives)
 
     def changes(moved: Tensor) -> tuple[Tensor, Tensor]:
         of_negatives = torch.zeros_like(negatives)
-        of_own = torch.empty_like(moved)
+        of_positives = torch.empty_like(moved)
         for part in parts:
-            before = own[:, part].unsqueeze(2)
+            before = positives[:, part].unsqueeze(2)
             after = moved[:, part].unsqueeze(2)
             overtaken = torch.ge(negatives.unsqueeze(1), before, out=moved.new_empty(0))
             overtaken -= torch.ge(negatives.unsqueeze(1), after, out=moved.new_empty(0))
             of_negatives += overtaken.sum(1)
-            of_own[:, part] = count_at_least(moved.unsqueeze(1), after) - among[:, part]
-            of_own[:, part] -= overtaken.sum(2)
-        return of_own, of_negatives
+            of_positives[:, part] = count_at_least(moved.unsqueeze(1), after) - among[:, part]
+            of_positives[:, part] -= overtaken.sum(2)
+        return of_positives, of_negatives
 
     return among, behind, changes
 
 
-def by_sorting(own: Tensor, negatives: Tensor, elements: int) -> Ranks:
+def by_sorting(positives: Tensor, negatives: Tensor, elements: int) -> Ranks:
     """Return the same ranks by sorting: time O((P + N) log(P + N))."""
-    ascending = own.sort(1).values
+    ascending = positives.sort(1).values
     ascending_negatives = negatives.sort(1).values
-    among = at_or_above(ascending, own)
-    behind = at_or_above(ascending_negatives, own)
+    among = at_or_above(ascending, positives)
+    behind = at_or_above(ascending_negatives, positives)
 
     def changes(moved: Tensor) -> tuple[Tensor, Tensor]:
         ordered = moved.sort(1).values
-        of_own = at_or_above(ordered, moved) + at_or_above(ascending_negatives, moved)
+        of_positives = at_or_above(ordered, moved) + at_or_above(ascending_negatives, moved)
         overtaken = torch.searchsorted(ascending, negatives, right=True)
         overtaken -= torch.searchsorted(ordered, negatives, right=True)
-        return of_own - (among + behind), overtaken.to(moved.dtype)
+        return of_positives - (among + behind), overtaken.to(moved.dtype)
 
     return among, behind, changes

@@ -343,8 +343,8 @@ class LibraryConfig:
 def declare_named(name: str, entry: Mapping[str, Any]) -> None:
     """Declare a loss of ``NAMED``."""
     fields = [
-        (key, type(words["default"]), option(**words))
-        for key, words in entry.get("options", {}).items()
+        (key, type(limits["default"]), option(**limits))
+        for key, limits in entry.get("options", {}).items()
     ]
     declare(
         name,

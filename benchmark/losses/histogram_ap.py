@@ -86,8 +86,7 @@ def soft_histogram_ap(
     width = (centers - 1) / (1.0 - lowest)
     raw = (1.0 - scores).mul_(width)
     position = raw.clamp(0.0, centers - 1.0)
-    bins = position.floor().clamp_(max=centers - 2.0).long()
-    bins = bins.clamp_(0, centers - 2)
+    bins = position.floor().long().clamp_(0, centers - 2)
     share = position.sub_(bins)  # of the upper bin; NaN scores stay NaN here and reach the value
     weight = torch.ones_like(share)
     left_out = relation.own and not include_query

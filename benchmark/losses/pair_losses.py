@@ -23,16 +23,15 @@ class CosineContrastive(ComparingLoss):
     """
 
     def compare(self, embeddings, labels, others, other_labels, own, generator):
-        with torch.autocast(embeddings.device.type, enabled=False):
-            queries = widened(embeddings)
-            labels = labels.to(queries.device, non_blocking=True)
-            value = self._term(queries, labels, queries, labels) if own else 0.0
-            if others is not None:
-                others = widened(others).to(queries.dtype)
-                other_labels = other_labels.to(queries.device, non_blocking=True)
-                weight = self.config.memory_weight if own else 1.0
-                value = value + weight * self._term(queries, labels, others, other_labels)
-            return value
+        queries = widened(embeddings)
+        labels = labels.to(queries.device, non_blocking=True)
+        value = self._term(queries, labels, queries, labels) if own else 0.0
+        if others is not None:
+            others = widened(others).to(queries.dtype)
+            other_labels = other_labels.to(queries.device, non_blocking=True)
+            weight = self.config.memory_weight if own else 1.0
+            value = value + weight * self._term(queries, labels, others, other_labels)
+        return value
 
     def _term(self, queries: Tensor, labels: Tensor, others: Tensor, other_labels: Tensor):
         scores = queries @ others.T
@@ -63,12 +62,11 @@ class TripletMined(ComparingLoss):
                 "'triplet_mined' got a batch that is not laid out as triplets; train it with the "
                 "sampler 'mined_triplets'"
             )
-        with torch.autocast(embeddings.device.type, enabled=False):
-            rows = widened(embeddings)
-            anchors, positives, negatives = rows.unflatten(0, (-1, OF_TRIPLET)).unbind(1)
-            near = (anchors - positives).square().sum(1)
-            far = (anchors - negatives).square().sum(1)
-            return (self.config.margin + near - far).clamp(min=0).mean() / 2
+        rows = widened(embeddings)
+        anchors, positives, negatives = rows.unflatten(0, (-1, OF_TRIPLET)).unbind(1)
+        near = (anchors - positives).square().sum(1)
+        far = (anchors - negatives).square().sum(1)
+        return (self.config.margin + near - far).clamp(min=0).mean() / 2
 
 
 @implements("triplet_per_anchor")
@@ -88,46 +86,45 @@ class TripletPerAnchor(ComparingLoss):
         Positives.from_labels(
             labels, other_labels, torch.device("cpu"), own=own
         ).require_positives()
-        with torch.autocast(embeddings.device.type, enabled=False):
-            queries = widened(embeddings)
-            labels = labels.to(queries.device)
-            pool, pool_labels = (queries, labels) if own else (queries[:0], labels[:0])
-            if others is not None:
-                pool = torch.cat([pool, others.to(queries.dtype)])
-                pool_labels = torch.cat([pool_labels, other_labels.to(queries.device)])
-            lengths = queries.square().sum(1)[:, None] + pool.square().sum(1)
-            distances = (lengths - 2 * queries @ pool.T).clamp(min=0)
-            same = labels[:, None] == pool_labels
-            positive = same.clone()
-            if own:
-                positive.fill_diagonal_(False)
-            anchors = (positive.any(1) & ~same.all(1)).nonzero()[:, 0]
-            zero = 0.0 * (queries.sum() + pool.sum())  # NaN for rows that no triplet may draw
-            if not len(anchors):
-                return zero
-            distances = distances[anchors]
-            positive = positive[anchors]
-            negative = ~same[anchors]
-            fixed = distances.detach()
-            rows = torch.arange(len(anchors), device=queries.device)
-            source = torch.device("cpu") if generator is None else generator.device
+        queries = widened(embeddings)
+        labels = labels.to(queries.device)
+        pool, pool_labels = (queries, labels) if own else (queries[:0], labels[:0])
+        if others is not None:
+            pool = torch.cat([pool, others.to(queries.dtype)])
+            pool_labels = torch.cat([pool_labels, other_labels.to(queries.device)])
+        lengths = queries.square().sum(1)[:, None] + pool.square().sum(1)
+        distances = (lengths - 2 * queries @ pool.T).clamp(min=0)
+        same = labels[:, None] == pool_labels
+        positive = same.clone()
+        if own:
+            positive.fill_diagonal_(False)
+        anchors = (positive.any(1) & ~same.all(1)).nonzero()[:, 0]
+        zero = 0.0 * (queries.sum() + pool.sum())  # NaN for rows that no triplet may draw
+        if not len(anchors):
+            return zero
+        distances = distances[anchors]
+        positive = positive[anchors]
+        negative = ~same[anchors]
+        fixed = distances.detach()
+        rows = torch.arange(len(anchors), device=queries.device)
+        source = torch.device("cpu") if generator is None else generator.device
 
-            def drawn(allowed: Tensor, wanted: Tensor) -> Tensor:
-                """Return the distance of one item an anchor: a wanted one, where there are any."""
-                among = torch.where(wanted.any(1, keepdim=True), wanted, allowed).double()
-                columns = torch.multinomial(among.to(source), 1, generator=generator)[:, 0]
-                return distances[rows, columns.to(queries.device)]
+        def drawn(allowed: Tensor, wanted: Tensor) -> Tensor:
+            """Return the distance of one item an anchor: a wanted one, where there are any."""
+            among = torch.where(wanted.any(1, keepdim=True), wanted, allowed).double()
+            columns = torch.multinomial(among.to(source), 1, generator=generator)[:, 0]
+            return distances[rows, columns.to(queries.device)]
 
-            if self.config.mining == "semihard":
-                near = drawn(positive, positive)
-                beyond = fixed.sqrt() - near.detach().sqrt().unsqueeze(1)
-                far = drawn(negative, negative & (beyond > 0.0) & (beyond < SEMIHARD_GAP))
-            else:
-                nearest = fixed.masked_fill(~negative, torch.inf).amin(1, keepdim=True)
-                farthest = fixed.masked_fill(~positive, -torch.inf).amax(1, keepdim=True)
-                near = drawn(positive, positive & (fixed > nearest))
-                far = drawn(negative, negative & (fixed < farthest))
-            return (near - far + self.config.margin).clamp(min=0).mean() + zero
+        if self.config.mining == "semihard":
+            near = drawn(positive, positive)
+            beyond = fixed.sqrt() - near.detach().sqrt().unsqueeze(1)
+            far = drawn(negative, negative & (beyond > 0.0) & (beyond < SEMIHARD_GAP))
+        else:
+            nearest = fixed.masked_fill(~negative, torch.inf).amin(1, keepdim=True)
+            farthest = fixed.masked_fill(~positive, -torch.inf).amax(1, keepdim=True)
+            near = drawn(positive, positive & (fixed > nearest))
+            far = drawn(negative, negative & (fixed < farthest))
+        return (near - far + self.config.margin).clamp(min=0).mean() + zero
 
 
 @implements("proxy_nca_others")
@@ -149,10 +146,9 @@ class ProxyNCAOthers(ComparingLoss):
     def compare(self, embeddings, labels, others, other_labels, own, generator):
         if others is not None:
             raise RunError("proxy_nca_others compares with its proxies and takes no references")
-        with torch.autocast(embeddings.device.type, enabled=False):
-            queries = F.normalize(widened(embeddings))
-            proxies = F.normalize(self.proxies.to(queries.dtype))
-            distances = self.config.softmax_scale * (2 - 2 * queries @ proxies.T)
-            same = F.one_hot(labels.to(queries.device), len(proxies)).bool()
-            rest = torch.logsumexp((-distances).masked_fill(same, -torch.inf), dim=1)
-            return (distances[same] + rest).mean()
+        queries = F.normalize(widened(embeddings))
+        proxies = F.normalize(self.proxies.to(queries.dtype))
+        distances = self.config.softmax_scale * (2 - 2 * queries @ proxies.T)
+        same = F.one_hot(labels.to(queries.device), len(proxies)).bool()
+        rest = torch.logsumexp((-distances).masked_fill(same, -torch.inf), dim=1)
+        return (distances[same] + rest).mean()

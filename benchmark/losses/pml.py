@@ -47,8 +47,8 @@ class LibraryLoss(ComparingLoss):
     """A loss of pytorch-metric-learning; subclasses define ``parts``.
 
     The library is imported when such a loss is created, because importing it takes seconds. Like
-    the suite's own losses it computes in float32 at least, whatever autocast says. Proxies are
-    drawn from ``seed`` alone; they are parameters, so that optimiser and checkpoint see them.
+    the suite's own losses it computes in float32 at least. Proxies are drawn from ``seed`` alone;
+    they are parameters, so that optimiser and checkpoint see them.
     """
 
     # Whether without a positive the formula is 0 with no gradient. Such a batch is an error then,
@@ -91,7 +91,7 @@ class LibraryLoss(ComparingLoss):
             Positives.from_labels(labels, other_labels, CPU, own=own).require_positives()
         device = embeddings.device
         devices = [device] if device.type == "cuda" and self.draws else []
-        with torch.autocast(device.type, enabled=False), torch.random.fork_rng(devices):
+        with torch.random.fork_rng(devices):
             if self.draws:
                 source = CPU if generator is None else generator.device
                 drawn = torch.randint(SEEDS, (), generator=generator, device=source)

@@ -149,11 +149,12 @@ class RecallAtK(SmoothAP):
 
     def __init__(self, config, **sizes):
         super().__init__(config, **sizes)
-        if len(config.temperatures) not in (1, len(config.ks)):
-            problem = f"temperatures  {config.temperatures} (allowed: one, or one for each of ks)"
-            raise ConfigError("loss 'recall_at_k'", [problem])
         temperatures = config.temperatures
-        temperatures = temperatures * len(config.ks) if len(temperatures) == 1 else temperatures
+        if len(temperatures) == 1:
+            temperatures = temperatures * len(config.ks)
+        if len(temperatures) != len(config.ks):
+            problem = f"temperatures  {temperatures} (allowed: one, or one for each of ks)"
+            raise ConfigError("loss 'recall_at_k'", [problem])
         self.measure = Recall(config.ks, temperatures, saturating=True)
 
     def compare(self, embeddings, labels, others, other_labels, own, generator):

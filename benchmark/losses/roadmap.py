@@ -35,8 +35,8 @@ class Calibration(ScoreLoss):
             over.diagonal(relation.diagonal).fill_(False)
         positive_count = scores.new_zeros(())
         for group in relation.groups:
-            own = scores[group.queries].gather(1, group.columns)
-            positive_count = positive_count + (own < self.config.alpha).sum()
+            positives = scores[group.queries].gather(1, group.columns)
+            positive_count = positive_count + (positives < self.config.alpha).sum()
             over[group.queries] = over[group.queries].scatter_(1, group.columns, False)
         return torch.stack([positive_count, over.sum().to(scores.dtype)])
 
@@ -49,19 +49,17 @@ class Calibration(ScoreLoss):
         weight = scores.new_zeros(relation.queries)
         slopes = []
         positive_loss = scores.new_zeros(())
-        positive_count = scores.new_zeros(())
         for group in relation.groups:
             queries = group.queries
             columns = group.columns
             size = columns.shape[1]
+            divisor = size * relation.valid if per_pair else 1
             lack = (self.config.alpha - scores[queries].gather(1, columns)).relu_()
-            positive_loss = positive_loss + lack.sum() / (size * relation.valid if per_pair else 1)
-            positive_count = positive_count + (lack > 0).sum()
+            positive_loss = positive_loss + lack.sum() / divisor
             negatives = relation.references - size - relation.own
             weight[queries] = 1.0 / (max(1, negatives) * relation.valid)
             excess[queries] = excess[queries].scatter_(1, columns, HIDDEN)
-            step = 1.0 / (size * relation.valid) if per_pair else 1.0
-            slopes.append((queries, columns, lack.gt_(0.0).mul_(-step)))
+            slopes.append((queries, columns, lack.gt_(0.0).mul_(-1.0 / divisor)))
         negative_sums = excess.relu_().sum(1)
         over = excess.gt_(0.0)
         if per_pair:
@@ -69,9 +67,9 @@ class Calibration(ScoreLoss):
             positive_step = torch.ones_like(value)
             negative_step = weight.unsqueeze(1)
         else:
-            counts = torch.stack([positive_count, over.sum().to(scores.dtype)])
-            if relation.totals is not None:
-                counts = relation.totals
+            counts = relation.totals
+            if counts is None:
+                counts = self.totals(scores, relation)
             positive_step, negative_step = counts.clamp(min=1).reciprocal()
             value = positive_loss * positive_step + negative_sums.sum() * negative_step
         if not gradient:

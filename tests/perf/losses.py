@@ -69,7 +69,7 @@ def large_batch(quick: bool) -> Iterator[Row]:
     tile. ``peak_mb``: as for ``losses``; of the largest batch, growth of the process.
     """
     for size in QUICK_TILED_SIZES if quick else TILED_SIZES:
-        tile = min(row_tiles(10**6, size, None)[0][1], max(1, size // 4))
+        tile = min(row_tiles(10**6, size, None)[0].stop, max(1, size // 4))
         methods = {TILED_FLOOR: products(tile), **{name: in_tiles(name, tile) for name in TILED}}
         if size <= DENSE_TO:
             methods[DENSE] = in_tiles("smooth_ap", size)
@@ -180,11 +180,11 @@ class Products(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, embeddings: Tensor, rows: int) -> Tensor:
         gradient = torch.zeros_like(embeddings)
-        for start, stop in row_tiles(len(embeddings), len(embeddings), rows):
-            part = embeddings[start:stop]
-            scores = part @ embeddings.T
-            gradient.addmm_(scores.T, part)
-            gradient[start:stop].addmm_(scores, embeddings)
+        for tile in row_tiles(len(embeddings), len(embeddings), rows):
+            queries = embeddings[tile]
+            scores = queries @ embeddings.T
+            gradient.addmm_(scores.T, queries)
+            gradient[tile].addmm_(scores, embeddings)
         ctx.save_for_backward(gradient)
         return gradient.new_zeros(())
 

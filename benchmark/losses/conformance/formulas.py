@@ -1,10 +1,10 @@
 """The ranking losses as their papers write them: dense, one query at a time, by autograd.
 
-Each function in ``PER_QUERY`` returns the loss of one query from the scores (R,) of the ranked
-items and which of them are positives, boolean (R,). ``queries`` is the number of queries that the
-mean is taken over; only BlackBoxAP's gradient depends on it. They are written to be read; nothing
-here is fast. ``Reference`` is the loss of a batch made of them, and ``Expected`` its answer to one,
-with how far another answer may be from it.
+Each function in ``PER_QUERY`` returns the loss of one query. It takes the scores (R,) of the ranked
+items, and which of these items are positives, boolean (R,). ``queries`` is the number of queries in
+the mean; only BlackBoxAP's gradient depends on it. The functions are written to be read, and
+nothing here is fast. ``Reference`` makes the loss of a batch of such a function. ``Expected`` is
+the reference's answer to one batch, and says how far another answer may be from it.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ from benchmark.losses import create_loss
 
 
 def _gaps(scores: Tensor, positive: Tensor) -> Tensor:
-    """Return by how much item j scores above positive k, at [k, j] (P, R)."""
+    """Return (P, R): at [k, j] by how much item j scores above positive k."""
     return scores - scores[positive].unsqueeze(1)
 
 
 def _others(positive: Tensor) -> Tensor:
-    """Return whether item j is another one than positive k, at [k, j] (P, R)."""
+    """Return boolean (P, R): at [k, j] whether item j is another item than positive k."""
     return positive.nonzero() != torch.arange(len(positive))
 
 
 def _smooth(scores: Tensor, positive: Tensor, config: Any) -> tuple[Tensor, Tensor]:
-    """Return the rank of each positive among the positives and among all (P,), by a sigmoid."""
+    """Return the ranks (P,) of positives among positives and among all items, by a sigmoid."""
     tau = config.tau if hasattr(config, "tau") else 1.0 / config.alpha
     above = torch.sigmoid(_gaps(scores, positive) / tau) * _others(positive)
     return 1.0 + above[:, positive].sum(1), 1.0 + above.sum(1)
 
 
 def _bounded(scores: Tensor, positive: Tensor, config: Any) -> tuple[Tensor, Tensor]:
-    """Return the ranks, exact among the positives, from above among the negatives."""
+    """Return the same ranks: exact among positives, bounded from above among negatives."""
     gaps = _gaps(scores, positive)
     among = 1.0 + ((gaps >= 0) * _others(positive))[:, positive].sum(1)
     gaps = gaps[:, ~positive]
@@ -102,7 +102,7 @@ def pnp(scores: Tensor, positive: Tensor, config: Any, queries: int) -> Tensor:
 def recall_at_k(scores: Tensor, positive: Tensor, config: Any, queries: int) -> Tensor:
     """Return 1 - the mean over k of a soft Recall@k (Patel et al., CVPR 2022, Eq. 6 to 8).
 
-    An own query is an item that is ranked, and no positive.
+    If the query is an item itself, it is ranked but is not a positive.
     """
     _, rank = _smooth(scores, positive, config)
     temperatures = config.temperatures
@@ -169,8 +169,12 @@ def _histogram_ap(
     return 1.0 - (of_positives * precision).sum() / positive.sum()
 
 
-_BY_NAME: tuple[Callable, ...] = (pnp, recall_at_k, fast_ap, softbin_ap, blackbox_ap)
-PER_QUERY: dict[str, Callable] = {loss.__name__: loss for loss in _BY_NAME} | {
+PER_QUERY: dict[str, Callable] = {
+    "pnp": pnp,
+    "recall_at_k": recall_at_k,
+    "fast_ap": fast_ap,
+    "softbin_ap": softbin_ap,
+    "blackbox_ap": blackbox_ap,
     "smooth_ap": smooth_ap,
     "sup_ap": sup_ap,
     "smooth_recall": _one_minus(_recall, _smooth),  # HAPPIER's framework, TPAMI 2025
@@ -183,9 +187,9 @@ NAMES = sorted([*PER_QUERY, "roadmap"])
 BFLOAT16 = torch.bfloat16
 FLOAT32 = torch.float32
 FLOAT64 = torch.float64
-# What rounding does to a score, and to everything after it: the reference is evaluated with scores
-# disturbed by so much, and so many times the change that this makes is allowed, beside so much of
-# the value and such a share of the gradient.
+# What rounding may change: the reference is evaluated again with scores disturbed by the first
+# number, and the change that this makes, times the second number, is allowed. A value may differ by
+# the third number as well, and a gradient by the fourth number times its largest entry.
 PRECISION = {
     BFLOAT16: (4e-3, 4.0, 0.02, math.inf),
     FLOAT32: (3e-7, 10.0, 2e-6, 2e-5),
@@ -201,8 +205,8 @@ class Case:
     """A batch: embeddings (B, D) of length 1 and labels (B,), and references (M, D) if any.
 
     With ``memory`` the batch queries itself and the references, which are of earlier batches.
-    Embeddings are float64 numbers that float32 holds exactly. ``exact``: so are their scores, and
-    ties are meant; otherwise no two scores of a query are near each other.
+    Embeddings are float64 numbers that float32 holds exactly. ``exact``: float32 holds their scores
+    exactly, too, and ties are meant. Otherwise no two scores of a query are near each other.
     """
 
     name: str
@@ -230,7 +234,7 @@ class Case:
 class Answer:
     """A value and its gradient (B, D) with respect to embeddings before they are normalised.
 
-    What lies along an embedding, which no normalising network sees, does not count there.
+    Such a gradient has no part along an embedding, which no normalising network sees.
     """
 
     value: float
@@ -239,7 +243,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Mismatch:
-    """What is wrong in words, how many times what is allowed, and the kind of mistake."""
+    """What is wrong in words, how many times the allowed difference it is, and its kind."""
 
     text: str
     times: float = math.inf
@@ -255,16 +259,16 @@ class Reference:
     config: Any
 
     def drawn(self, dtype: torch.dtype) -> bool:
-        """Whether an answer is the mean of many draws; of autocast one draw is enough."""
+        """Whether an answer is the mean of many draws; under autocast one draw is enough."""
         random = getattr(self.config, "margin", 0.0) and not self.config.fixed_margin
         return bool(random) and dtype != BFLOAT16
 
     def answer(
         self, case: Case, noise: float = 0.0, seed: int = 0, *, gradient: bool = True
     ) -> Answer:
-        """Return the answer to a batch with scores disturbed by ``noise`` x normal.
+        """Return the answer to a batch whose scores are disturbed by ``noise`` x normal numbers.
 
-        The value is NaN when no query has a positive; gradients take most of the time.
+        The value is NaN if no query has a positive. The gradient takes most of the time.
         """
         free = case.embeddings.clone().requires_grad_(gradient)
         queries = pool = normalize(free, dim=1)
@@ -311,16 +315,18 @@ class Expected:
     def differing(
         self, part: str, given: Any, wanted: Any = None, times: float = 1.0
     ) -> Mismatch | None:
-        """Return how far a "value" or "gradient" is from the answer here, or from ``wanted``.
+        """Return how far a "value" or "gradient" is from this answer, or from ``wanted``.
 
-        None if the difference is within ``times`` the allowed one, or no gradient is expected.
+        Return None if the difference is at most ``times`` the allowed difference, or if no gradient
+        is expected.
         """
         wanted = getattr(self.answer, part) if wanted is None else wanted
         if wanted is None:
             return None
         value = 0.0 if given is None else given
         off = torch.as_tensor(value - wanted, dtype=FLOAT64).abs()
-        gradient, (*_, floor, of_gradient) = self.answer.gradient, PRECISION[self.dtype]
+        gradient = self.answer.gradient
+        *_, floor, of_gradient = PRECISION[self.dtype]
         if part == "gradient" and gradient is not None:
             floor = of_gradient * max(0.3, float(gradient.abs().max()))
         largest = float(off.max())  # without a look at the noise first

@@ -1,4 +1,4 @@
-"""Check an implementation of a ranking loss on batches that are made for the checks."""
+"""Checks of an implementation of a ranking loss, on batches that are made for these checks."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ ALLOWED = (
 NEEDED = "; a loss is one number, a tensor of shape ()"
 # Names under which implementations take references, and their labels.
 REFERENCE_ARGUMENTS = (("reference_embeddings", "reference_labels"), ("ref_emb", "ref_labels"))
-# An implementation says with these that it does not do what it is asked for.
+# By raising one of these, an implementation says that it does not do what it is asked for.
 REFUSALS = (ValueError, NotImplementedError, AssertionError, BenchmarkError)
 MEMORY_SIZES = (96, 192)
-# The formula taken literally compares all triples: memory of batch^3 and no more.
+# The formula taken literally compares all triples: it needs memory of batch^3, and no more.
 LARGEST_EXPONENT = 3.3
-# What failed checks have in common: those that fail, those that do not, and where to look.
+# What failed checks have in common: checks that fail, checks that do not fail, where to look.
 COMMON: tuple[tuple[set[str], set[str], str], ...] = (
     ({"determinism"}, set(), "one batch has two values: look for what a call leaves to the next"),
     (
@@ -107,8 +107,8 @@ PLAIN = 1000.0  # times what is allowed
 def mixed(name: str, classes: Sequence[int], dim: int, seed: int, *, narrow: bool = False) -> Case:
     """Return classes of these sizes around random directions, in random order.
 
-    The ranking is a fair one, far from perfect. With ``narrow`` all scores lie near each other,
-    where every sigmoid is in its bend. Large batches cannot keep their scores apart.
+    The ranking is far from perfect. With ``narrow`` all scores lie near each other, where every
+    sigmoid is in its bend. In a large batch some scores are always near each other.
     """
     labels = _labels(classes)
     attempts = ATTEMPTS if len(labels) < 100 else 1
@@ -137,8 +137,10 @@ def perfect(name: str, classes: Sequence[int]) -> Case:
 
 
 def lattice(name: str, classes: Sequence[int], seed: int, directions: int = 12) -> Case:
-    """Return rows among a few directions of which every two have a score of k/2, so that rows are
-    repeated within and across classes and most scores are tied."""
+    """Return rows of a few directions, so that rows repeat and most scores are tied.
+
+    The score of every two directions is a multiple of 1/2. Rows repeat within and across classes.
+    """
     generator = torch.Generator().manual_seed(seed)
     signs = torch.randint(0, 2, (directions, 4), generator=generator) - 0.5
     choices = torch.cat([signs.double(), torch.eye(4, dtype=torch.float64)])
@@ -149,7 +151,7 @@ def lattice(name: str, classes: Sequence[int], seed: int, directions: int = 12) 
 
 @cache
 def ordinary_batches() -> list[Case]:
-    """Return batches that every implementation has to take: equal classes, sorted by label."""
+    """Return batches that every implementation must take: equal classes, sorted by label."""
     batches = [
         mixed("six classes of four", [4] * 6, 16, 1),
         mixed("scores near each other", [4] * 6, 8, 2, narrow=True),
@@ -162,7 +164,7 @@ def ordinary_batches() -> list[Case]:
 
 @cache
 def unusual_batches() -> dict[str, list[Case]]:
-    """Return by check the batches that implementations tend to forget."""
+    """Return, by the name of a check, batches that implementations tend to forget."""
     equal = perfect("all images equal", [4] * 3)
     equal = replace(equal, embeddings=equal.embeddings[:1].repeat(12, 1))
     ranked = mixed("6 queries, 24 references", [5] * 6, 10, 11)
@@ -212,8 +214,9 @@ class NoNumberError(Exception):
 class LossUnderTest:
     """A callable of embeddings (B, D) and labels (B,), and the formula that it is compared with.
 
-    ``reference_arguments`` are the names of its arguments that take references and their labels,
-    None without. ``answer(case, dtype)`` is kept: the checks of values and gradients share it.
+    ``reference_arguments`` are the names of its arguments for references and their labels; None if
+    it takes no references. ``answer(case, dtype)`` is kept, because the checks of values and of
+    gradients share it.
     """
 
     def __init__(self, source: str, function: Callable[..., Any], reference: Reference) -> None:
@@ -229,9 +232,10 @@ class LossUnderTest:
     def call(
         self, case: Case, dtype: torch.dtype, factor: float = 1.0, between: Case | None = None
     ) -> Answer:
-        """Return value, and gradient of ``factor`` x value; bfloat16 is float32 with autocast.
+        """Return the value, and the gradient of ``factor`` x value.
 
-        The batch ``between`` goes forward before this one goes backward.
+        ``dtype`` bfloat16 means float32 with autocast. The batch ``between`` goes forward after
+        this batch has gone forward, and before it goes backward.
         """
         autocast = dtype == BFLOAT16
         precision = torch.float32 if autocast else dtype
@@ -252,7 +256,7 @@ class LossUnderTest:
         return Answer(value.item(), gradient)
 
     def value(self, *batch: Tensor, **references: Any) -> Tensor:
-        """Return what the candidate gives; raise NoNumberError unless it is one number."""
+        """Return what the candidate returns; raise NoNumberError unless it is one number."""
         value = self.function(*batch, **references)
         if isinstance(value, Tensor):
             if value.numel() == 1:
@@ -261,7 +265,7 @@ class LossUnderTest:
         raise NoNumberError(f"returned a {type(value).__name__}{NEEDED}")
 
     def fresh_answer(self, case: Case, dtype: torch.dtype, factor: float = 1.0) -> Answer:
-        """Return a call's answer, or the mean of many where the loss is random."""
+        """Return the answer of a call, or the mean of many calls if the loss is random."""
         call = partial(self.call, case, dtype, factor)
         if self.reference.drawn(dtype):
             return mean(draws(call))
@@ -273,13 +277,13 @@ class LossUnderTest:
     ) -> Mismatch | None:
         """Return how the "value" or "gradient" differs from the reference's, or None.
 
-        It may differ by what rounding in ``precision`` does, without one in ``dtype``.
+        It may differ by what rounding in ``precision`` changes, by default ``dtype``.
         """
         given = getattr(self.answer(case, dtype), part)
         return expected(self.reference, case, precision or dtype).differing(part, given)
 
     def small_enough(self, batches: Sequence[Case]) -> list[Case]:
-        """Return the batches that can be drawn many times, where the loss is random."""
+        """Return all batches, or if the loss is random those that can be drawn many times."""
         random = self.reference.drawn(FLOAT32)
         return [case for case in batches if len(case.labels) < 64 or not random]
 
@@ -288,7 +292,7 @@ def load(source: str, reference: Reference) -> LossUnderTest:
     """Return the candidate named MODULE:OBJECT, FILE.py:OBJECT or FILE.py.
 
     Of several functions and classes in a file, the one with the name of the loss is taken. A loss
-    class of this suite is made with the options of the reference. Raises ConfigError for what
+    class of this suite is made with the options of the reference. Raise ConfigError for what
     cannot be imported or is not a loss.
     """
     location, _, name = source.partition(":")
@@ -311,13 +315,13 @@ def load(source: str, reference: Reference) -> LossUnderTest:
             and (inspect.isfunction(value) or inspect.isclass(value))
             and value.__module__ == module.__name__
         ]
-        if not name and reference.name not in public and len(public) != 1:
+        if not name and reference.name in public:
+            name = reference.name
+        elif not name and len(public) != 1:
             listed = ", ".join(sorted(public)) or "none"
             message = f"name one object as {location}:OBJECT (functions and classes: {listed})"
             raise ConfigError(location, [message])
-        if not name:
-            name = reference.name if reference.name in public else public[0]
-        target = attrgetter(name)(module)
+        target = attrgetter(name or public[0])(module)
         if inspect.isclass(target) and issubclass(target, Loss):
             target = target(build(target.Config, reference.options, f"loss '{source}'"))
         elif inspect.isclass(target):
@@ -383,9 +387,9 @@ def in_common(failed: set[str]) -> str:
 def examine(
     check: str, cases: Sequence[Case], problem: Problem, crash: Result = "failed"
 ) -> CheckOutcome:
-    """Return whether ``problem`` finds nothing on any of the cases.
+    """Return "passed" if ``problem`` finds nothing wrong with any case, else what it finds first.
 
-    ``crash`` is the result of an exception that does not decline a batch in words.
+    ``crash`` is the result of an exception that is not one of ``REFUSALS``.
     """
     for case in cases:
         try:
@@ -403,7 +407,7 @@ def examine(
 
 
 def of_error(check: str, case: Case, error: Exception, crash: Result = "failed") -> CheckOutcome:
-    """Return what an exception says: the candidate refuses the batch, or it crashes."""
+    """Return the outcome of an exception: the candidate refuses the batch, or it crashes."""
     if isinstance(error, REFUSALS):
         return CheckOutcome(check, "not applicable", f"refused: {in_words(error)}")
     problem = str(error) if isinstance(error, NoNumberError) else f"raised {in_words(error)}"
@@ -412,9 +416,9 @@ def of_error(check: str, case: Case, error: Exception, crash: Result = "failed")
 
 
 def shrink(case: Case, problem: Problem, mismatch: Mismatch) -> tuple[Case, Mismatch]:
-    """Return the smallest batch on which the problem still is plain, and its mismatch there.
+    """Return the smallest batch on which the problem is still plain, and its mismatch there.
 
-    The kind of the mistake stays: a wrong number does not become NaN. Rows are left out first, then
+    The kind of the mistake stays: a wrong number does not become NaN. First rows are left out, then
     dimensions.
     """
     trials = 0
@@ -452,7 +456,7 @@ def shrink(case: Case, problem: Problem, mismatch: Mismatch) -> tuple[Case, Mism
 
 
 def all_findings(candidate: LossUnderTest, processes: bool) -> Iterator[CheckOutcome]:
-    """Yield what each check finds; without ``processes`` none are started."""
+    """Yield the outcome of each check; without ``processes`` no process is started."""
     for check in (check_agreement, check_invariances, check_unusual, check_execution, check_memory):
         yield from check(candidate)
     if processes:
@@ -460,19 +464,18 @@ def all_findings(candidate: LossUnderTest, processes: bool) -> Iterator[CheckOut
 
 
 def check_agreement(candidate: LossUnderTest) -> Iterator[CheckOutcome]:
-    """Yield whether values and gradients equal the formula's."""
+    """Yield whether values and gradients equal those of the formula."""
     batches = candidate.small_enough(ordinary_batches())
     for part in ("value", "gradient"):
-        exactly, roughly, single = (
-            partial(candidate.wrong, part, dtype=dtype, precision=precision)
-            for dtype, precision in ((FLOAT64, FLOAT64), (FLOAT64, FLOAT32), (FLOAT32, FLOAT32))
-        )
+        wrong = partial(candidate.wrong, part)
+        exactly = partial(wrong, dtype=FLOAT64)
         finding = examine(f"{part}s, float64", batches, exactly, crash="not applicable")
         if finding.result == "failed":
+            roughly = partial(wrong, dtype=FLOAT64, precision=FLOAT32)
             rough = examine(finding.check, batches, roughly)
             finding = rough if rough.case else replace(rough, note="to float32 precision only")
         yield finding
-        finding = examine(f"{part}s, float32", batches, single)
+        finding = examine(f"{part}s, float32", batches, partial(wrong, dtype=FLOAT32))
         if finding.result == "not applicable":  # a loss must take equal classes
             finding = replace(finding, result="failed")
         yield finding
@@ -563,7 +566,8 @@ def check_execution(candidate: LossUnderTest) -> Iterator[CheckOutcome]:
         return Mismatch(f"the gradient changes by {float((one - two).abs().max()):.3g}{when}")
 
     def differs(case: Case) -> Mismatch | None:
-        before, _, after = (candidate.fresh_answer(each, FLOAT32) for each in (case, other, case))
+        batches = (case, other, case)
+        before, _, after = (candidate.fresh_answer(batch, FLOAT32) for batch in batches)
         if before.value != after.value:
             return Mismatch(f"value {before.value:.9g}, then {after.value:.9g}")
         return moved(before, after)
@@ -598,7 +602,7 @@ def check_execution(candidate: LossUnderTest) -> Iterator[CheckOutcome]:
 
 
 def check_memory(candidate: LossUnderTest) -> Iterator[CheckOutcome]:
-    """Yield how the peak grows with the batch, and whether a call leaves anything behind."""
+    """Yield how the peak of memory grows with the batch, and whether a call keeps any memory."""
     peaks = []
     try:
         for size in MEMORY_SIZES:
@@ -622,9 +626,9 @@ def check_memory(candidate: LossUnderTest) -> Iterator[CheckOutcome]:
 
 
 def tensor_bytes(call: Callable[[], object]) -> tuple[int, int]:
-    """Return the most bytes of CPU tensors that ``call`` holds at once, and those it leaves behind.
+    """Return the most bytes of CPU tensors that ``call`` holds at once, and the bytes it keeps.
 
-    Both beyond those before it: exact, and the same on every machine.
+    Tensors from before the call do not count. The numbers are exact, the same on every machine.
     """
     gc.freeze()  # what was there before does not count, and looking through it takes long
     try:
@@ -642,9 +646,9 @@ def tensor_bytes(call: Callable[[], object]) -> tuple[int, int]:
 def check_processes(candidate: LossUnderTest) -> CheckOutcome:
     """Return whether a candidate that gathers has the value and gradient of the whole batch.
 
-    Each process gives it half of the batch, and gradients are averaged over processes, as torch's
-    DistributedDataParallel does. A candidate that only sees its own half is judged on that half,
-    and nothing is said on the whole.
+    Each of two processes gives it one half of the batch. Gradients are averaged over the processes,
+    as torch's DistributedDataParallel does. A candidate that sees only its own half is judged on
+    that half, and nothing is said about the whole batch.
     """
     if candidate.reference.drawn(FLOAT32):
         return CheckOutcome(SCALING, "not applicable", "random numbers differ between processes")
@@ -659,15 +663,14 @@ def check_processes(candidate: LossUnderTest) -> CheckOutcome:
         shared = (f"file://{folder}/meeting", candidate.source, candidate.reference)
         works = [(rank, half, *shared) for rank, half in enumerate(halves)]
         try:
-            given = pool.starmap_async(_work, works, chunksize=1).get(SECONDS)
+            answers: list[Any] = pool.starmap_async(_work, works, chunksize=1).get(SECONDS)
         except multiprocessing.TimeoutError:
             return CheckOutcome(SCALING, "failed", f"no answer within {SECONDS} s in two processes")
-    for outcome in given:
-        if isinstance(outcome, RunError):
-            raise outcome
-        if isinstance(outcome, CheckOutcome):
-            return outcome
-    answers = [outcome for outcome in given if isinstance(outcome, Answer)]
+    for answer in answers:
+        if isinstance(answer, RunError):
+            raise answer
+        if isinstance(answer, CheckOutcome):
+            return answer
     of_halves = [expected(candidate.reference, half, FLOAT32) for half in halves]
     of_whole = expected(candidate.reference, whole, FLOAT32)
     pairs = list(zip(answers, of_halves, strict=True))

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from benchmark.losses.kernels.relation import Positives
+from benchmark.losses.kernels.relation import Positives, slices
 
 # Up to this many scores all are held at once. Beyond, some rows are held at a time. The time
 # changes little: three matrix products instead of two, but scores stay nearer to the processor.
@@ -28,18 +28,15 @@ WeightedSum = tuple[Tensor, Tensor | None, tuple[Tensor, Tensor] | None]
 ValueAndGradients = tuple[Tensor, Tensor | None, Tensor | None]
 
 
-def row_tiles(queries: int, references: int, rows: int | None) -> list[tuple[int, int]]:
-    """Return the first and last row (exclusive) of each tile of scores, ``rows`` in each.
+def row_tiles(queries: int, references: int, rows: int | None) -> list[slice]:
+    """Return the rows of each tile of scores, ``rows`` in each.
 
     Without ``rows``: one tile up to DENSE_ENTRIES scores, else tiles of about TILE_ENTRIES.
     """
     if rows is None:
         dense = queries * references <= DENSE_ENTRIES
         rows = queries if dense else max(1, TILE_ENTRIES // references // ROWS) * ROWS
-    tiles = []
-    for start in range(0, queries, max(1, rows)):
-        tiles.append((start, min(start + rows, queries)))
-    return tiles
+    return slices(queries, rows)
 
 
 def widened(values: Tensor) -> Tensor:
@@ -50,29 +47,29 @@ def widened(values: Tensor) -> Tensor:
 class OfEmbeddings(torch.autograd.Function):
     """Weighted sum of score losses of queries (B, D) and references (M, D), or queries alone.
 
-    In an own relation the references are a memory: queries rank themselves first, then the memory.
-    The forward pass works out the gradient with respect to the embeddings, so that only (B, D) and
-    (M, D) are kept. The backward pass scales it. A tile holds whole rows of scores, which is all
-    that the loss of a query needs. So one sweep gives the loss and its derivative.
+    If ``positives.own``, the references are a memory: queries rank themselves first, then the
+    memory. The forward pass computes the gradient with respect to the embeddings, so that only
+    (B, D) and (M, D) are kept. The backward pass scales this gradient. A tile holds whole rows of
+    scores, which is all that the loss of a query needs. So one pass over the tiles gives the loss
+    and its derivative.
     """
 
     @staticmethod
     def forward(ctx, embeddings, references, components, positives, tiles, generator):
         needs = ctx.needs_input_grad[:2]
-        with torch.autocast(embeddings.device.type, enabled=False):
-            queries = widened(embeddings.detach())
-            alone = references is None
-            pool = queries if alone else widened(references.detach())
-            inside = len(queries) if positives.own else 0  # references that are queries
-            if inside and not alone:
-                pool = torch.cat([queries, pool.to(queries.dtype)])
-            rows = BlockRows(queries, pool, components, positives, any(needs), generator)
-            if len(tiles) == 1:
-                value, *gradients = rows.at_once(alone, inside, needs)
-            else:
-                value, *gradients = rows.in_tiles(tiles, inside, needs)
-            # comparisons and clamps hide infinities and NaN; one anywhere must show in the value
-            value = value + (queries.sum() + pool.sum()) * 0.0
+        queries = widened(embeddings.detach())
+        alone = references is None
+        pool = queries if alone else widened(references.detach())
+        inside = len(queries) if positives.own else 0  # references that are queries
+        if inside and not alone:
+            pool = torch.cat([queries, pool.to(queries.dtype)])
+        rows = BlockRows(queries, pool, components, positives, any(needs), generator)
+        if len(tiles) == 1:
+            value, *gradients = rows.at_once(alone, inside, needs)
+        else:
+            value, *gradients = rows.in_tiles(tiles, inside, needs)
+        # comparisons and clamps hide infinities and NaN; one anywhere must show in the value
+        value = value + (queries.sum() + pool.sum()) * 0.0
         ctx.save_for_backward(*gradients)
         ctx.types = embeddings.dtype, None if alone else references.dtype
         return value
@@ -97,10 +94,10 @@ class BlockRows:
     gradient: bool
     generator: torch.Generator | None
 
-    def sums(self, start: int, stop: int, totals: Mapping[int, Tensor]) -> WeightedSum:
-        """Return the share of the loss of these rows, and its derivatives."""
-        relation = self.positives.rows(start, stop)
-        queries = self.queries[start:stop]
+    def sums(self, tile: slice, totals: Mapping[int, Tensor]) -> WeightedSum:
+        """Return the share of the loss of the rows of a tile, and its derivatives."""
+        relation = self.positives.rows(tile)
+        queries = self.queries[tile]
         scores = queries @ self.pool.T
         value = scores.new_zeros(())
         cosines = None
@@ -143,7 +140,7 @@ class BlockRows:
         """Return the value and both gradients from all scores; ``alone``: no references given."""
         queries = self.queries
         pool = self.pool
-        value, slope, radial = self.sums(0, len(queries), {})
+        value, slope, radial = self.sums(slice(0, len(queries)), {})
         of_queries = of_references = None
         if slope is None:
             return value, None, None
@@ -168,7 +165,7 @@ class BlockRows:
         return value, of_queries, of_references
 
     def in_tiles(
-        self, tiles: Sequence[tuple[int, int]], inside: int, needs: Sequence[bool]
+        self, tiles: Sequence[slice], inside: int, needs: Sequence[bool]
     ) -> ValueAndGradients:
         """Return the same from some rows of scores at a time."""
         _keep_freed_memory()
@@ -176,34 +173,32 @@ class BlockRows:
         pool = self.pool
         asking = [i for i, (_, loss) in enumerate(self.components) if loss.needs_totals]
         totals: dict[int, Tensor] = {}
-        for start, stop in tiles if asking else ():
-            relation = self.positives.rows(start, stop)
-            part = queries[start:stop]
-            scores = part @ pool.T
+        for tile in tiles if asking else ():
+            relation = self.positives.rows(tile)
+            scores = queries[tile] @ pool.T
             for number in asking:
                 loss = self.components[number][1]
-                seen = self._cosines(scores, part)[0] if loss.cosine else scores
+                seen = self._cosines(scores, queries[tile])[0] if loss.cosine else scores
                 total = loss.totals(seen, relation)
                 totals[number] = totals[number] + total if number in totals else total
         first = 0 if needs[0] else inside
         last = len(pool) if needs[1] else inside
         pulled = slice(first, last)
         of_pool = torch.zeros_like(pool[pulled])  # no rows without a gradient
-        own = inside and needs[0]
-        of_queries = of_pool[: len(queries)] if own else torch.zeros_like(queries)
+        shared = inside and needs[0]
+        of_queries = of_pool[: len(queries)] if shared else torch.zeros_like(queries)
         value = queries.new_zeros(())
-        for start, stop in tiles:
-            part = queries[start:stop]
-            term, slope, radial = self.sums(start, stop, totals)
+        for tile in tiles:
+            term, slope, radial = self.sums(tile, totals)
             value += term
             if slope is None:
                 continue
-            of_pool.addmm_(slope[:, pulled].T, part)
+            of_pool.addmm_(slope[:, pulled].T, queries[tile])
             if needs[0]:
-                of_queries[start:stop].addmm_(slope, pool)
+                of_queries[tile].addmm_(slope, pool)
             if radial is not None:
                 of_pool -= radial[1][pulled].unsqueeze(1) * pool[pulled]
-                of_queries[start:stop] -= radial[0].unsqueeze(1) * part
+                of_queries[tile] -= radial[0].unsqueeze(1) * queries[tile]
         of_references = of_pool[inside - first :] if needs[1] else None
         return value, of_queries if needs[0] else None, of_references
 

@@ -164,15 +164,15 @@ class LevelGain(DiscountedGain):
         return weight.unsqueeze(1) * exact
 
 
+@dataclass(frozen=True)
 class MeanPenalty(Measure):
     """Mean over the positives of a penalty of the rank; ``slope`` is its derivative.
 
     Plain formula: ``pnp`` of ``conformance.formulas``.
     """
 
-    def __init__(self, penalty: Callable[[Tensor], Tensor], slope: Callable[[Tensor], Tensor]):
-        self.penalty = penalty
-        self.slope = slope
+    penalty: Callable[[Tensor], Tensor]
+    slope: Callable[[Tensor], Tensor]
 
     def gain(self, among, rank, block, part):
         return (1.0 - self.penalty(rank)).sum(1)

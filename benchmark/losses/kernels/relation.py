@@ -204,21 +204,20 @@ class Positives:
         if not self.valid:
             raise RunError(NO_POSITIVE)
 
-    def rows(self, start: int, stop: int) -> Relation:
-        """Return the relation of the queries ``start`` to ``stop`` to all references."""
-        part = slice(start, stop)
-        drop = start if self.own else None
-        groups = _groups(self.first[part], self.count[part], self.order, drop, self.device)
+    def rows(self, tile: slice) -> Relation:
+        """Return the relation of the queries of a tile to all references."""
+        drop = tile.start if self.own else None
+        groups = _groups(self.first[tile], self.count[tile], self.order, drop, self.device)
         return Relation(
             groups,
-            stop - start,
+            tile.stop - tile.start,
             len(self.order),
             self.own,
             self.valid,
-            tuple(level.rows(start, stop) for level in self.coarser),
-            self.ids and (self.ids[0][part], self.ids[1]),
-            start,
-            self._class_weights[part],
+            tuple(level.rows(tile) for level in self.coarser),
+            self.ids and (self.ids[0][tile], self.ids[1]),
+            tile.start,
+            self._class_weights[tile],
         )
 
 
@@ -238,8 +237,8 @@ def _groups(
         if drop is not None:
             others = columns != queries.unsqueeze(1) + drop
             columns = columns[others].view(len(queries), size - 1)
-        place: Any = {"device": device, "non_blocking": True}
-        groups.append(Group(queries.to(**place), columns.to(**place)))
+        target: Any = {"device": device, "non_blocking": True}
+        groups.append(Group(queries.to(**target), columns.to(**target)))
     return tuple(groups)
 
 
@@ -290,13 +289,15 @@ def block_elements(device: torch.device) -> int:
     return GPU_ELEMENTS if device.type == "cuda" else CPU_ELEMENTS
 
 
+def slices(size: int, step: int) -> list[slice]:
+    """Return slices of ``range(size)`` of ``step`` numbers, at least 1, each."""
+    step = max(1, step)
+    return [slice(start, min(start + step, size)) for start in range(0, size, step)]
+
+
 def chunks(size: int, width: int, elements: int) -> list[slice]:
     """Return slices of ``range(size)``, of ``elements / width``, at least 1, each."""
-    step = max(1, elements // max(1, width))
-    slices = []
-    for start in range(0, size, step):
-        slices.append(slice(start, min(start + step, size)))
-    return slices
+    return slices(size, elements // max(1, width))
 
 
 def count_at_least(items: Tensor, bounds: Tensor) -> Tensor:

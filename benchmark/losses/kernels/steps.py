@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import torch
@@ -173,20 +174,25 @@ class Pairs:
         return total, derivative
 
 
+@dataclass(eq=False)
 class PanelGrid:
-    """Panels of equal width over the range of the scores; ``steps`` of them make the bend."""
+    """Panels of equal ``width`` over the range of the scores, from ``low`` on.
 
-    def __init__(self, low: float, panels: int, width: float, steps: int, terms: int):
-        self.low = low
-        self.panels = panels
-        self.width = width
-        self.steps = steps
-        self.terms = terms
-        angles = (torch.arange(terms, dtype=torch.float64) + 0.5) * (math.pi / terms)
+    ``steps`` panels make the bend. On a panel a function is a sum of ``terms`` polynomials.
+    """
+
+    low: float
+    panels: int
+    width: float
+    steps: int
+    terms: int
+
+    def __post_init__(self) -> None:
+        orders = torch.arange(self.terms, dtype=torch.float64)
+        angles = (orders + 0.5) * (math.pi / self.terms)
         self._nodes = torch.cos(angles)
         # values at the nodes to coefficients of Chebyshev polynomials
-        orders = torch.arange(terms, dtype=torch.float64).unsqueeze(1)
-        self._transform = torch.cos(orders * angles) * (2.0 / terms)
+        self._transform = torch.cos(orders.unsqueeze(1) * angles) * (2.0 / self.terms)
         self._transform[0] *= 0.5
 
     @staticmethod

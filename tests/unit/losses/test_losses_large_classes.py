@@ -104,7 +104,7 @@ def test_queries_of_many_and_few_positives_share_a_batch(monkeypatch, paths):
 
 
 def relation_of(labels):
-    return Positives.from_labels(labels, None, labels.device, own=True).rows(0, len(labels))
+    return Positives.from_labels(labels, None, labels.device, own=True).rows(slice(0, len(labels)))
 
 
 def one_class_of(count):

@@ -51,7 +51,7 @@ def test_class_weights_count_queries_and_not_references():
     labels = torch.tensor([0, 0, 0, 1, 2])
     pool = torch.tensor([1, 1, 1, 1, 0, 4])
     positives = Positives.from_labels(labels, pool, labels.device, own=False)
-    weights = positives.rows(0, len(labels)).class_weights
+    weights = positives.rows(slice(0, len(labels))).class_weights
     assert weights.tolist() == pytest.approx([1 / 6, 1 / 6, 1 / 6, 1 / 2, 0])
 
 
