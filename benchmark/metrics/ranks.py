@@ -25,10 +25,6 @@ SCORES_AT_ONCE = 2**18
 COUNTED_ITEMS = 6
 # Where scores tie, up to so many items are counted one by one before a stable sort costs less.
 TIED_ITEMS = 32
-# Masks are summed as words of eight bytes; a byte of the sum holds at most 255, so that many words
-# at most.
-_WORDS = 128
-
 
 # The positives of a block of queries: the queries' numbers (B,), how many positives each has (B,),
 # and their ranks, query by query, ascending within each query, 1 = nearest.
@@ -190,16 +186,13 @@ def rank_rows(scores: np.ndarray, counts: np.ndarray, items: np.ndarray) -> np.n
     rows = np.repeat(np.arange(len(scores)), counts)
     values = scores[rows, items]
     above, at_least = np.empty((2, len(items)), dtype=np.int64)
-    mask = _Mask(scores.shape[1])
     together = max(1, SCORES_AT_ONCE // max(1, scores.shape[1]))
     starts = range(0, len(scores), together)
     for low, high in pairwise([*starts, len(scores)]):
         chosen = slice(bounds[low], bounds[high])
-        if chosen.start == chosen.stop:
-            continue
         count = _count_by_sorting
         if counts[low:high].max() <= COUNTED_ITEMS:
-            count = mask.count
+            count = _count_by_comparing
         bounds_here = bounds[low : high + 1] - bounds[low]
         above[chosen], at_least[chosen] = count(scores[low:high], bounds_here, values[chosen])
     order = np.lexsort((above, rows))
@@ -211,9 +204,30 @@ def rank_rows(scores: np.ndarray, counts: np.ndarray, items: np.ndarray) -> np.n
     return ranks
 
 
+def _count_by_comparing(
+    scores: np.ndarray, bounds: np.ndarray, values: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return how many scores of its row are above, and at least, each of ``values``.
+
+    The values of row i are ``bounds[i]`` to ``bounds[i + 1]``.
+    """
+    counts = np.diff(bounds)
+    taken = np.arange(counts.max()) < counts[:, None]
+    limits = np.full((*taken.shape, 1), np.inf, dtype=np.float32)
+    limits[taken, 0] = values
+
+    def count(compare: np.ufunc) -> np.ndarray:
+        # bits of packed bytes are counted faster than bytes that are true
+        packed = np.packbits(compare(scores[:, None, :], limits), axis=2)
+        return np.bitwise_count(packed).sum(axis=2, dtype=np.uint32)[taken]
+
+    return count(np.greater), count(np.greater_equal)
+
+
 def _count_by_sorting(
     scores: np.ndarray, bounds: np.ndarray, values: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
+    """Return what ``_count_by_comparing`` does."""
     above, at_least = np.empty((2, len(values)), dtype=np.int64)
     ascending = np.sort(scores, axis=1)
     for row, (low, high) in zip(ascending, pairwise(bounds.tolist()), strict=True):
@@ -235,34 +249,3 @@ def _ranks_with_ties(row: np.ndarray, items: np.ndarray) -> np.ndarray:
     order = np.argsort(-row, kind="stable")
     ranks[order] = np.arange(1, len(row) + 1)
     return np.sort(ranks[items])
-
-
-class _Mask:
-    """Compares rows with values and counts, faster than ``count_nonzero``, in memory it keeps."""
-
-    def __init__(self, items: int):
-        self._items = items
-        self._padded = -(-items // (8 * _WORDS)) * 8 * _WORDS
-        self._store = np.zeros((0, self._padded), dtype=bool)
-
-    def count(
-        self, scores: np.ndarray, bounds: np.ndarray, values: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return how many scores of its row are above, and at least, each of ``values``; the values
-        of row i are ``bounds[i]`` to ``bounds[i + 1]``."""
-        counts = np.diff(bounds)
-        taken = np.arange(counts.max()) < counts[:, None]
-        shape = (*taken.shape, 1)
-        limits = np.full(shape, np.inf, dtype=np.float32)
-        limits[taken, 0] = values
-        if taken.size > len(self._store):
-            self._store = np.zeros((taken.size, self._padded), dtype=bool)
-        mask = self._store[: taken.size].reshape(*taken.shape, self._padded)
-
-        def true(compare: np.ufunc) -> np.ndarray:
-            compare(scores[:, None, :], limits, out=mask[..., : self._items])
-            words = mask.view(np.uint64).reshape(taken.size, -1, _WORDS).sum(axis=2)
-            sums = words.view(np.uint8).sum(axis=1, dtype=np.int64)
-            return sums.reshape(taken.shape)[taken]
-
-        return true(np.greater), true(np.greater_equal)

@@ -161,13 +161,11 @@ def landmark_scores(
         split = np.split(ranks, np.cumsum(counts)[:-1])
         if distractors is not None:
             split = ranks_behind(rows[numbers], items, distractors, scores, relevant, split)
-        averages = [_by_trapezoids(ranks_of_query) for ranks_of_query in split]
+        averages = []
+        for ranks_of_query in split:
+            areas = trapezoids(np.arange(1, len(ranks_of_query) + 1), ranks_of_query)
+            averages.append(float(np.mean(areas)))
         total += sum(averages)
         nearest[numbers] = [ranks_of_query[0] for ranks_of_query in split]
         average[numbers] = averages
     return total / len(rows), QueryScores(every, classes, nearest, {"map": average})
-
-
-def _by_trapezoids(ranks: np.ndarray) -> float:
-    """Return AP of the ascending ranks (P,) of all relevant items, 1 = nearest."""
-    return float(np.mean(trapezoids(np.arange(1, len(ranks) + 1), ranks)))
