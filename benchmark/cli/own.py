@@ -49,12 +49,11 @@ def conform(
     from benchmark.losses.conformance.suite import all_findings, in_common, load
 
     formula = reference(loss, options)
-    with not_ended_by_others():
-        examined = load(candidate, formula)
     listed = ", ".join(f"{name}={value}" for name, value in vars(formula.config).items())
-    echo(f"{candidate} as {loss} ({listed})")
     findings = []
     with not_ended_by_others():
+        examined = load(candidate, formula)
+        echo(f"{candidate} as {loss} ({listed})")
         for finding in all_findings(examined, processes):
             findings.append(finding)
             note = "" if finding.result == "failed" else finding.note

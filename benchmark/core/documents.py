@@ -47,7 +47,77 @@ class YamlError(ValueError):
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """The safe loader without dates, and with decimal numbers, of which ``1e-3`` is one."""
+    """The safe loader without dates, and with decimal numbers, of which ``1e-3`` is one.
+
+    It records the line of each key, and the keys that are given twice.
+    """
+
+    def __init__(self, text: str):
+        super().__init__(text)
+        self.lines: dict[str, int] = {}
+        self.twice: list[Problem] = []
+        self.count = 0
+
+    def value(self, node: yaml.Node, key: str = "", depth: int = 0) -> Any:
+        """Return the value of a node; raise YamlError unless it is plain."""
+        line = f" in line {node.start_mark.line + 1}"
+        self.count += 1 + len(key) // KEY_LETTERS  # the key of each value is kept
+        if self.count > MAX_VALUES:
+            raise YamlError(f"more than {MAX_VALUES:,} values, by aliases{line}")
+        if depth > MAX_DEPTH:
+            raise YamlError(f"a value that contains itself{line}")
+        if node.tag not in _PLAIN:
+            tag = node.tag.replace(_TAG, "!!")
+            raise YamlError(f"a value with the tag {tag}{line}; remove the tag")
+        self.lines.setdefault(key, node.start_mark.line + 1)
+        if isinstance(node, yaml.MappingNode):
+            return self.mapping(node, key, depth)
+        if isinstance(node, yaml.SequenceNode):
+            return [
+                self.value(item, f"{key}.{number}".strip("."), depth + 1)
+                for number, item in enumerate(node.value)
+            ]
+        if node.tag in (f"{_TAG}int", f"{_TAG}float"):
+            form = _WHOLE if node.tag == f"{_TAG}int" else _REAL
+            if not form.fullmatch(node.value):
+                shown = f"{node.value:.60}"
+                raise YamlError(
+                    f"{shown}{line} is not a plain decimal number; write digits alone, as in 10 or "
+                    "0.5, without leading zeros, '_', ':' or a base; as a text, put it into "
+                    f"quotes: '{shown}'"
+                )
+        return self.construct_object(node)
+
+    def mapping(self, node: yaml.MappingNode, key: str, depth: int) -> dict[str, Any]:
+        """Return a mapping.
+
+        Its own keys replace the keys that ``<<`` merges. The first of several merges counts.
+        """
+        merged: dict[str, Any] = {}
+        for name, value in node.value:
+            if name.tag == f"{_TAG}merge":
+                nodes = value.value[::-1] if isinstance(value, yaml.SequenceNode) else [value]
+                for merge in nodes:
+                    if not isinstance(merge, yaml.MappingNode):
+                        line = value.start_mark.line + 1
+                        raise YamlError(f"expected a mapping or list of mappings in line {line}")
+                    merged |= self.value(merge, key, depth + 1)
+        values: dict[str, Any] = {}
+        first: dict[str, int] = {}
+        for name, value in node.value:
+            line = name.start_mark.line + 1
+            if name.tag not in (f"{_TAG}str", f"{_TAG}merge"):
+                shown = name.value if isinstance(name.value, str) else f"a {name.id}"
+                raise YamlError(f"the key {shown} in line {line} is not text; put it into quotes")
+            below = f"{key}.{name.value}".strip(".")
+            if name.value in first:
+                message = f"key given twice, first in line {first[name.value]}; keep one"
+                self.twice.append(Problem(message, below, line, "given_twice"))
+            first[name.value] = line
+            if name.tag != f"{_TAG}merge":
+                self.lines[below] = line
+                values[name.value] = self.value(value, below, depth + 1)
+        return merged | values
 
 
 # a new dictionary: changing the old one would change every loader of PyYAML
@@ -74,7 +144,6 @@ def parse_yaml(text: str) -> Yaml:
 
     Raise YamlError if the text is not one document of plain values.
     """
-    document = Yaml(None, {}, [])
     try:
         depth = 0
         for event in yaml.parse(text, Loader=_Loader):
@@ -84,84 +153,13 @@ def parse_yaml(text: str) -> Yaml:
                 raise YamlError(f"more than {MAX_DEPTH} levels of nesting")
         loader = _Loader(text)
         node = loader.get_single_node()
-        if node is None:
-            return document
-        return document._replace(value=_Reader(loader, document).value(node))
+        value = None if node is None else loader.value(node)
+        return Yaml(value, loader.lines, loader.twice)
     except yaml.YAMLError as error:
         position = getattr(error, "problem_mark", None)
         where = f" in line {position.line + 1}, column {position.column + 1}" if position else ""
         problem = getattr(error, "problem", None) or str(error).partition("\n")[0]
         raise YamlError(f"{problem}{where}") from error
-
-
-class _Reader:
-    """Makes values of YAML nodes, and records their lines."""
-
-    def __init__(self, loader: Any, document: Yaml):
-        self.loader = loader
-        self.document = document
-        self.count = 0
-
-    def value(self, node: yaml.Node, key: str = "", depth: int = 0) -> Any:
-        """Return the value of a node; raise YamlError unless it is plain."""
-        line = f" in line {node.start_mark.line + 1}"
-        self.count += 1 + len(key) // KEY_LETTERS  # the key of each value is kept
-        if self.count > MAX_VALUES:
-            raise YamlError(f"more than {MAX_VALUES:,} values, by aliases{line}")
-        if depth > MAX_DEPTH:
-            raise YamlError(f"a value that contains itself{line}")
-        if node.tag not in _PLAIN:
-            tag = node.tag.replace(_TAG, "!!")
-            raise YamlError(f"a value with the tag {tag}{line}; remove the tag")
-        self.document.lines.setdefault(key, node.start_mark.line + 1)
-        if isinstance(node, yaml.MappingNode):
-            return self.mapping(node, key, depth)
-        if isinstance(node, yaml.SequenceNode):
-            return [
-                self.value(item, f"{key}.{number}".strip("."), depth + 1)
-                for number, item in enumerate(node.value)
-            ]
-        if node.tag in (f"{_TAG}int", f"{_TAG}float"):
-            form = _WHOLE if node.tag == f"{_TAG}int" else _REAL
-            if not form.fullmatch(node.value):
-                shown = f"{node.value:.60}"
-                raise YamlError(
-                    f"{shown}{line} is not a plain decimal number; write digits alone, as in 10 or "
-                    "0.5, without leading zeros, '_', ':' or a base; as a text, put it into "
-                    f"quotes: '{shown}'"
-                )
-        return self.loader.construct_object(node)
-
-    def mapping(self, node: yaml.MappingNode, key: str, depth: int) -> dict[str, Any]:
-        """Return a mapping.
-
-        Its own keys replace the keys that ``<<`` merges. The first of several merges counts.
-        """
-        merged: dict[str, Any] = {}
-        for name, value in node.value:
-            if name.tag == f"{_TAG}merge":
-                nodes = value.value[::-1] if isinstance(value, yaml.SequenceNode) else [value]
-                for merge in nodes:
-                    if not isinstance(merge, yaml.MappingNode):
-                        line = value.start_mark.line + 1
-                        raise YamlError(f"expected a mapping or list of mappings in line {line}")
-                    merged |= self.value(merge, key, depth + 1)
-        values: dict[str, Any] = {}
-        first: dict[str, int] = {}
-        for name, value in node.value:
-            line = name.start_mark.line + 1
-            if name.tag not in (f"{_TAG}str", f"{_TAG}merge"):
-                shown = name.value if isinstance(name.value, str) else f"a {name.id}"
-                raise YamlError(f"the key {shown} in line {line} is not text; put it into quotes")
-            below = f"{key}.{name.value}".strip(".")
-            if name.value in first:
-                message = f"key given twice, first in line {first[name.value]}; keep one"
-                self.document.twice.append(Problem(message, below, line, "given_twice"))
-            first[name.value] = line
-            if name.tag != f"{_TAG}merge":
-                self.document.lines[below] = line
-                values[name.value] = self.value(value, below, depth + 1)
-        return merged | values
 
 
 @dataclass

@@ -122,8 +122,7 @@ def worded(kind: Any, values: Any, error: ValidationError) -> list[Problem]:
     Messages of several alternatives for one value are joined. A value has no problem of its own if
     a value inside of it has one.
     """
-    told: dict[tuple[int | str, ...], list[str]] = {}
-    codes: dict[tuple[int | str, ...], str] = {}
+    told: dict[tuple[int | str, ...], tuple[str, list[str]]] = {}
     for detail in error.errors():
         code = detail["type"]
         key: tuple[int | str, ...] = ()
@@ -148,16 +147,15 @@ def worded(kind: Any, values: Any, error: ValidationError) -> list[Problem]:
             code = "unknown_name"
         elif code == "value_error":
             message = f"{detail['ctx']['error']}: {detail['input']!r:.200}"
-        told.setdefault(key, []).append(message)
-        codes.setdefault(key, code)
+        told.setdefault(key, (code, []))[1].append(message)
     problems = []
-    for key, messages in told.items():
+    for key, (code, messages) in told.items():
         if any(other != key and other[: len(key)] == key for other in told):
             continue
         message = " or ".join(messages)
         if help_text := _at(kind, key)[1]:
             message += f" ({help_text})"
-        problems.append(Problem(message, ".".join(map(str, key)), code=codes[key]))
+        problems.append(Problem(message, ".".join(map(str, key)), code=code))
     return problems
 
 

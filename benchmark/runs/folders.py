@@ -37,18 +37,15 @@ _TRAILING = ("Traceback", "  ", "During handling", "The above exception")
 def write_spec(run: Run, results: Path) -> None:
     """Write the specification of ``run``.
 
-    A finished result of another specification is copied to ``previous/<digest>/`` first, because
-    the next training replaces it.
+    A finished result of another specification moves to ``previous/<digest>/`` first.
     """
     folder = Path(results) / run.spec.folder
-    _restore(folder, run.digest)
-    sources = {name: name for name in (RESULT, SPEC, *KEPT)}
-    if not (folder / RESULT).exists():
-        sources |= OUTDATED
-    old = _digest(folder / sources[RESULT])
-    if old and old != run.digest:
-        if _digest(folder / sources[SPEC]) != old:
-            del sources[SPEC]
+    settle(run, results)
+    old = _digest(folder / OUTDATED[RESULT])
+    if old:
+        sources = {name: name for name in KEPT} | {RESULT: OUTDATED[RESULT]}
+        if _digest(folder / OUTDATED[SPEC]) == old:
+            sources[SPEC] = OUTDATED[SPEC]
         for name, source in sources.items():
             if (folder / source).exists():
                 copy_file(folder / source, folder / PREVIOUS / old / name)
@@ -80,7 +77,8 @@ def settle(run: Run, results: Path, *, dry_run: bool = False) -> Standing:
     if run.digest in (_digest(folder / RESULT), _digest(folder / OUTDATED[RESULT])):
         if not dry_run:
             _restore(folder, run.digest)
-            write_specs([run], results)
+            if digest_of(folder / SPEC) != run.digest:
+                run.spec.write(folder / SPEC)
         return "finished"
     names = [name for name in OUTDATED if (folder / name).exists()]
     if all(_digest(folder / name) == run.digest for name in names):

@@ -211,10 +211,8 @@ class Checker:
     def names_of_others(self) -> Iterator[Problem]:
         """Yield the tables, figures, published tables and frozen runs that do not exist."""
         file = self.file
-        if file.tables:
-            yield from unknowns("tables", "table", file.tables, names_of_parts("table"))
-        if file.figures:
-            yield from unknowns("figures", "figure", file.figures, names_of_parts("figure"))
+        for kind, names in (("table", file.tables), ("figure", file.figures)):
+            yield from unknowns(f"{kind}s", kind, names or (), names_of_parts(kind))
         published = file.references.published
         if published:
             key = "references.published"

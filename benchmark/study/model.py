@@ -9,6 +9,7 @@ import itertools
 import json
 import math
 import os
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -325,21 +326,15 @@ JOINT = "-on-"  # between the name of a study and the other dataset that it runs
 
 def name_on(study: str | Path, dataset: str) -> str:
     """Return the name or path of ``study`` on another dataset."""
-    stem = str(study)
-    suffix = ""
-    if stem.endswith((".yaml", ".yml")):
-        stem = stem.rpartition(".")[0]
-        suffix = ".yaml"
+    stem = re.sub(r"\.ya?ml$", "", str(study))
+    suffix = str(study).removeprefix(stem)
     return f"{stem}{JOINT}{dataset}{suffix}"
 
 
 def base_of(name: str) -> str:
     """Return the study in a name or path that ``name_on`` made; "" for any other name."""
-    stem, joint, dataset = name.rpartition(JOINT)
-    if not joint or not stem or "/" in dataset:
-        return ""
-    suffix = ".yaml" if dataset.endswith((".yaml", ".yml")) else ""
-    return f"{stem}{suffix}"
+    match = re.fullmatch(rf"(.+){JOINT}[^/]*?(\.ya?ml)?", name)
+    return "".join(match.groups("")) if match else ""
 
 
 def schema_files() -> dict[Path, str]:

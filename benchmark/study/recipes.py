@@ -13,7 +13,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-from benchmark.core.backbones import ARCHITECTURES, WEIGHTS, WeightFacts
+from benchmark.core.backbones import ARCHITECTURES, WEIGHTS
 from benchmark.core.documents import Document, nearest_file, read_document
 from benchmark.core.errors import ConfigError, Problem
 from benchmark.core.options import build
@@ -207,7 +207,11 @@ def input_problems(recipe: Recipe) -> list[Problem]:
     view = recipe.input
     if not model.pretrained or model.checkpoint is not None or model.channels != RGB:
         return []
-    facts = WEIGHTS.get(model.backbone) or _facts_of_timm(model)
+    facts = WEIGHTS.get(model.backbone)
+    if facts is None:
+        from benchmark.models.backbone import weight_facts
+
+        facts = weight_facts(model)
     side = view.image_size
     patch = facts.patch
     fixed = facts.fixed_side
@@ -247,10 +251,3 @@ def input_problems(recipe: Recipe) -> list[Problem]:
             )
             problems.append(Problem(message, "evaluation.scales"))
     return problems
-
-
-@functools.cache
-def _facts_of_timm(config: ModelConfig) -> WeightFacts:
-    from benchmark.models.backbone import weight_facts
-
-    return weight_facts(config)

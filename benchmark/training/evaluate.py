@@ -233,19 +233,11 @@ class Evaluator:
             self._sample = sample_of(dataset.train, WHITENING_IMAGES)
 
     def embed(self, model: EmbeddingModel, device: torch.device) -> dict[str, EmbeddedProtocol]:
-        """Return the embeddings of every protocol in float32, whitened if the recipe says so.
-
-        The model keeps its mode (training or evaluation).
-        """
+        """Return the embeddings of every protocol in float32, whitened if the recipe says so."""
         sets = [images for item in self.protocols.values() for images in item.image_sets()]
         unique = {id(images): images for images in sets}
-        training = model.training
-        model.eval()
-        try:
-            rows = {key: self._embed(images, model, device) for key, images in unique.items()}
-            sample = None if self._sample is None else self._embed(self._sample, model, device)
-        finally:
-            model.train(training)
+        rows = {key: self._embed(images, model, device) for key, images in unique.items()}
+        sample = None if self._sample is None else self._embed(self._sample, model, device)
         if sample is not None and self.config.whitening is not None:
             whiten = learn_whitening(sample, self.config.whitening, self.config.whitening_power)
             # ``pop``: the memory holds one more copy of one set at a time
@@ -277,8 +269,11 @@ def embed_images(
 ) -> np.ndarray:
     """Return the embeddings (count, D) float32 of all ``images`` as test images.
 
-    The sides of the images are multiplied by ``scale``.
+    The sides of the images are multiplied by ``scale``. The model keeps its mode (training or
+    evaluation).
     """
+    training = model.training
+    model.eval()
     rows = np.empty((count, 0), np.float32)
     start = 0
     # filled in place, because the embeddings of a million images fit into memory only once
@@ -289,6 +284,7 @@ def embed_images(
             rows = np.empty((count, embeddings.shape[1]), np.float32)
         rows[start : start + len(embeddings)] = embeddings
         start += len(embeddings)
+    model.train(training)
     return rows
 
 

@@ -203,20 +203,16 @@ class Trainer:
 def batches_of(components: Components, epoch: int) -> tuple[list[np.ndarray], int]:
     """Return the batches of ``epoch`` (from 0), and the number of images embedded to mine them.
 
-    The images of the pool are embedded like test images. The network keeps its mode.
+    The images of the pool are embedded like test images.
     """
     sampler = components.sampler
     recipe = components.recipe
-    model = components.model
     if not sampler.pooled:
         return sampler.epoch(epoch), 0
     pool = components.dataset.train.part(sampler.pool(epoch))
     images = create_input(pool, recipe.input, recipe.model.channels, components.device)
     size = recipe.evaluation.batch_size
-    training = model.training
-    model.eval()
-    rows = embed_images(model, images, len(pool), size, components.device)
-    model.train(training)
+    rows = embed_images(components.model, images, len(pool), size, components.device)
     return sampler.mined(epoch, rows), len(pool)
 
 

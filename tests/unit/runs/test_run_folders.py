@@ -154,6 +154,7 @@ def test_a_finished_result_is_kept_where_it_is_of_another_specification(results,
     assert RunSpec.read(kept / "spec.json") == old
     assert (kept / "provenance.json").is_file()
     assert RunSpec.read(folder / "spec.json") == run.spec
+    assert not (folder / "result.json").exists(), "training would refuse to replace it"
 
 
 def test_closing_words_name_states_verdicts_and_the_report(study, results, runs, finish):
