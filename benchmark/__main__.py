@@ -34,16 +34,19 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):  # a locale without a letter shows its escape
             stream.reconfigure(errors="backslashreplace")
     keep_interrupts()
+    arguments = sys.argv[1:]
     try:
-        if any(word == "" or re.fullmatch("--.*=", word) for word in sys.argv[1:]):
+        if any(word == "" or re.fullmatch("--.*=", word) for word in arguments):
             raise RunError("an argument is empty; is a variable of the shell not set?")
         try:
             os.getcwd()
         except OSError as error:
             raise RunError("the working folder is gone; change to one that exists") from error
-        completing = sys.argv[1:2] and sys.argv[1].startswith(COMPLETION)
+        program = None
+        if arguments and arguments[0].startswith(COMPLETION):
+            program = PROGRAM
         with not_ended_by_others():
-            app(prog_name=PROGRAM if completing else None)
+            app(prog_name=program)
     except KeyboardInterrupt:
         sys.exit(128 + signal.SIGINT)
     except BenchmarkError as error:

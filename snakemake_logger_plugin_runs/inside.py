@@ -66,17 +66,17 @@ class Inside:
     @property
     def is_main(self) -> bool:
         """Whether a person has started this process; it is not the process of a job."""
-        return bool(self._workflow.is_main_process)
+        return self._workflow.is_main_process
 
     @property
     def is_dry_run(self) -> bool:
         """Whether nothing is to be run."""
-        return bool(self._workflow.output_settings.dryrun)
+        return self._workflow.output_settings.dryrun
 
     @property
     def config_files(self) -> list[Any]:
         """The files given with ``--configfile``."""
-        return list(self._workflow.overwrite_configfiles)
+        return self._workflow.overwrite_configfiles
 
     @property
     def is_stored(self) -> bool:
@@ -91,12 +91,12 @@ class Inside:
     @property
     def is_local(self) -> bool:
         """Whether jobs run on this machine; Snakemake knows it when it schedules them."""
-        return bool(self._workflow.local_exec)
+        return self._workflow.local_exec
 
     @property
     def executor(self) -> str:
         """The name of the plugin that runs the jobs."""
-        return str(self._workflow.executor_plugin.name)
+        return self._workflow.executor_plugin.name
 
     @property
     def targets(self) -> list[str]:

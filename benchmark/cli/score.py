@@ -198,21 +198,22 @@ def nearest(records: list[Record], asked: AskedScore) -> dict[str, Any]:
     from benchmark.metrics.protocols import meanings
     from benchmark.stats.queries import drawn_scores
 
-    candidates = []
+    candidates: list[dict[str, Any]] = []
     for record in records:
         printed_as = meanings("metrics")[family_of(record.metric)]["printed_as"]
         if re.sub("k$", record.metric.rpartition("_")[2], printed_as) == asked.metric:
             drawn = drawn_scores({"": record.scores}, record.classes)[""]
             low, high = (100 * end for end in drawn.interval())
             fits = low - asked.rounding <= asked.points <= high + asked.rounding
-            candidate: dict[str, Any] = {
-                "protocol": record.protocol,
-                "metric": record.metric,
-                "points": 100 * record.value,
-                "low": low,
-                "high": high,
-                "fits": bool(fits),
-            }
-            candidates.append(candidate)
+            candidates.append(
+                {
+                    "protocol": record.protocol,
+                    "metric": record.metric,
+                    "points": 100 * record.value,
+                    "low": low,
+                    "high": high,
+                    "fits": bool(fits),
+                }
+            )
     candidates.sort(key=lambda candidate: abs(candidate["points"] - asked.points))
     return {**asked._asdict(), "fits": candidates}

@@ -75,18 +75,18 @@ def visible_gpus() -> list[str]:
     return [str(number) for number in range(len(lines))]
 
 
-def take_gpu(folder: Path | None = None) -> str | None:
+def take_gpu() -> str | None:
     """Take a GPU that no other run of this user has, until the process ends; return its name.
 
     The process then sees only this GPU. If none is free, or the machine has a single GPU, take
-    none, and runs share GPUs. ``folder`` is for the locks.
+    none, and runs share GPUs.
     """
     from filelock import FileLock, Timeout
 
     names = visible_gpus()
     if len(names) < 2 or "SLURM_JOB_ID" in os.environ:
         return None
-    folder = folder or Path(tempfile.gettempdir(), f"ranking-losses-gpus-{os.getuid()}")
+    folder = Path(tempfile.gettempdir(), f"ranking-losses-gpus-{os.getuid()}")
     folder.mkdir(mode=0o700, exist_ok=True)
     for name in names:
         lock = FileLock(folder / f"{name.strip().replace('/', '_')}.lock")

@@ -143,7 +143,7 @@ def guess_csv(path: Path) -> pd.DataFrame:
         na_values=[""],
         low_memory=False,
     )
-    for name in table.columns.intersection(NAMES):
+    for name in table.columns.intersection([*NAMES]):
         table[name] = table[name].fillna("")
     return table
 

@@ -15,7 +15,6 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.machinery import SourceFileLoader
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, TypeVar
@@ -147,13 +146,12 @@ def import_plugin(path: Path) -> None:
     name = f"{PLUGIN}{path.stem}"
     if name in sys.modules:
         return
-    loader = SourceFileLoader(name, str(path))
-    spec = importlib.util.spec_from_loader(name, loader)
-    assert spec is not None  # it has a loader
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None  # of a Python file
     sys.modules[name] = module = importlib.util.module_from_spec(spec)
     with not_ended_by_others():
         try:
-            loader.exec_module(module)
+            spec.loader.exec_module(module)
         except Exception as error:
             del sys.modules[name]
             traceback.print_exc()

@@ -106,7 +106,7 @@ def _of_references(inputs: Inputs) -> Iterator[str]:
             "answers the same questions on other data and is no reproduction."
         )
     if not verdicts.empty and verdicts["interim"].any():
-        number = count(verdicts["interim"].sum(), "reference number")
+        number = count(int(verdicts["interim"].sum()), "reference number")
         yield f"Interim: not all seeds of this look have ended, so nothing is final for {number}."
     if state and state.changes:
         shown = [*state.changes[:SHOWN]]

@@ -17,11 +17,12 @@ from benchmark.study import Study
 from benchmark.study.grid import LOOKS, Run, at_look, look_state
 
 TROUBLES = ("failed", "stale", "diverged")
+SHOWN = 10
 States = list[tuple[Run, RunStatus]]
 
 
-def plan_text(study: Study, results: Path, foreseen: str = "", shown: int = 10) -> str:
-    """Return the plan of ``study`` for a terminal, with at most ``shown`` runs of each trouble.
+def plan_text(study: Study, results: Path, foreseen: str = "") -> str:
+    """Return the plan of ``study`` for a terminal, with at most ``SHOWN`` runs of each trouble.
 
     Below the lines ``foreseen`` are a table of the blocks, and a table with a row for each dataset,
     setting and batch size.
@@ -59,9 +60,9 @@ def plan_text(study: Study, results: Path, foreseen: str = "", shown: int = 10) 
         if state.status in TROUBLES:
             listed[state.status].append(f"  {run.spec.run_id}: {state.reason}")
     for status, runs in listed.items():
-        text += ["", f"{status}:", *runs[:shown]]
-        if len(runs) > shown:
-            text.append(f"  and {len(runs) - shown} more")
+        text += ["", f"{status}:", *runs[:SHOWN]]
+        if len(runs) > SHOWN:
+            text.append(f"  and {len(runs) - SHOWN} more")
     return "\n".join(text)
 
 
@@ -84,7 +85,7 @@ def _files(states: States) -> list[str]:
     ready = 0
     for run in runs_to_do(states):
         key = repr((run.spec.dataset, run.spec.recipe.model))
-        if not needs.get(key):
+        if key not in needs:
             needs[key] = needs_of(run.spec)
             exists |= needs[key]
         runs.update(needs[key].keys())

@@ -60,12 +60,8 @@ class EmbeddedProtocol:
             lengths = np.linalg.norm(sums, axis=1, keepdims=True)
             query = sums / np.where(lengths > 0, lengths, 1)
             protocol = replace(protocol, query=protocol.query.part(order[starts]), instances=None)
-        gallery = None
-        distractors = None
-        if protocol.gallery is not None:
-            gallery = rows[id(protocol.gallery)]
-        if protocol.distractors is not None:
-            distractors = rows[id(protocol.distractors)]
+        gallery = rows.get(id(protocol.gallery))  # None has no rows
+        distractors = rows.get(id(protocol.distractors))
         return cls(protocol, query, gallery, distractors)
 
     @property

@@ -186,8 +186,10 @@ def _section(
         column = [entries.get((section, label, head)) for label in labels]
         scores = []
         for entry in column:
-            is_score = entry and entry.number.is_score  # times have no best
-            scores.append(entry.ours.ours_mean if is_score else None)
+            score = None
+            if entry and entry.number.is_score:  # times have no best
+                score = entry.ours.ours_mean
+            scores.append(score)
         printed = pd.Series(scores, dtype=float).round(2)
         for line, entry, mark, n in zip(lines, column, marks(printed), counts, strict=True):
             line.append(_cell(entry, mark, n))
