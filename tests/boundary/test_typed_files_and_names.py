@@ -47,10 +47,6 @@ def recipe(section: str, **changes: Any) -> str:
 
 
 GOOD = study()
-BILLIONS = "a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n" + "".join(
-    f"{name}: &{name} [{', '.join(['*' + before] * 10)}]\n"
-    for before, name in zip("abcdefghijk", "bcdefghijkl", strict=True)
-)
 LABELLED = [{**DATASET, "label": "../owned"}]
 STUDIES: dict[str, str | bytes] = {
     "nothing": "",
@@ -63,7 +59,6 @@ STUDIES: dict[str, str | bytes] = {
     "an object": f"{GOOD}question: !!python/object/apply:os.system ['touch owned']\n",
     "a name of Python": f"{GOOD}question: !!python/name:os.system\n",
     "an unknown tag": f"{GOOD}question: !x y\n",
-    "10^12 values in 12 lines": BILLIONS,
     "a value that contains itself": f"{GOOD}question: &x [*x]\n",
     "deep nesting": "study: " + "[" * 5000,
     "5,000 digits": f"{GOOD}question: {'9' * 5000}\n",

@@ -102,7 +102,7 @@ def test_a_log_has_one_line_a_run_then_the_verdicts_and_nothing_else(fresh: Work
 
 def test_ctrl_c_saves_what_runs_and_the_same_command_continues(fresh: Workplace):
     """A terminal shows one live line, which goes away, and keeps the last words."""
-    study = small_study("small", ["smooth_ap", "roadmap"])
+    study = small_study("small", ["smooth_ap"]) | {"seeds": [0, 1, 2]}
     study["blocks"][0] |= {"option": "long", "override": {"training": {"epochs": 6}}}
     fresh.write(study)
     log = fresh.runs / "glyphs_tiny" / "test_resnet_smoke~long"
@@ -113,13 +113,13 @@ def test_ctrl_c_saves_what_runs_and_the_same_command_continues(fresh: Workplace)
 
     status, screen = on_terminal(command("small"), fresh.folder, under_way, quick=False)
     assert status == 128 + signal.SIGINT
-    assert re.search(r"[0-3] of 4 runs done, [12] running, [0-3] left", screen)
+    assert re.search(r"[0-2] of 3 runs done, [12] running, [0-2] left", screen)
     stays = as_read(screen)
     assert "Traceback" not in screen
     assert "Exception" not in screen
     assert "rror" not in screen
     assert "\nstopping" in stays
-    found = re.search(r"stopped: (\d) of 4 .* (\d) more", stays)
+    found = re.search(r"stopped: (\d) of 3 .* (\d) more", stays)
     assert found
     finished = fresh.results()
     saved = list(log.glob("*/*/*/state/checkpoint.pt"))
@@ -129,9 +129,9 @@ def test_ctrl_c_saves_what_runs_and_the_same_command_continues(fresh: Workplace)
     status, screen = on_terminal(command("small"), fresh.folder, quick=False)
     stays = as_read(screen)
     assert status == 0
-    assert "study small: 4 runs: 4 ok" in stays
+    assert "study small: 3 runs: 3 ok" in stays
     assert re.search(r"about \d+ s left", screen)
-    assert "4 of 4 runs done, " in screen
+    assert "3 of 3 runs done, " in screen
     assert "runs done" not in stays
     assert "recall_at_1" not in stays.partition("study small")[0]
     after = fresh.results()

@@ -70,13 +70,14 @@ def long_table(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(stream))
 
 
-def run_smoke(place: Path, losses: list[str], **changes: object) -> Path:
+def run_smoke(place: Path, losses: list[str], blocks: int = 2, **changes: object) -> Path:
     """Return ``place``, in which a smaller smoke study has been run, with a loss of its own."""
     (place / "plugins").mkdir(exist_ok=True)
     (place / "plugins" / "pull_together.py").write_text(TOY_LOSS)
     (place / "sitecustomize.py").write_text(NAMED_MACHINE)
     content = yaml.safe_load((ROOT / "workflow" / "config" / "smoke.yaml").read_text())
     content["blocks"][0]["losses"] = [*losses, "pull_together"]
+    del content["blocks"][blocks:]
     content["comparison"]["ablation"] = ["smooth_ap", "pull_together"]
     (place / "smoke.yaml").write_text(yaml.safe_dump(content | changes, sort_keys=False))
     words, variables = smoke_words(place)
@@ -88,7 +89,7 @@ def run_smoke(place: Path, losses: list[str], **changes: object) -> Path:
 @pytest.fixture(scope="module")
 def smoke(tmp_path_factory) -> Path:
     """Return a folder in which the smoke study has been run with two losses, and tracked."""
-    return run_smoke(tmp_path_factory.mktemp("smoke"), ["smooth_ap"])
+    return run_smoke(tmp_path_factory.mktemp("smoke"), ["smooth_ap"], blocks=1)
 
 
 def check_results(place: Path, monkeypatch) -> Path:

@@ -107,6 +107,7 @@ def test_dates_and_a_missing_memory_train_nothing(workplace: Workplace):
     assert to_do(workplace) == [0, 0]
 
 
+@pytest.mark.long
 def test_a_changed_specification_is_planned_and_trained_with_the_old_run_kept(
     workplace: Workplace,
 ):

@@ -43,13 +43,15 @@ def test_a_results_folder_keeps_its_name(name):
 
 
 def test_arguments_of_verbs_name_shipped_studies_and_the_paths_of_others(tmp_path, monkeypatch):
-    assert load_flow({"study": "smoke"}).arguments == "smoke --results results"
+    shipped = load_flow({"study": "smoke"})
+    assert shipped.arguments == "smoke --results results"
     other = load_flow({"study": "reality_check", "dataset": "cub"})
     assert other.asked_in("results") == "reality_check-on-cub --results results"
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a b").mkdir()
     (tmp_path / "a b" / "own.yaml").write_text(yaml.safe_dump(small_study("own", ["sup_ap"])))
-    assert load_flow({"study": "a b/own.yaml"}).arguments == "'a b/own.yaml' --results results"
+    own = load_flow({"study": "a b/own.yaml"})
+    assert own.arguments == "'a b/own.yaml' --results results"
 
 
 @pytest.mark.parametrize(

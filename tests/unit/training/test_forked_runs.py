@@ -32,12 +32,16 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the fork server
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[ForkServer]:
-    """Yield a server that commands with this process's variables find."""
+    """Yield a server that commands with this process's variables find; it leaves no files."""
     before = os.environ.pop(VARIABLE, None)
     started = ForkServer()
     started.start()
+    folder = Path(os.environ[VARIABLE]).parent
+    process = started._process
     yield started
     started.stop()
+    assert process.wait(STUCK) == 0
+    assert not folder.exists()
     os.environ.pop(VARIABLE)
     if before is not None:
         os.environ[VARIABLE] = before
@@ -202,11 +206,3 @@ def test_without_a_server_the_caller_trains(tmp_path, monkeypatch):
         monkeypatch.setenv(name, number)
     monkeypatch.setenv(VARIABLE, str(tmp_path / "nothing here"))
     assert train_forked(0.0) is None
-
-
-def test_stopping_leaves_no_files(own_server):
-    folder = Path(os.environ[VARIABLE]).parent
-    process = own_server._process
-    own_server.stop()
-    assert process.wait(STUCK) == 0
-    assert not folder.exists()
