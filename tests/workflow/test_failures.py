@@ -31,7 +31,9 @@ def test_a_failed_run_leaves_the_others_and_the_report_names_it(fresh: Workplace
     fresh.environment["QUICK_STEPS"] = "finish build"
     done = fresh.snakemake("small", target="results/small/imported.txt", hooks=True)
     assert done.returncode == 0, done.stderr
-    assert (jobs(done)["train"], jobs(done)["import_runs"]) == (1, 1)
+    made = jobs(done)
+    assert made["train"] == 1
+    assert made["import_runs"] == 1
     after = fresh.results()
     assert len(after) == 4
     assert {name: after[name] for name in finished} == finished
@@ -45,7 +47,8 @@ def test_a_bad_study_and_a_misspelt_setting_are_one_message_and_start_nothing(
     study = small_study("small", ["smooth_ap"])
     fresh.write(study)
     words = [*fresh.arguments("small"), "reslts=elsewhere"]
-    words.remove("--quiet"), words.remove("host")
+    for quiet in ("--quiet", "host"):
+        words.remove(quiet)
     done = dry_runs.ask(fresh.folder, *words)
     assert done.returncode == 2
     assert "reslts" in done.stdout
@@ -72,10 +75,11 @@ def test_a_run_that_fails_knows_its_attempt_and_leaves_the_others(fresh: Workpla
 def test_without_slurm_its_profile_is_refused_in_one_line(fresh: Workplace, tmp_path):
     programs = tmp_path / "bin"  # all that are here but one
     programs.mkdir()
-    for folder in filter(os.path.isdir, os.environ["PATH"].split(os.pathsep)):
-        for path in Path(folder).iterdir():
-            if path.name != "sbatch" and not os.path.lexists(programs / path.name):
-                (programs / path.name).symlink_to(path)
+    for folder in map(Path, os.environ["PATH"].split(os.pathsep)):
+        for path in folder.glob("*"):
+            link = programs / path.name
+            if path.name != "sbatch" and not os.path.lexists(link):
+                link.symlink_to(path)
     fresh.environment["PATH"] = str(programs)
     fresh.write(small_study("small", ["smooth_ap"]))
     words = ["--profile", str(ROOT / "workflow" / "profiles" / "slurm"), "--config"]

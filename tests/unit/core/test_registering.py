@@ -132,6 +132,7 @@ def test_a_plugin_that_ends_the_program_is_an_error_that_names_its_file(name, co
 
 
 def command(*words: str) -> None:
+    import_plugins()
     sys.argv = ["benchmark", *words]
     main()
 
