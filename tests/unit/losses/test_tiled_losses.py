@@ -95,9 +95,16 @@ def test_tiles_give_the_loss_and_gradient_of_the_whole_batch(name, options, clas
     assert_equal(tiled, whole)
 
 
-@pytest.mark.parametrize("classes", SIZES)
 @pytest.mark.parametrize("frozen", [False, True])
-@pytest.mark.parametrize("method", ["memory", "references"])
+@pytest.mark.parametrize(
+    ("method", "classes"),
+    [
+        ("memory", BALANCED),
+        ("references", BALANCED),
+        ("references", SKEWED),
+        pytest.param("memory", SKEWED, marks=pytest.mark.long),
+    ],
+)
 @pytest.mark.parametrize(("name", "options"), CASES, ids=str)
 def test_tiles_give_the_same_with_a_memory_and_with_references(
     name, options, method, frozen, classes
