@@ -20,7 +20,9 @@ def tar(*entries: Entry, mode: str = "w:gz") -> bytes:
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode=mode) as archive:
         for name, content in entries:
-            info = name if isinstance(name, tarfile.TarInfo) else tarfile.TarInfo(name)
+            info = name
+            if isinstance(name, str):
+                info = tarfile.TarInfo(name)
             info.size = len(content)
             archive.addfile(info, io.BytesIO(content))
     return stream.getvalue()

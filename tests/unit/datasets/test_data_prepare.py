@@ -130,10 +130,12 @@ def test_an_archive_is_fetched_over_a_breaking_connection_and_from_a_file_addres
 def test_a_damaged_download_is_fetched_again_by_the_same_command(command, files, tmp_path, flaw):
     (path,) = files("sop")
     right = path.read_bytes()
-    with serving(right[:-300] if flaw == "cut" else b"PK" + right[2:-1] + b"x") as server:
-        digest = ["--sha256", hashlib.sha256(right).hexdigest()] if flaw == "digest" else []
-        arguments = ["--source", server.address + path.name, *digest, "--allow-counts"]
+    wrong = {"cut": right[:-300], "digest": b"PK" + right[2:-1] + b"x"}
+    with serving(wrong[flaw]) as server:
+        arguments = ["--source", server.address + path.name, "--allow-counts"]
         arguments += ["--root", tmp_path / "sop"]
+        if flaw == "digest":
+            arguments += ["--sha256", hashlib.sha256(right).hexdigest()]
         with pytest.raises(BenchmarkError, match=path.name):
             command("prepare", "sop", *arguments)
         server.content = right

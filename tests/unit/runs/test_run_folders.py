@@ -194,8 +194,8 @@ def kept(runs, results, folder):
     for run in runs.values():
         settle(run, results)
     for path in ("spec", "result"):
-        kept, away = ((folder / f"{path}{end}").exists() for end in (".json", ".outdated.json"))
-        assert kept != away
+        kept = (folder / f"{path}.json").exists()
+        assert kept != (folder / f"{path}.outdated.json").exists()
     return kept
 
 

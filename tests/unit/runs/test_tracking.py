@@ -88,7 +88,8 @@ def test_every_finished_run_is_imported_once_and_marked(toy):
     assert sorted(found) == sorted(list(specs)[:-1])
     assert len(runs) == 7
     diverged, old, *others = (found[name] for name in list(specs)[:-1])
-    assert (diverged.info.status, diverged.data.tags["status"]) == ("FAILED", "diverged")
+    assert diverged.info.status == "FAILED"
+    assert diverged.data.tags["status"] == "diverged"
     assert diverged.data.tags[NOTE].startswith("loss is nan at step 40")
     assert "recall_at_1" not in diverged.data.metrics
     assert "curve/recall_at_1" in diverged.data.metrics
@@ -107,7 +108,8 @@ def test_an_imported_run_has_name_parameters_series_metrics_tags_and_artifacts(t
     spec = list(specs.values())[2]
     client, (run,) = stored(results, f"tags.run_id = '{spec.run_id}'")
     assert run.info.run_name == "smooth_ap bs128 seed0 (glyphs_tiny/resnet10t)"
-    assert (run.info.status, run.info.user_id) == ("FINISHED", "benchmark")
+    assert run.info.status == "FINISHED"
+    assert run.info.user_id == "benchmark"
     assert run.info.end_time - run.info.start_time == 11_000
     assert run.data.params == tracking.params(spec)
     assert {**run.data.params, "loss": "smooth_ap", "optimizer.lr": "1e-05"} == run.data.params
@@ -123,7 +125,8 @@ def test_an_imported_run_has_name_parameters_series_metrics_tags_and_artifacts(t
     expected |= {"code_version": code_version(), "dataset_fingerprint": "f00d"}
     assert {**run.data.tags, **expected} == run.data.tags
     (data,) = run.inputs.dataset_inputs
-    assert (data.dataset.name, data.dataset.digest) == ("glyphs_tiny", "f00d")
+    assert data.dataset.name == "glyphs_tiny"
+    assert data.dataset.digest == "f00d"
     named = "dataset.name = 'glyphs_tiny' and dataset.context = 'training'"
     assert len(stored(results, named)[1]) == 7
     (folder,) = (results / "mlartifacts").glob(f"*/{run.info.run_id}/artifacts")
