@@ -197,6 +197,7 @@ def test_test_files_have_names_of_their_own():
     assert sorted({name for name in names if names.count(name) > 1}) == []
 
 
+@cache
 def code_of(text: str) -> tuple[int, int]:
     """Return the tokens of code in a source, docstrings left out, and the lines they stand on."""
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
@@ -256,8 +257,10 @@ def is_packed(node: ast.AST) -> bool:
 
 def is_nested(node: ast.AST) -> bool:
     """Return whether a comprehension has another one inside."""
+    if not isinstance(node, COMPREHENSIONS):
+        return False
     inner = [each for each in ast.walk(node) if isinstance(each, COMPREHENSIONS)]
-    return isinstance(node, COMPREHENSIONS) and len(inner) > 1
+    return len(inner) > 1
 
 
 @pytest.mark.parametrize("folder", TOKENS_A_LINE)
