@@ -19,19 +19,18 @@ Counts (updates, passes) are equal for all seeds, so no test is needed: a count 
 """
 
 import itertools
-import math
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmark.core.records import Cell
 from benchmark.metrics.metric import display_name
 from benchmark.metrics.search import SPLIT_SUFFIX
 from benchmark.papers.matching import Candidate, Candidates, Stated, match
-from benchmark.papers.paper import cite, paper_of
+from benchmark.papers.paper import cite, numbers_of
 from benchmark.papers.quantities import (
     COUNTS,
     GapDecrease,
@@ -42,11 +41,12 @@ from benchmark.papers.quantities import (
 from benchmark.papers.schema import COST_METRICS, PRINTED, Arm, Claim, printed_numbers
 from benchmark.papers.vocabulary import load_vocabulary, margin_of
 from benchmark.runs.run_table import RunTable
-from benchmark.stats.intervals import diverges
+from benchmark.stats.intervals import Floats, diverges
 from benchmark.stats.reproduction import range_test
-from benchmark.stats.samples import Samples, Spread
+from benchmark.stats.samples import BySeed, Samples, Spread
 
 RATIO = "times"  # unit of parts whose values are logarithms of a ratio
+LOGARITHMS = ("estimate", "ci_low", "ci_high", "low", "high")  # fields of such parts
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class ClaimPart:
     """
 
     part: str
-    values: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    values: Floats = field(default_factory=lambda: np.empty(0))
     low: float = 0.0
     high: float = np.inf
     unit: str = "points"
@@ -83,27 +83,15 @@ class ClaimPart:
     def tested(self, alpha: float, shared: Spread) -> "ClaimPart":
         """Return the part with its test at level ``alpha``. The spread may be shared."""
         test = range_test(self.values, self.low, self.high, alpha, shared)
-
-        def shown(value: float) -> float:
-            if not np.isfinite(value):
-                return np.nan
-            return float(np.exp(value)) if self.unit == RATIO else float(value)
-
+        high = self.high if np.isfinite(self.high) else np.nan
         note = self.note
         if not note and not self.is_run:
             note = "no common seed"
-        return replace(
-            self,
-            n=test.n,
-            estimate=shown(test.mean),
-            ci_low=shown(test.ci_low),
-            ci_high=shown(test.ci_high),
-            low=shown(self.low),
-            high=shown(self.high),
-            p=test.p,
-            p_against=test.p_against,
-            note=note,
-        )
+        tested = replace(self, **test._asdict(), high=high, note=note)
+        if self.unit != RATIO:
+            return tested
+        ratios = {name: np.exp(getattr(tested, name)) for name in LOGARITHMS}
+        return replace(tested, **ratios)
 
     @property
     def is_run(self) -> bool:
@@ -156,7 +144,7 @@ class Measured:
     printed   the printed number in place of runs
     """
 
-    by_seed: Mapping[int, float] = field(default_factory=dict)
+    by_seed: BySeed = field(default_factory=dict)
     note: str = ""
     source: tuple[Cell, str] | None = None
     diverged: tuple[int, int] = (0, 0)
@@ -170,29 +158,30 @@ class Measurements:
         self,
         table: RunTable,
         candidates: Candidates,
-        gaps: Iterable[GapDecrease] = (),
-        rule: tuple[str, str] = ("last", ""),
+        gaps: Iterable[GapDecrease],
+        rule: tuple[str, str],
     ):
         self._samples = Samples(table, *rule)
         gap_sizes = relative_gaps(gaps, self._samples.statuses)
         self._costs = {**costs_of(table), **convergence_of(table), **gap_sizes}
-        run = [candidates[cell] for cell in candidates if cell in self._samples.statuses]
-        datasets = list(dict.fromkeys(candidate.cell.dataset for candidate in run))
-        self._cells = sorted(run, key=lambda candidate: datasets.index(candidate.cell.dataset))
+        self._by_dataset: dict[str, list[Candidate]] = defaultdict(list)
+        for cell, candidate in candidates.items():
+            if cell in self._samples.statuses:
+                self._by_dataset[cell.dataset].append(candidate)
 
     def find(
         self, arm: Arm, condition: ClaimCondition, batch_size: int | None, metric: str
     ) -> Measured:
         """Return the values of the runs that belong to ``arm``, or the number printed for it."""
         if PRINTED in arm.where:
-            source, _, table = str(arm.where[PRINTED]).partition("/")
-            paper = paper_of(source)
-            numbers = paper.table(table, source) if paper else []
-            rows = printed_numbers(arm, condition.dataset, condition.protocol, metric, numbers)
+            table = str(arm.where[PRINTED])
+            place = (condition.dataset, condition.protocol)
+            rows = printed_numbers(arm, *place, metric, numbers_of(table))
             if not rows:
-                return Measured(note=f"{cite(source, table)} prints no {metric} of {arm.loss} here")
+                cited = cite(*table.split("/"))
+                return Measured(note=f"{cited} prints no {metric} of {arm.loss} here")
             return Measured(printed=rows[0].points)
-        cells = self._cells_on(condition.dataset)
+        cells = self._by_dataset[condition.dataset]
         for requirements in ((*arm.required, *arm.preferred), arm.required):
             stated = Stated(
                 condition.dataset,
@@ -223,17 +212,14 @@ class Measurements:
             note = f"no finished run of {cell.loss} ({counts})"
         return Measured(values, note, (cell, matched.split), (diverged, diverged + ok))
 
-    def _cells_on(self, dataset: str) -> list[Candidate]:
-        return [candidate for candidate in self._cells if candidate.cell.dataset == dataset]
-
     def published(self, claim: Claim) -> list[ClaimCondition]:
         """Return the conditions of the paper. Open batch sizes are the batch sizes of the runs."""
         conditions = []
         for scope in claim.published:
             for dataset in scope.datasets:
-                condition = ClaimCondition(dataset, scope.protocol, scope.backbone)
-                sizes = tuple(sorted(scope.batch_sizes)) or self._sizes(condition, claim)
-                conditions.append(replace(condition, batch_sizes=sizes))
+                sizes = tuple(sorted(scope.batch_sizes))
+                sizes = sizes or self._sizes(dataset, scope.backbone, claim)
+                conditions.append(ClaimCondition(dataset, scope.protocol, scope.backbone, sizes))
         return conditions
 
     def here(self, claim: Claim, *, every_size: bool, anywhere: bool) -> list[ClaimCondition]:
@@ -249,8 +235,9 @@ class Measurements:
         stated = {size for scope in claim.published for size in scope.batch_sizes}
         arms_name_backbones = any(arm.backbone for arm in claim.arms)
         splits_asked = 1 if set(claim.metrics) <= set(COST_METRICS) else None
-        matching: dict[ClaimCondition, None] = {}
-        for candidate in self._cells:
+        matching: dict[tuple[str, str, str], None] = {}
+        candidates = itertools.chain.from_iterable(self._by_dataset.values())
+        for candidate in candidates:
             dataset = candidate.cell.dataset
             backbone = "" if arms_name_backbones else candidate.backbone
             splits = self._samples.splits.get(candidate.cell, set())
@@ -262,21 +249,21 @@ class Measurements:
                     and (scope.backbone in ("", backbone) or not backbone)
                     for scope in claim.published
                 ):
-                    matching[ClaimCondition(dataset, split, backbone)] = None
-        sized = []
-        for condition in matching:
-            run = self._sizes(condition, claim)
+                    matching[dataset, split, backbone] = None
+        conditions = []
+        for dataset, split, backbone in matching:
+            run = self._sizes(dataset, backbone, claim)
             kept = tuple(size for size in run if size in stated and not every_size)
-            sized.append(replace(condition, batch_sizes=kept or run))
-        return sized
+            conditions.append(ClaimCondition(dataset, split, backbone, kept or run))
+        return conditions
 
-    def _sizes(self, condition: ClaimCondition, claim: Claim) -> tuple[int, ...]:
+    def _sizes(self, dataset: str, backbone: str, claim: Claim) -> tuple[int, ...]:
         """Return all batch sizes at which the claim's losses were run under a condition."""
         losses = {arm.loss for arm in claim.arms}
         sizes = set()
-        for candidate in self._cells_on(condition.dataset):
+        for candidate in self._by_dataset[dataset]:
             cell = candidate.cell
-            if cell.base_loss in losses and condition.backbone in ("", candidate.backbone):
+            if cell.base_loss in losses and backbone in ("", candidate.backbone):
                 sizes.add(cell.batch_size)
         return tuple(sorted(sizes))
 
@@ -286,17 +273,14 @@ class ClaimQuestion:
     """A claim under one condition and metric, and where its values come from."""
 
     claim: Claim
-    source: Measurements
+    measurements: Measurements
     condition: ClaimCondition
     metric: str
 
     @property
     def margin(self) -> float:
         """The points that are of no consequence."""
-        margin = self.claim.margin
-        if margin is None:
-            margin = margin_of(self.metric)
-        return math.nan if margin is None else margin
+        return self.claim.margin or margin_of(self.metric)
 
     @property
     def sizes(self) -> tuple[int | None, ...]:
@@ -319,7 +303,7 @@ class ClaimQuestion:
 
     def measured(self, arm: Arm, size: int | None) -> Measured:
         """Return the values of one arm at one batch size."""
-        return self.source.find(arm, self.condition, size, self.metric)
+        return self.measurements.find(arm, self.condition, size, self.metric)
 
     def difference(
         self, first: Arm, second: Arm, size: int | None, low: float, high: float = np.inf
@@ -351,9 +335,9 @@ class ClaimQuestion:
             sisters=f"difference {self.where()}",
         )
 
-    def by_size(self, arm: Arm) -> tuple[dict[int, Mapping[int, float]], list[ClaimPart]]:
+    def by_size(self, arm: Arm) -> tuple[dict[int, BySeed], list[ClaimPart]]:
         """Return an arm's values by batch size, and a part without values for each missing size."""
-        by_size: dict[int, Mapping[int, float]] = {}
+        by_size: dict[int, BySeed] = {}
         missing = []
         for size in self.condition.sizes((arm,)):
             if size is None:
@@ -366,67 +350,70 @@ class ClaimQuestion:
         return by_size, missing
 
 
-def beats(case: ClaimQuestion) -> list[ClaimPart]:
+def beats(question: ClaimQuestion) -> list[ClaimPart]:
     """First better than second at every batch size, by more than ``by`` points."""
-    by = case.claim.by
-    return [case.difference(first, second, size, by) for size, first, second in case.contrasts]
-
-
-def differs_by(case: ClaimQuestion) -> list[ClaimPart]:
-    """First better than second by so many points, give or take the margin; 0: on par."""
-    low = case.claim.by - case.margin
-    high = case.claim.by + case.margin
+    by = question.claim.by
     return [
-        case.difference(first, second, size, low, high) for size, first, second in case.contrasts
+        question.difference(first, second, size, by) for size, first, second in question.contrasts
     ]
 
 
-def monotone(case: ClaimQuestion) -> list[ClaimPart]:
+def differs_by(question: ClaimQuestion) -> list[ClaimPart]:
+    """First better than second by so many points, give or take the margin; 0: on par."""
+    low = question.claim.by - question.margin
+    high = question.claim.by + question.margin
+    return [
+        question.difference(first, second, size, low, high)
+        for size, first, second in question.contrasts
+    ]
+
+
+def monotone(question: ClaimQuestion) -> list[ClaimPart]:
     """Rising with the batch size: the slope is above 0, and no step is a fall beyond the margin."""
     parts = []
-    sisters = f"difference {case.where()}"
-    for arm in case.claim.first:
-        by_size, missing = case.by_size(arm)
+    sisters = f"difference {question.where()}"
+    for arm in question.claim.first:
+        by_size, missing = question.by_size(arm)
         parts += missing
         for smaller, larger in itertools.pairwise(by_size):
             higher, lower = _common([by_size[larger], by_size[smaller]])
-            label = f"{case.where()}: {arm.name} batch {larger} - {smaller}"
-            parts.append(ClaimPart(label, higher - lower, -case.margin, sisters=sisters))
-        parts.append(_slope(f"{case.where()}: {arm.name} per doubling", by_size))
+            label = f"{question.where()}: {arm.name} batch {larger} - {smaller}"
+            parts.append(ClaimPart(label, higher - lower, -question.margin, sisters=sisters))
+        parts.append(_slope(f"{question.where()}: {arm.name} per doubling", by_size))
     return parts
 
 
-def best_at(case: ClaimQuestion) -> list[ClaimPart]:
+def best_at(question: ClaimQuestion) -> list[ClaimPart]:
     """One level beats every other; those ``near`` it may be as good, within the margin."""
-    levels = dict(case.claim.level_arms)
-    near = {str(level) for level in case.claim.near}
-    best = levels.pop(str(case.claim.best))
+    levels = dict(question.claim.level_arms)
+    near = {str(level) for level in question.claim.near}
+    best = levels.pop(str(question.claim.best))
     parts = []
-    for size, (level, arm) in itertools.product(case.sizes, levels.items()):
-        low = -case.margin if level in near else 0.0
-        parts.append(case.difference(best, arm, size, low))
+    for size, (level, arm) in itertools.product(question.sizes, levels.items()):
+        low = -question.margin if level in near else 0.0
+        parts.append(question.difference(best, arm, size, low))
     return parts
 
 
-def insensitive(case: ClaimQuestion) -> list[ClaimPart]:
+def insensitive(question: ClaimQuestion) -> list[ClaimPart]:
     """The level does not matter: every pair is equivalent within the margin."""
-    pairs = itertools.combinations(case.claim.level_arms.values(), 2)
+    pairs = itertools.combinations(question.claim.level_arms.values(), 2)
     return [
-        case.difference(*pair, size, -case.margin, case.margin)
-        for size, pair in itertools.product(case.sizes, pairs)
+        question.difference(*pair, size, -question.margin, question.margin)
+        for size, pair in itertools.product(question.sizes, pairs)
     ]
 
 
-def grows(case: ClaimQuestion, sign: int = 1) -> list[ClaimPart]:
+def grows(question: ClaimQuestion, sign: int = 1) -> list[ClaimPart]:
     """The relative gain of first over second grows with the batch size: its slope is above 0.
 
     With ``sign`` -1 the gain grows as the batch gets smaller.
     """
     parts: list[ClaimPart] = []
     step = "doubling" if sign > 0 else "halving"
-    for first, second in itertools.product(case.claim.first, case.claim.second):
-        ours, missing = case.by_size(first)
-        theirs, also_missing = case.by_size(second)
+    for first, second in itertools.product(question.claim.first, question.claim.second):
+        ours, missing = question.by_size(first)
+        theirs, also_missing = question.by_size(second)
         parts += {part.part: part for part in (*missing, *also_missing)}.values()
         gains: dict[int, dict[int, float]] = {}
         for size in ours:
@@ -436,63 +423,64 @@ def grows(case: ClaimQuestion, sign: int = 1) -> list[ClaimPart]:
                     base = theirs[size].get(seed, 0.0)
                     if base > 0:
                         gains[size][seed] = sign * 100 * (value / base - 1)
-        label = f"{case.where()}: gain of {first.name} over {second.name} per {step}"
+        label = f"{question.where()}: gain of {first.name} over {second.name} per {step}"
         parts.append(_slope(label, gains, unit="% of gain"))
     return parts
 
 
-def gains_most(case: ClaimQuestion) -> list[ClaimPart]:
+def gains_most(question: ClaimQuestion) -> list[ClaimPart]:
     """First gains more over second on the first dataset of the claim than on each of the others."""
-    datasets = [name for scope in case.claim.published for name in scope.datasets]
-    if case.condition.dataset != datasets[0]:
+    datasets = [name for scope in question.claim.published for name in scope.datasets]
+    if question.condition.dataset != datasets[0]:
         return []
     parts = []
-    for size, first, second in case.contrasts:
+    for size, first, second in question.contrasts:
         for other in datasets[1:]:
-            there = replace(case, condition=replace(case.condition, dataset=other))
+            elsewhere = replace(question, condition=replace(question.condition, dataset=other))
             measured = [
-                case.measured(first, size),
-                case.measured(second, size),
-                there.measured(first, size),
-                there.measured(second, size),
+                question.measured(first, size),
+                question.measured(second, size),
+                elsewhere.measured(first, size),
+                elsewhere.measured(second, size),
             ]
-            one, two, other_one, other_two = _common([side.by_seed for side in measured])
-            gains = one - two - (other_one - other_two)
-            label = f"{case.where(size)}: {first.name} - {second.name}, less that on {other}"
-            notes = [side.note for side in measured if side.note]
-            note = notes[0] if notes else ""
-            parts.append(ClaimPart(label, gains, note=note, sisters=f"gain {case.where()}"))
+            here_first, here_second, else_first, else_second = _common(
+                [side.by_seed for side in measured]
+            )
+            gains = here_first - here_second - (else_first - else_second)
+            label = f"{question.where(size)}: {first.name} - {second.name}, less that on {other}"
+            note = next((side.note for side in measured if side.note), "")
+            parts.append(ClaimPart(label, gains, note=note, sisters=f"gain {question.where()}"))
     return parts
 
 
-def cost_ratio(case: ClaimQuestion) -> list[ClaimPart]:
+def cost_ratio(question: ClaimQuestion) -> list[ClaimPart]:
     """First costs so many times what second costs: the ratio lies in ``between``."""
-    low, high = map(np.log, _range_of(case.claim))
+    low, high = map(np.log, _range_of(question.claim))
     parts = []
-    sisters = f"ratio {case.where()}"
-    for size, first, second in case.contrasts:
-        ours = case.measured(first, size)
-        theirs = case.measured(second, size)
-        label = f"{case.where(size)}: {first.name} / {second.name}"
+    sisters = f"ratio {question.where()}"
+    for size, first, second in question.contrasts:
+        ours = question.measured(first, size)
+        theirs = question.measured(second, size)
+        label = f"{question.where(size)}: {first.name} / {second.name}"
         our_logs, their_logs = np.log(_common([ours.by_seed, theirs.by_seed]))
         ratios = our_logs - their_logs
         part = ClaimPart(label, ratios, low, high, RATIO, ours.note or theirs.note, sisters)
-        if case.metric in COUNTS and len(ratios):
+        if question.metric in COUNTS and len(ratios):
             inside = bool(np.all((low < ratios) & (ratios < high)))
             part = replace(part, wins=inside, note=f"{np.exp(ratios[0]):.2f} {RATIO}, counted")
         parts.append(part)
     return parts
 
 
-def costs(case: ClaimQuestion) -> list[ClaimPart]:
+def costs(question: ClaimQuestion) -> list[ClaimPart]:
     """First costs so much: its cost lies in ``between``."""
-    low, high = _range_of(case.claim)
-    unit = display_name(case.metric).replace("_", " ")
+    low, high = _range_of(question.claim)
+    unit = display_name(question.metric).replace("_", " ")
     parts = []
-    for size, arm in itertools.product(case.sizes, case.claim.first):
-        measured = case.measured(arm, size)
+    for size, arm in itertools.product(question.sizes, question.claim.first):
+        measured = question.measured(arm, size)
         (values,) = _common([measured.by_seed])
-        label = f"{case.where(size)}: {arm.name}"
+        label = f"{question.where(size)}: {arm.name}"
         parts.append(ClaimPart(label, values, low, high, unit, measured.note))
     return parts
 
@@ -517,15 +505,17 @@ KINDS: Mapping[str, Callable[[ClaimQuestion], list[ClaimPart]]] = {
 }
 
 
-def parts_of(claim: Claim, source: Measurements, condition: ClaimCondition) -> list[ClaimPart]:
+def parts_of(
+    claim: Claim, measurements: Measurements, condition: ClaimCondition
+) -> list[ClaimPart]:
     """Return the parts of a claim under one condition."""
     parts = []
     for metric in claim.metrics:
-        parts += KINDS[claim.kind](ClaimQuestion(claim, source, condition, metric))
+        parts += KINDS[claim.kind](ClaimQuestion(claim, measurements, condition, metric))
     return parts
 
 
-def _common(by_seed: Sequence[Mapping[int, float]]) -> NDArray[np.float64]:
+def _common(by_seed: Sequence[BySeed]) -> Floats:
     """Return the values (len(by_seed), S) over the S seeds that all mappings have."""
     seeds = sorted(set.intersection(*map(set, by_seed)))
     rows = []
@@ -534,9 +524,7 @@ def _common(by_seed: Sequence[Mapping[int, float]]) -> NDArray[np.float64]:
     return np.array(rows, dtype=float)
 
 
-def _slope(
-    label: str, by_size: Mapping[int, Mapping[int, float]], unit: str = "points"
-) -> ClaimPart:
+def _slope(label: str, by_size: Mapping[int, BySeed], unit: str = "points") -> ClaimPart:
     """Return the part of least-squares slopes over log2 of the batch size, one per seed."""
     if len(by_size) < 2:
         return ClaimPart(label, unit=unit, note="needs runs at 2 batch sizes or more")

@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from benchmark.core.words import count
 from benchmark.papers.claim_tests import ClaimCondition, ClaimPart, Measurements, parts_of
 from benchmark.papers.judging import rule_of
 from benchmark.papers.matching import Candidates, candidates
@@ -60,21 +61,18 @@ READINGS = {
     PUBLISHED: "on the datasets, backbone and batch sizes of the paper, every one of them",
     HERE: "on those of the paper's datasets and backbones that this study ran",
 }
-_CLAIM = ("stated_in", "sentence", "kind", "outside", "alpha")
-_DECISION = ("verdict", "reason", "parts", "parts_run", "parts_holding", "p_contradicted")
 _TESTED = (
-    *("part", "n", "estimate", "ci_low", "ci_high"),
-    *("unit", "low", "high", "p", "p_against"),
-)
+    "part", "n", "estimate", "ci_low", "ci_high", "unit", "low", "high", "p", "p_against",
+)  # fmt: skip
 PART_COLUMNS = ["claim", "reading", *_TESTED, "note"]
 # Of ``claims.csv``: the condition is as published, in the reading "here" the data that were asked
 # or shown; q is adjusted for the false discovery rate over all claims; from "part" on, the columns
 # are those of the part that decides.
 COLUMNS = [
-    *("claim", "paper", "stated_in", "sentence", "kind", "reading", "condition", "selection"),
-    *("verdict", "reason", "outside", "parts", "parts_run", "parts_holding", "alpha"),
-    *("p_contradicted", "q_contradicted", *_TESTED),
-]
+    "claim", "paper", "stated_in", "sentence", "kind", "reading", "condition", "selection",
+    "verdict", "reason", "outside", "parts", "parts_run", "parts_holding", "alpha",
+    "p_contradicted", "q_contradicted", *_TESTED,
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -82,17 +80,21 @@ class Decision:
     """The verdict on a sentence, with the part that decides and all ``tested`` ones.
 
     p_contradicted  smallest p of the tests that a part is the opposite, after Holm
+    q_contradicted  the same, adjusted for the false discovery rate over all claims
     parts           number of parts that the sentence needs; of those that have runs; that hold
+    condition       the conditions that were asked
     """
 
     verdict: str
     reason: str
-    tested: tuple[ClaimPart, ...]
-    decisive: ClaimPart | None = None
+    decisive: ClaimPart | None
     p_contradicted: float = np.nan
+    q_contradicted: float = np.nan
+    tested: tuple[ClaimPart, ...] = ()
     parts: int = 0
     parts_run: int = 0
     parts_holding: int = 0
+    condition: str = ""
 
 
 def decide(
@@ -115,20 +117,14 @@ def decide(
     run = [part for part in tested if part.is_run]
     judged = [part for part in run if np.isfinite(part.p_fails)]
     holding = sum(part.p_fails <= alpha for part in judged)
-
-    def decision(
-        word: str, reason: str, deciding: ClaimPart | None, least: float = np.nan
-    ) -> Decision:
-        return Decision(word, reason, tested, deciding, least, len(tested), len(run), holding)
-
-    def count(parts: int) -> str:
-        return "1 part" if parts == 1 else f"{parts} parts"
-
+    decision = partial(
+        Decision, tested=tested, parts=len(tested), parts_run=len(run), parts_holding=holding
+    )
     if not run:
         reason = "; ".join(dict.fromkeys(part.note for part in tested)) or "no run"
         return decision(NOT_RUN, reason, None)
-    needed, of = enough or (len(tested), len(tested))
-    fatal = of - needed + 1  # so many false parts make the sentence false
+    needed, total = enough or (len(tested), len(tested))
+    fatal = total - needed + 1  # so many false parts make the sentence false
     lost = [part for part in judged if part.wins is False]
     if len(lost) >= fatal:
         return decision(CONTRADICTED, lost[0].text, lost[0], 0.0)
@@ -137,31 +133,32 @@ def decide(
         if any(part.n > 1 for part in run):
             why = "no spread between the seeds, no test"
         return decision(INCONCLUSIVE, f"{why}; {run[0].text}", run[0])
-    least = np.nan
+    p_contradicted = np.nan
     if len(judged) >= fatal:
         worst = sorted(judged, key=attrgetter("p_opposite"))[fatal - 1]
-        least = min(1.0, (len(judged) - fatal + 1) * worst.p_opposite)
-        if least <= against_at:
-            tail = f"Holm p = {least:.2g} against, of {count(len(judged))}"
-            return decision(CONTRADICTED, f"{worst.text}; {tail}", worst, least)
+        p_contradicted = min(1.0, (len(judged) - fatal + 1) * worst.p_opposite)
+        if p_contradicted <= against_at:
+            test = f"Holm p = {p_contradicted:.2g} against, of {count(len(judged), 'part')}"
+            return decision(CONTRADICTED, f"{worst.text}; {test}", worst, p_contradicted)
     best = sorted(judged, key=attrgetter("p_fails"))[:needed]
     weakest = max(best, key=attrgetter("p_fails"))
     p_supported = (len(tested) - needed + 1) * weakest.p_fails
     if len(best) == needed and p_supported <= alpha:
-        return decision(SUPPORTED, f"{count(holding)}, weakest: {weakest.text}", weakest, least)
-    holds = f"{holding} of {count(len(tested))} at p <= {alpha:g}"
+        reason = f"{count(holding, 'part')}, weakest: {weakest.text}"
+        return decision(SUPPORTED, reason, weakest, p_contradicted)
+    holds = f"{holding} of {count(len(tested), 'part')} at p <= {alpha:g}"
     if enough:
-        holds += f", {needed} of {of} needed"
+        holds += f", {needed} of {total} needed"
     missing = [part for part in tested if np.isnan(part.p_fails)]
     if missing:
         lacking = missing[0].note or "one seed or no spread"
         holds += f"; {len(missing)} could not be tested (first: {missing[0].part}: {lacking})"
     reason = f"{holds}; weakest: {weakest.text}, p = {weakest.p:.2g}"
-    return decision(INCONCLUSIVE, reason, weakest, least)
+    return decision(INCONCLUSIVE, reason, weakest, p_contradicted)
 
 
 def judge_study_claims(
-    study: Study, table: RunTable, gaps: Iterable[GapDecrease]
+    study: Study, table: RunTable, gaps: Sequence[GapDecrease]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the verdicts on the claims of the papers and of the study, and their parts."""
     spend = partial(level_of, study)
@@ -173,7 +170,7 @@ def judge_claims(
     claims: Iterable[Claim],
     candidates: Candidates,
     spend: Callable[[float], float] = float,
-    gaps: Iterable[GapDecrease] = (),
+    gaps: Sequence[GapDecrease] = (),
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the verdicts (``COLUMNS``; one per claim and reading) and ``PART_COLUMNS``.
 
@@ -182,48 +179,45 @@ def judge_claims(
     called contradicted are false at a rate of at most ``FALSE_DISCOVERIES`` (Benjamini and
     Hochberg 1995).
     """
+    level = spend(AGAINST)
     listed = [replace(claim, alpha=spend(claim.alpha)) for claim in claims]
-    gaps = list(gaps)
     rules = {rule_of(claim.source) for claim in listed}
-    sources = {rule: Measurements(table, candidates, gaps, rule) for rule in rules}
-    judged = {}
-    rates = {}
+    measured = {rule: Measurements(table, candidates, gaps, rule) for rule in rules}
+    decided = {}
     for reading in READINGS:
-        judged[reading] = [
-            _judged(claim, sources[rule_of(claim.source)], reading, spend(AGAINST))
-            for claim in listed
-        ]
-        p_values = [decision.p_contradicted for decision, _ in judged[reading]]
-        rates[reading] = discoveries(p_values)
+        decisions = []
+        for claim in listed:
+            measurements = measured[rule_of(claim.source)]
+            decisions.append(_judged(claim, measurements, reading, level))
+        decided[reading] = _controlled(decisions, spend(FALSE_DISCOVERIES))
     rows = []
     parts = []
     for (at, claim), reading in itertools.product(enumerate(listed), READINGS):
-        decision, condition = judged[reading][at]
-        rate = float(rates[reading][at])
-        if decision.verdict == CONTRADICTED and rate > spend(FALSE_DISCOVERIES):
-            among = f"not among {np.isfinite(rates[reading]).sum()} claims (q = {rate:.2g})"
-            reason = f"{decision.reason}; contradicted alone, {among}"
-            decision = replace(decision, verdict=INCONCLUSIVE, reason=reason)
-        row: dict[str, Any] = {
-            "claim": claim.name,
-            "paper": claim.source,
-            "reading": reading,
-            "condition": condition,
-            "q_contradicted": rate,
-            "selection": rule_of(claim.source)[0],
-        }
-        row |= {name: getattr(claim, name) for name in _CLAIM}
-        row |= {name: getattr(decision, name) for name in _DECISION}
-        row |= {name: getattr(decision.decisive, name, None) for name in _TESTED}
-        rows.append(row)
-        for part in decision.tested:
-            numbers = (getattr(part, name) for name in (*_TESTED, "note"))
-            parts.append([claim.name, reading, *numbers])
+        decision = decided[reading][at]
+        decisive = vars(decision.decisive) if decision.decisive else {}
+        facts = {"claim": claim.name, "paper": claim.source, "reading": reading}
+        facts["selection"] = rule_of(claim.source)[0]
+        rows.append({**vars(claim), **decisive, **vars(decision), **facts})
+        parts += [{**vars(part), **facts} for part in decision.tested]
     return pd.DataFrame(rows, columns=COLUMNS), pd.DataFrame(parts, columns=PART_COLUMNS)
 
 
-def _judged(claim: Claim, source: Measurements, reading: str, level: float) -> tuple[Decision, str]:
-    """Return the decision before the control of false discoveries, and what was asked.
+def _controlled(decisions: Sequence[Decision], level: float) -> list[Decision]:
+    """Return the decisions, of which false contradictions have at most the rate ``level``."""
+    rates = discoveries([decision.p_contradicted for decision in decisions])
+    controlled = []
+    for decision, rate in zip(decisions, rates, strict=True):
+        decision = replace(decision, q_contradicted=rate)
+        if decision.verdict == CONTRADICTED and rate > level:
+            among = f"not among {np.isfinite(rates).sum()} claims (q = {rate:.2g})"
+            reason = f"{decision.reason}; contradicted alone, {among}"
+            decision = replace(decision, verdict=INCONCLUSIVE, reason=reason)
+        controlled.append(decision)
+    return controlled
+
+
+def _judged(claim: Claim, measurements: Measurements, reading: str, level: float) -> Decision:
+    """Return the decision before the control of false discoveries.
 
     A claim with ``outside`` is not tested as published. The reading "here" takes every batch size
     if the paper's batch sizes give no part with runs: their runs may have the loss without the
@@ -231,48 +225,42 @@ def _judged(claim: Claim, source: Measurements, reading: str, level: float) -> t
     parts, and the claim is then not supported. If no run can answer, the same comparison on other
     data is shown.
     """
-    condition = claim.condition
-    can_answer = True
     if reading == PUBLISHED:
-        parts = _all_parts(claim, source, source.published(claim))
-        if claim.outside:
-            parts = [ClaimPart("", note=claim.outside)]
-    else:
-        for anywhere, every_size in itertools.product((False, True), (False, True)):
-            conditions = source.here(claim, every_size=every_size, anywhere=anywhere)
-            parts = _all_parts(claim, source, conditions)
-            if any(part.is_run for part in parts):
-                can_answer = not anywhere
-                break
-        data = [f"{place.dataset} {place.backbone}".strip() for place in conditions]
-        condition = ", ".join(dict.fromkeys(data))
-    if not parts:
-        nothing = "no run belongs to it"
-        if reading == PUBLISHED:
-            datasets = dict.fromkeys(name for scope in claim.published for name in scope.datasets)
-            nothing = f"no run on {', '.join(datasets)}"
-        parts = [ClaimPart("", note=nothing)]
-    left_out = 0
-    if reading == HERE:
-        run = [part for part in parts if part.is_run] or parts
-        left_out = len(parts) - len(run)
-        parts = run
-    decision = decide(parts, claim.alpha, level, claim.enough)
-    if not can_answer:
+        datasets = dict.fromkeys(name for scope in claim.published for name in scope.datasets)
+        nothing = ClaimPart("", note=claim.outside or f"no run on {', '.join(datasets)}")
+        parts = []
+        if not claim.outside:
+            parts = _parts_under(measurements.published(claim), claim, measurements)
+        decision = decide(parts or [nothing], claim.alpha, level, claim.enough)
+        return replace(decision, condition=claim.condition)
+    for anywhere, every_size in itertools.product((False, True), (False, True)):
+        conditions = measurements.here(claim, every_size=every_size, anywhere=anywhere)
+        parts = _parts_under(conditions, claim, measurements)
+        run = [part for part in parts if part.is_run]
+        if run:
+            break
+    nothing = ClaimPart("", note="no run belongs to it")
+    decision = decide(run or parts or [nothing], claim.alpha, level, claim.enough)
+    left_out = len(parts) - len(run)
+    if run and anywhere:
         shown = decision.decisive.text if decision.decisive else decision.reason
         reason = f"the paper says it of {claim.condition}; the same comparison here: {shown}"
         decision = replace(decision, verdict=NOT_ASKED, reason=reason, p_contradicted=np.nan)
-    elif left_out:
+    elif run and left_out:
         verdict = INCONCLUSIVE if decision.verdict == SUPPORTED else decision.verdict
         reason = f"{decision.reason}; {left_out} without runs left out"
         decision = replace(decision, verdict=verdict, reason=reason)
-    return decision, condition
+    data = [f"{condition.dataset} {condition.backbone}".strip() for condition in conditions]
+    return replace(decision, condition=", ".join(dict.fromkeys(data)))
 
 
-def _all_parts(
-    claim: Claim, source: Measurements, conditions: Iterable[ClaimCondition]
+def _parts_under(
+    conditions: Iterable[ClaimCondition], claim: Claim, measurements: Measurements
 ) -> list[ClaimPart]:
-    return [part for place in conditions for part in parts_of(claim, source, place)]
+    parts = []
+    for condition in conditions:
+        parts += parts_of(claim, measurements, condition)
+    return parts
 
 
 def summary_text(verdicts: pd.DataFrame) -> str:
@@ -282,7 +270,6 @@ def summary_text(verdicts: pd.DataFrame) -> str:
     run can decide.
     """
     lines = []
-    verdicts = verdicts.fillna({"outside": ""})
     for reading, meaning in READINGS.items():
         rows = verdicts[verdicts["reading"] == reading]
         counts = ", ".join(f"{(rows['verdict'] == word).sum()} {word}" for word in CLAIM_VERDICTS)
@@ -356,12 +343,7 @@ def _explained(part: dict[Any, Any]) -> str:
         return f"{label}: not run ({part['note']})"
     low = part["low"]
     high = part["high"]
-    if pd.isna(high):
-        claimed = f"above {low:g}"
-    elif pd.isna(low):
-        claimed = f"below {high:g}"
-    else:
-        claimed = f"from {low:g} to {high:g}"
+    claimed = f"above {low:g}" if pd.isna(high) else f"from {low:g} to {high:g}"
     estimate = f"{part['estimate']:.3f} {part['unit']}, n {part['n']:.0f}"
     text = f"{label}: {estimate}; claimed: {claimed}"
     if pd.isna(part["p"]):

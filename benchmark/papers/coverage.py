@@ -29,10 +29,10 @@ from benchmark.study import Study
 from benchmark.study.grid import expand
 
 STATES = FINISHED, PLANNED, OUTSIDE, MISSING = "finished", "planned", "outside", "missing"
-COLUMNS = (
-    *("paper", "table", "row_label", "dataset", "protocol", "metric", "value", "line"),
-    *("state", "study", "run", "reason", "assumed", "judged"),
-)
+COLUMNS = [
+    "paper", "table", "row_label", "dataset", "protocol", "metric", "value", "line",
+    "state", "study", "run", "reason", "assumed", "judged",
+]  # fmt: skip
 
 
 def coverage(studies: Iterable[Study], results: Path) -> pd.DataFrame:
@@ -48,13 +48,12 @@ def coverage(studies: Iterable[Study], results: Path) -> pd.DataFrame:
         grids.append(_Grid(study, list(candidates(study).values()), specs))
     rows = []
     for number in countable_numbers():
-        if number.outside:
-            state = (OUTSIDE, "", "", number.outside, "")
-        else:
+        state = {"state": OUTSIDE, "reason": number.outside}
+        if not number.outside:
             state = _state(number, grids, results)
-        facts = [getattr(number, name) for name in ("source", *COLUMNS[1:6])]
-        rows.append([*facts, float(number.value), number.line, *state, number.judged])
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+        facts = {"paper": number.source, "value": float(number.value), "judged": number.judged}
+        rows.append({**vars(number), **facts, **state})
+    return pd.DataFrame(rows, columns=COLUMNS).fillna("")
 
 
 class _Grid(NamedTuple):
@@ -63,10 +62,8 @@ class _Grid(NamedTuple):
     specs: Mapping[Cell, list[RunSpec]]
 
 
-def _state(
-    number: PublishedNumber, grids: Iterable[_Grid], results: Path
-) -> tuple[str, str, str, str, str]:
-    """Return state, study, run, reason and what the run assumes."""
+def _state(number: PublishedNumber, grids: Iterable[_Grid], results: Path) -> dict[str, str]:
+    """Return state, study, run, reason and what the run assumes, as far as there is a run."""
     reasons = []
     for grid in grids:
         study = grid.study
@@ -83,10 +80,15 @@ def _state(
         else:
             specs = grid.specs[cell]
             done = any(status_in(results / spec.folder, spec).status == "ok" for spec in specs)
-        state = FINISHED if done else PLANNED
-        return state, study.name, cell.label, words, candidate.assumed
+        return {
+            "state": FINISHED if done else PLANNED,
+            "study": study.name,
+            "run": cell.label,
+            "reason": words,
+            "assumed": candidate.assumed,
+        }
     # the study of the paper's own datasets knows best what is missing: its reason is the longest
-    return MISSING, "", "", max(reasons or ["there is no study"], key=len), ""
+    return {"state": MISSING, "reason": max(reasons or ["there is no study"], key=len)}
 
 
 def _candidate(number: PublishedNumber, grid: list[Candidate]) -> tuple[Candidate | None, str]:

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from math import isfinite, isnan
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -25,7 +24,6 @@ from benchmark.stats.reproduction import (
     MARKS,
     STANDARD_ERRORS,
     STANDING,
-    UNTESTED,
     TestResult,
     applies,
     compare,
@@ -53,7 +51,7 @@ def rule(level: float = ALPHA) -> str:
 
 def standing(row: Any) -> str:
     """Return whether and how far a verdict stands, in words; "" for a verdict without marks."""
-    if not isinstance(row.stands, bool | np.bool_):
+    if row.stands is None:
         return ""
     broken = [name for name in row.changes_under.split() if name in STANDING]
     words = f"does not stand under {' and '.join(broken)}" if broken else "stands"
@@ -72,8 +70,7 @@ def drifted_messages(verdicts: pd.DataFrame) -> list[str]:
         return f"{mean:.2f} ({spread}n {n:.0f})"
 
     messages = []
-    drifted: Iterable[Any] = verdicts[verdicts["verdict"] == DRIFTED].itertuples()
-    for row in drifted:
+    for row in _rows(verdicts[verdicts["verdict"] == DRIFTED]):
         source = row.source if row.source == row.table else f"{row.source} {row.table}"
         reference_n = row.reference_n
         beside = ""
@@ -191,7 +188,7 @@ def explain(verdicts: pd.DataFrame, at: int, sides: Sequence[Sides], table: RunT
 
     The verdict and its reason are read from the row. The calculation is made again.
     """
-    row = next(iter(_rows(verdicts.loc[[at]])))
+    (row,) = _rows(verdicts.loc[[at]])
     table_name = (row.source, row.table)
     side = sides[at]
     family = [one for one in sides if (one.facts["source"], one.facts["table"]) == table_name]
@@ -224,7 +221,6 @@ def explain(verdicts: pd.DataFrame, at: int, sides: Sequence[Sides], table: RunT
     return environment.get_template("explain.txt.j2").render(
         row=row,
         side=side,
-        note=side.facts["note"],
         identical=numbers["identical"][position],
         test=test,
         plain=of_number(compare(evidence_of(numbers, plain=True), row.level)),
@@ -232,21 +228,17 @@ def explain(verdicts: pd.DataFrame, at: int, sides: Sequence[Sides], table: RunT
         epoch=EPOCHS[row.selection],
         place=" ".join(dict.fromkeys(table_name)),
         metric=display_name(row.metric),
-        facts=list(filter(None, _facts(row, "batch size {:.0f}"))),
-        runs=() if side.facts["note"] else list(runs.sort_values("seed").itertuples()),
-        tested=test.verdict != UNTESTED,
+        facts=_facts(row, "batch size {:.0f}"),
+        runs=runs.sort_values("seed").itertuples(),
         way=way,
-        spreads=[variance for variance in variances if f"{variance[0]} " in way.square],
+        variances=variances,
         rounding=row.rounding if isfinite(row.rounding) else 0.0,
         assumptions=MARKS,
         deciding=STANDING,
         questions=QUESTIONS,
         laboratories=known_of_laboratories,
         asked=applies(row.reference_n, side.then is None),
-        inside=test.p_equivalence <= row.level,
-        rank=1 + int((tests.p_drift < test.p_drift).sum()),
-        level=f"{100 * row.level:g}%",
-        confidence=f"{100 * (1 - 2 * row.level):g}%",
+        rank=1 + (tests.p_drift < test.p_drift).sum(),
         meaning=VERDICTS[row.verdict],
         known=isfinite,
         f3=lambda value: f"{value:.3f}",

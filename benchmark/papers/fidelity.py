@@ -23,13 +23,12 @@ from benchmark.study.recipes import overlay
 
 # What a fact may be about besides the values of a recipe, maybe of one option or loss.
 OTHER_ITEMS = (
-    *("dataset", "category", "interpolation", "second_compression", "packed_copies"),
-    *("number_type_of_scores", "number_type_of_test_embeddings", "epoch_of_the_numbers"),
-    *("length_of_training", "code_of_training", "head"),
-)
+    "dataset", "category", "interpolation", "second_compression", "packed_copies",
+    "number_type_of_scores", "number_type_of_test_embeddings", "epoch_of_the_numbers",
+    "length_of_training", "code_of_training", "head",
+)  # fmt: skip
 OF_LOSSES = ("losses", "loss_precision")  # sections whose items begin with a loss
 WHOLE = ("evaluation.query_expansion",)  # a value, though it is a mapping
-ASSUMED = "assumed: "  # begins what a number rests on
 TF32 = "no GPU of the papers had TF32; nobody has compared its scores with theirs"
 COLUMNS = ("item", "paper", "code", "ours", "equal", "effect")  # of the printed table
 
@@ -108,19 +107,18 @@ def ledger(
             f"recipe '{recipe}': no row of any {FIDELITY} is about {', '.join(missing)}; add what "
             "the paper and its authors' code say, or that they do not"
         )
-    others = {}
     for fact in stated_facts:
         if fact.item.rpartition(".")[2] in OTHER_ITEMS:
-            others[fact.item] = fact
+            by_item[fact.item] = fact
     rows = []
-    for item, fact in {**by_item, **others}.items():
+    for item, fact in by_item.items():
         stated = fact.code or fact.paper
         ours = ""
         same = fact.effect == "none"
-        if item not in others:
+        if item in values:
             value = values[item]
             ours = yaml.safe_dump(value, default_flow_style=True).removesuffix("...\n").strip()
-            same = as_yaml(stated).value == value if stated else False
+            same = as_yaml(stated).value == value
         equal: Equal = "not stated"
         if stated:
             equal = "yes" if same else "no"
@@ -187,13 +185,13 @@ def rows_of_run(
     return by_item
 
 
-def assumed(rows: Iterable[Row], recipe: str, loss: str, options: Collection[str]) -> str:
-    """Return what may move a score by more than 0.3 points: "assumed: dataset (above 1)", or ""."""
-    words = []
-    for item, row in rows_of_run(rows, recipe, loss, options).items():
-        if row.large:
-            words.append(f"{item} ({row.effect})")
-    return f"{ASSUMED}{', '.join(words)}" if words else ""
+def assumed(rows: Mapping[str, Row]) -> str:
+    """Return what may move a score by more than 0.3 points: "assumed: dataset (above 1)", or "".
+
+    ``rows`` are those of a run, by item.
+    """
+    effects = [f"{item} ({row.effect})" for item, row in rows.items() if row.large]
+    return f"assumed: {', '.join(effects)}" if effects else ""
 
 
 def _recipe_values(study: Study, recipe: str, file: RecipeFile) -> dict[str, Any]:

@@ -51,7 +51,6 @@ def designs(study: Study) -> dict[Group, tuple[planning.Design, list[Cell]]]:
         families[number.source, number.table] += 1
     planned = {}
     for (source, table, dataset, metric), members in groups.items():
-        margins = [margin_of(metric, number.points) for number, _ in members]
         cells = [cell for _, cell in members]
         design = planning.Design(
             seeds=min(seeds[cell] for cell in cells),
@@ -59,7 +58,7 @@ def designs(study: Study) -> dict[Group, tuple[planning.Design, list[Cell]]]:
             family=families[source, table],
             sisters=settings[cells[0].dataset, cells[0].setting.label] - 1,
             reference_runs=min(number.n_runs or 1 for number, _ in members),
-            margin=min((margin for margin in margins if margin is not None), default=math.inf),
+            margin=min(margin_of(metric, number.points) for number, _ in members),
             alpha=planning.level_of(study),
         )
         planned[source, table, dataset, metric] = (design, cells)
@@ -136,11 +135,15 @@ def as_text(study: Study) -> str:
         return ""
     shown = pd.DataFrame(rows).T.reset_index().T.astype(str)
     widths = shown.map(len).max()
-    lines = []
-    for texts in shown.values:
-        lines.append("  ".join(map(str.ljust, texts, widths)).rstrip())
-    said = {"power": planning.POWER, "most": planning.MOST_SEEDS, "rarely": RARELY, "large": LARGE}
-    lines.append(NOTE.format(level=100 * planning.level_of(study), **said))
+    lines = ["  ".join(map(str.ljust, texts, widths)).rstrip() for texts in shown.values]
+    note = NOTE.format(
+        power=planning.POWER,
+        level=100 * planning.level_of(study),
+        most=planning.MOST_SEEDS,
+        rarely=RARELY,
+        large=LARGE,
+    )
+    lines.append(note)
     if any(whole.values()):
         words = ", ".join(f"{n} seeds {price:,.0f}" for n, price in whole.items())
         lines.append(f"GPU-hours of the whole study, at most: {words}.")

@@ -18,6 +18,7 @@ import pandas as pd
 from benchmark.core.errors import ReferenceDataError
 from benchmark.core.files import write_text
 from benchmark.core.records import CELL_COLUMNS, Cell
+from benchmark.core.words import one_a_line
 from benchmark.runs.run_table import RunTable
 from benchmark.stats.samples import VERSIONS, Sample, Score, samples_of, with_spreads
 
@@ -56,13 +57,12 @@ def freeze(
     status = runs["status"]
     holes = runs[~status.isin(["ok", "diverged"])]
     if len(holes) and not partial:
-        lines = [f"{len(holes)} of {len(runs)} runs have no result, nothing was frozen:"]
-        for run in holes.head(_SHOWN).itertuples():
-            lines.append(f"  {run.run_id}: {run.status}")
-        if len(holes) > _SHOWN:
-            lines.append(f"  and {len(holes) - _SHOWN} more")
-        lines.append("run the study to its end first, or accept the holes with --partial")
-        raise ReferenceDataError("\n".join(lines))
+        named = (holes["run_id"] + ": " + holes["status"]).tolist()
+        raise ReferenceDataError(
+            f"{len(holes)} of {len(runs)} runs have no result, nothing was frozen:"
+            f"{one_a_line(named, _SHOWN)}\n"
+            "run the study to its end first, or accept the holes with --partial"
+        )
     facts = runs[["run_id", "status", *VERSIONS]]
     scores = table.test_scores("last", metrics).merge(facts, on="run_id")
     diverged = runs[status == "diverged"].assign(split="", metric="", value=nan)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isfinite, nan
 from operator import attrgetter
@@ -66,6 +66,7 @@ from benchmark.stats.samples import (
     NO_RUNS,
     UNKNOWN_SPREAD,
     VERSIONS,
+    BySeed,
     Sample,
     Samples,
     Score,
@@ -78,10 +79,6 @@ from benchmark.stats.samples import (
 from benchmark.study import Study
 from benchmark.study.data_files import PACKAGE, paper_folders
 
-_OF_NUMBER = (
-    *("source", "table", "row_label", "provenance", "dataset", "backbone", "embedding_dim"),
-    *("loss", "batch_size", "metric", "line"),
-)
 EQUAL = 1e-6  # points: what rounding alone can move
 
 
@@ -106,7 +103,7 @@ class Sides:
     statuses: Mapping[str, int] = field(default_factory=dict)
     then: Sample | None = None
     reference_spread: Spread = UNKNOWN_SPREAD
-    paired: Mapping[int, float] = field(default_factory=dict)
+    paired: BySeed = field(default_factory=dict)
     paired_spread: Spread = UNKNOWN_SPREAD
 
     @property
@@ -143,10 +140,10 @@ class Sides:
             "reference": self.reference_spread,
             "paired": self.paired_spread,
         }
-        for side, of_one in spreads.items():
-            columns[f"{side}_spread"] = of_one.sd
+        for side, spread_of_one in spreads.items():
+            columns[f"{side}_spread"] = spread_of_one.sd
             for name in ("df", "own", "own_df"):
-                columns[f"{side}_{name}"] = getattr(of_one, name)
+                columns[f"{side}_{name}"] = getattr(spread_of_one, name)
         return columns
 
 
@@ -156,7 +153,7 @@ def frame_of(sides: Iterable[Sides]) -> pd.DataFrame:
 
 
 def judge_study(
-    study: Study, table: RunTable, selections: Iterable[str] = (PAPERS,)
+    study: Study, table: RunTable, selections: Iterable[str]
 ) -> dict[str, pd.DataFrame]:
     """Return the verdicts on all reference numbers of a study, for each of ``selections``.
 
@@ -211,25 +208,23 @@ def rule_of(source: str, selection: str = PAPERS) -> tuple[str, str]:
 
 
 def sides_of_numbers(
-    numbers: Iterable[PublishedNumber], samples: Samples, candidates: Candidates
+    numbers: Sequence[PublishedNumber], samples: Samples, candidates: Candidates
 ) -> list[Sides]:
     """Return published numbers beside the runs that belong to them.
 
     Printed spreads of sister cells are shared.
     """
-    collected = [each for cell, each in candidates.items() if cell in samples.statuses]
-    listed = list(numbers)
+    collected = [candidate for cell, candidate in candidates.items() if cell in samples.statuses]
     sisters = attrgetter("source", "table", "dataset", "protocol", "backbone", "metric")
     printed = {}
-    for at, number in enumerate(listed):
+    for at, number in enumerate(numbers):
         if number.is_score and number.sd_points is not None and number.n_runs is not None:
             printed[at] = (number.sd_points, number.n_runs)
-    spreads = shared_spreads(printed, lambda at: sisters(listed[at]))
+    spreads = shared_spreads(printed, lambda at: sisters(numbers[at]))
     sides = []
-    for at, number in enumerate(listed):
+    for at, number in enumerate(numbers):
         matched = Match(None, reason="not a retrieval score of a whole test set: not judged")
-        facts = {name: getattr(number, name) for name in _OF_NUMBER}
-        facts |= {"setting": "", "split": number.protocol, "planned": False}
+        facts = {**vars(number), "setting": "", "split": number.protocol, "planned": False}
         facts |= {"published_value": str(number.value), "published_unit": number.unit}
         facts |= dict.fromkeys(("reference_mean", "reference_sd", "reference_n", "rounding"), nan)
         is_gain = number.metric.endswith(GAIN)
@@ -251,7 +246,7 @@ def sides_of_numbers(
                 gains, margin = _gain(samples, score)
                 side = replace(side, ours=gains, facts={**side.facts, "planned": True})
         facts |= side.facts
-        facts["margin"] = margin or nan
+        facts["margin"] = margin
         facts["selection"] = samples.selection
         facts["note"] = matched.reason
         facts["remark"] = remark
@@ -260,16 +255,15 @@ def sides_of_numbers(
     return sides
 
 
-def _gain(samples: Samples, of: Score) -> tuple[Sample, float]:
+def _gain(samples: Samples, score: Score) -> tuple[Sample, float]:
     """Return by how many percent a loss is above SupAP by seed, and the margin in such percent."""
-    cell, split, name = of
+    cell, split, name = score
     metric = name.removesuffix(GAIN)
     plain = samples.sample(replace(cell, loss=PLAIN, base_loss=PLAIN), split, metric)
-    gains = {}
-    for seed, gap in differences_by_seed(samples.sample(cell, split, metric), plain).items():
-        gains[seed] = 100 * gap / plain.by_seed[seed]
-    margin = 100 * (margin_of(metric, plain.mean) or nan) / plain.mean
-    return with_spreads({of: Sample(gains, {})})[of], margin
+    gaps = differences_by_seed(samples.sample(cell, split, metric), plain)
+    gains = {seed: 100 * gap / plain.by_seed[seed] for seed, gap in gaps.items()}
+    margin = 100 * margin_of(metric, plain.mean) / plain.mean
+    return with_spreads({score: Sample(gains, {})})[score], margin
 
 
 def sides_of_frozen(frozen: FrozenRuns, samples: Samples) -> list[Sides]:
@@ -298,7 +292,7 @@ def sides_of_frozen(frozen: FrozenRuns, samples: Samples) -> list[Sides]:
             "reference_sd": then.sd,
             "reference_n": then.n,
             "selection": samples.selection,
-            "margin": margin_of(metric, then.mean) or nan,
+            "margin": margin_of(metric, then.mean),
             "rounding": 0.0,
             "remark": _changes(then, samples.sample(*key)),
             **ours.facts,
@@ -377,7 +371,7 @@ def _family(rows: pd.DataFrame, level: float) -> pd.DataFrame:
     stands[~decided] = None
     tips = dict.fromkeys(("tip_laboratory", "tip_ratio"), np.full(len(rows), nan))
     if not rows["frozen"].any():
-        tips = tipping(evidence, level, planned)
+        tips = _tipping_points(evidence, level, planned)
     size = max(planned, int(np.isfinite(test.p_drift).sum()))
     needed = seeds_to_decide(evidence, family=size, alpha=level)
     changes_under = []
@@ -385,14 +379,18 @@ def _family(rows: pd.DataFrame, level: float) -> pd.DataFrame:
         names = [name for name in changed if is_decided and changed[name][at]]
         changes_under.append(" ".join(names))
     tested = test.verdict != UNTESTED
-    numbers = {"se": test.se, "df": test.df, "ci_low": test.low, "ci_high": test.high}
-    numbers |= {name: getattr(test, name) for name in ("p_equivalence", "p_drift", "p_holm")}
     started = rows.n_ended > 0
     ended = rows.n_ended >= rows.n_runs
     return rows.assign(
         difference=test.difference,
         case=test.case,
-        **{name: np.where(tested, values, nan) for name, values in numbers.items()},
+        se=np.where(tested, test.se, nan),
+        df=np.where(tested, test.df, nan),
+        ci_low=test.low,
+        ci_high=test.high,
+        p_equivalence=test.p_equivalence,
+        p_drift=test.p_drift,
+        p_holm=test.p_holm,
         **{name: np.where(by_test, values, nan) for name, values in tips.items()},
         family_size=size,
         level=level,
@@ -416,15 +414,12 @@ def tests_of(
     return evidence, compare(evidence, level, planned), worlds
 
 
-def tipping(evidence: Evidence, level: float = ALPHA, planned: int = 0) -> dict[str, Floats]:
+def _tipping_points(evidence: Evidence, level: float, planned: int) -> dict[str, Floats]:
     """Return both tipping points of each number of a printed table, by the names of a verdict."""
-    at = functools.partial(tipping_points, evidence, alpha=level, planned=planned)
+    of_mark = functools.partial(tipping_points, evidence, alpha=level, planned=planned)
     ratio = np.sqrt(np.asarray(evidence.reference_variance) / np.asarray(evidence.variance))
     assumed = np.where(np.isfinite(ratio), ratio, 1.0)
-    return {
-        "tip_laboratory": at(LABORATORY),
-        "tip_ratio": assumed * at(SPREAD),
-    }
+    return {"tip_laboratory": of_mark(LABORATORY), "tip_ratio": assumed * of_mark(SPREAD)}
 
 
 def evidence_of(rows: pd.DataFrame, *, plain: bool = False) -> Evidence:
@@ -463,9 +458,10 @@ def reasons(rows: pd.DataFrame, test: TestResult, level: float) -> NDArray[np.ob
     theirs_lost = np.array([diverges(*counts, level) for counts in then])
     always = (rows.n_ok == 0) & (rows.then_n == 0)
     cured = theirs_lost & ~ours_lost & (rows.n_ended > 0)
-    surely = []
-    for is_cured, *both in zip(cured, then, now, strict=True):
-        surely.append(is_cured and p_more_divergence(*both) <= level)
+    surely = [
+        is_cured and p_more_divergence(before, after) <= level
+        for is_cured, before, after in zip(cured, then, now, strict=True)
+    ]
     none = rows.ours_n == 0
     margin = rows.margin
     cases = {
@@ -477,7 +473,6 @@ def reasons(rows: pd.DataFrame, test: TestResult, level: float) -> NDArray[np.ob
         Reason.TOO_FEW: none & (rows.n_diverged > 0) & (rows.n_ok == 0),
         Reason.NO_METRIC: none & (rows.n_ok > 0),
         Reason.NOT_FINISHED: none,
-        Reason.NO_MARGIN: np.isnan(margin),
         Reason.INSIDE: test.verdict == REPRODUCED,
         Reason.ABOVE: (test.verdict == DRIFTED) & (test.difference > 0),
         Reason.BELOW: test.verdict == DRIFTED,
@@ -486,9 +481,9 @@ def reasons(rows: pd.DataFrame, test: TestResult, level: float) -> NDArray[np.ob
         Reason.BEYOND_ALONE: (test.low > margin) | (test.high < -margin),
         Reason.TOO_WIDE: (test.low < -margin) & (test.high > margin),
     }
-    first = np.select(list(cases.values()), list(range(len(cases))), len(cases))
-    by_number = np.array([*cases, Reason.ON_THE_EDGE])
-    return np.asarray(by_number[first])
+    choices: list[Any] = [*cases, Reason.ON_THE_EDGE]
+    why = np.select(list(cases.values()), choices[:-1], choices[-1])
+    return np.asarray(why, object)
 
 
 def _sentence(row: Any) -> str:
@@ -579,9 +574,9 @@ def verdicts_of(study: Study, table: RunTable, folder: Path, selection: str) -> 
 def _state(study: Study, folder: Path) -> str:
     """Return a digest of all that decides verdicts: runs, references, the study, and the rules."""
     files = [folder / RUNS_TABLE, folder / SCORES_TABLE, Path(study.references.frozen or "")]
-    for part in (PACKAGE.parent, *paper_folders().values()):
-        for kind in ("*.py", "*.yaml", "*.csv"):
-            files += sorted(part.rglob(kind))
+    for judging_folder in (PACKAGE.parent, *paper_folders().values()):
+        for pattern in ("*.py", "*.yaml", "*.csv"):
+            files += sorted(judging_folder.rglob(pattern))
     digest = hashlib.sha256(repr(study).encode())
     for path in files:
         digest.update(path.read_bytes() if path.is_file() else b"")

@@ -3,39 +3,27 @@
 import functools
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from benchmark.core.documents import read_document
 from benchmark.papers.paper import asked_numbers
 from benchmark.papers.schema import PublishedNumber
-from benchmark.papers.vocabulary import Closed, read_own
 from benchmark.study.data_files import PACKAGE, REPEATED
 
-Pair = tuple[PublishedNumber, PublishedNumber]
 SAME = ("loss", "dataset", "protocol", "backbone", "batch_size", "metric")
 
 
-@dataclass(frozen=True)
-class Repeated(Closed):
-    """An entry of ``repeated.yaml``, which describes the fields."""
-
-    tables: tuple[str, ...]
-    rows: Mapping[str, Any]
-
-
 @functools.cache
-def repeated_settings() -> Mapping[str, tuple[Pair, ...]]:
+def repeated_settings() -> Mapping[str, list[list[PublishedNumber]]]:
     """Return the pairs of numbers of one setting, by entry of ``repeated.yaml``."""
     pairs = {}
-    for name, entry in read_own(PACKAGE / REPEATED, dict[str, Repeated]).items():
+    for name, entry in read_document(PACKAGE / REPEATED).data.items():
         settings: dict[tuple[str, ...], list[PublishedNumber]] = defaultdict(list)
-        for number in asked_numbers(entry.tables):
-            if number.fits(entry.rows):
+        for number in asked_numbers(entry["tables"]):
+            if number.fits(entry["rows"]):
                 settings[tuple(map(number.field, SAME))].append(number)
-        twice = [numbers for numbers in settings.values() if len(numbers) == 2]
-        pairs[name] = tuple((one, two) for one, two in twice)
+        pairs[name] = [numbers for numbers in settings.values() if len(numbers) == 2]
     return pairs
 
 

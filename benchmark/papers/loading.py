@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -195,12 +196,11 @@ def completed(paper: Paper) -> Paper:
     """Return a paper whose rows carry what follows from its folder and the vocabulary."""
     words = paper.vocabulary.with_words(paper.about)
     source = paper.source
-    claims = {}
-    for name, claim in paper.claims.items():
-        claims[name] = claim.resolved(name, source, words)
-    figures = {}
-    for name, figure in paper.figures.items():
-        figures[name] = replace(figure, name=f"{source}_{name}", source=source)
+    claims = {name: claim.resolved(name, source, words) for name, claim in paper.claims.items()}
+    figures = {
+        name: replace(figure, name=f"{source}_{name}", source=source)
+        for name, figure in paper.figures.items()
+    }
     return replace(
         paper,
         vocabulary=words,
@@ -358,7 +358,7 @@ def _chosen_problems(
 
 
 def _table_problems(paper: Paper) -> Problems:
-    printed = {each.table for each in paper.numbers if each.source == paper.source}
+    printed = {number.table for number in paper.numbers if number.source == paper.source}
     for name, table in paper.tables.items():
         key = f"tables.{name}"
         yield from unknown(key, "table", [name], printed)
@@ -399,15 +399,14 @@ def _footnote_problems(paper: Paper, papers: Mapping[str, Paper]) -> Problems:
         yield from unknown(f"{key}.also", "published table", [rule.also], tables)
         at = paper.table(rule.at) if rule.at in paper.tables else []
         also = tables.get(rule.also, [])
-        yield from _side_problems(f"{key}.where", rule.where, at, rule.at)
-        yield from _side_problems(f"{key}.also_where", rule.also_where, also, rule.also)
-
-
-def _side_problems(
-    key: str, where: Mapping[str, str], numbers: list[PublishedNumber], table: str
-) -> Problems:
-    if numbers:
-        yield from _chosen_problems(key, where, numbers, table, _arrangeable(numbers))
+        sides = (
+            ("where", rule.where, at, rule.at),
+            ("also_where", rule.also_where, also, rule.also),
+        )
+        for side, rows, numbers, table in sides:
+            if numbers:
+                known = _arrangeable(numbers)
+                yield from _chosen_problems(f"{key}.{side}", rows, numbers, table, known)
 
 
 def claim_problems(claim: Claim, words: Vocabulary, numbers: Iterable[PublishedNumber]) -> Problems:
@@ -447,7 +446,7 @@ def _metric_problems(claim: Claim, metric: str) -> Problems:
         yield Problem(problem, "metrics", code="unknown_name")
     elif (
         claim.margin is None
-        and margin_of(metric) is None
+        and math.isnan(margin_of(metric))
         and (not cost or claim.kind == "monotone")
     ):
         words = f"'{metric}' has no margin; state one with the key 'margin'"

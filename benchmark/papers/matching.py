@@ -44,22 +44,22 @@ class Candidate:
     """A cell of a study's grid.
 
     settings      the columns of ``runs.csv`` that its runs share, and the options by name
-    by_option     the columns that options of the recipe change
-    by_variant    the hyperparameters that the study itself sets
     backbone      in the papers' words
     evaluated_on  the datasets that its scores are measured on
     recall_at     the K that are measured
+    by_option     the columns that options of the recipe change
+    by_variant    the hyperparameters that the study itself sets
     assumed       what may move its scores by more than 0.3 points: "assumed: dataset (above 1)"
     against       values that follow the authors' code against the text
     """
 
     cell: Cell
     settings: Mapping[str, Any]
-    by_option: frozenset[str]
-    by_variant: frozenset[str]
     backbone: str
     evaluated_on: tuple[str, ...]
     recall_at: tuple[int, ...]
+    by_option: frozenset[str] = frozenset()
+    by_variant: frozenset[str] = frozenset()
     assumed: str = ""
     against: tuple[str, ...] = ()
 
@@ -88,28 +88,29 @@ Candidates = Mapping[Cell, Candidate]
 def candidates(study: Study) -> Candidates:
     """Return the candidates of a study by their cells, in the order of the study."""
     by_cell: dict[Cell, Candidate] = {}
-    rows = study_ledger(study)
+    all_rows = study_ledger(study)
     for block in study.blocks:
-        by_variant = {}
-        for loss in block.losses:
-            by_variant[loss.label] = frozenset(f"loss.{name}" for name in loss.own)
+        variants = {loss.label: loss for loss in block.losses}
         for spec in block.specs():
-            if spec.cell not in by_cell:
-                columns = _overridden(block.overrides, spec.loss.name)
-                runs = (block.recipe_name, spec.loss.name, block.setting.options)
-                candidate = _candidate(spec, columns, by_variant[spec.loss.label])
-                against = [row.against for row in rows_of_run(rows, *runs).values()]
-                by_cell[spec.cell] = replace(
-                    candidate,
-                    assumed=assumed(rows, *runs),
-                    against=tuple(filter(None, against)),
-                )
+            if spec.cell in by_cell:
+                continue
+            name = spec.loss.name
+            rows = rows_of_run(all_rows, block.recipe_name, name, block.setting.options)
+            against = [row.against for row in rows.values()]
+            own = variants[spec.loss.label].own
+            by_cell[spec.cell] = replace(
+                _candidate(spec),
+                by_option=_overridden(block.overrides, name),
+                by_variant=frozenset(f"loss.{hyperparameter}" for hyperparameter in own),
+                assumed=assumed(rows),
+                against=tuple(filter(None, against)),
+            )
     return by_cell
 
 
-def _candidate(spec: RunSpec, by_option: frozenset[str], by_variant: frozenset[str]) -> Candidate:
+def _candidate(spec: RunSpec) -> Candidate:
     words = load_vocabulary()
-    settings = settings_of(spec)
+    settings = {**settings_of(spec), OPTIONS: spec.setting.options}
     dataset = spec.dataset
     backbone = words.backbone(spec.recipe.model.backbone)
     width = words.conditions[EMBEDDING_DIM].column
@@ -120,9 +121,8 @@ def _candidate(spec: RunSpec, by_option: frozenset[str], by_variant: frozenset[s
         # protocols of a training set may be named after other datasets
         params = {**defaults_of(DATASETS[dataset.name].target.Config), **dataset.params}
         evaluated_on += [*params.get("landmarks", ()), *params.get("evaluated_on", ())]
-    settings = {**settings, OPTIONS: spec.setting.options}
     k = tuple(spec.recipe.evaluation.recall_at)
-    return Candidate(spec.cell, settings, by_option, by_variant, backbone, tuple(evaluated_on), k)
+    return Candidate(spec.cell, settings, backbone, tuple(evaluated_on), k)
 
 
 def _overridden(overrides: Mapping[str, Any], loss: str) -> frozenset[str]:
@@ -154,11 +154,6 @@ class Stated:
     requirements: tuple[Requirement, ...] = ()
     free: tuple[str, ...] = ()
 
-    def without(self, *keys: str) -> Stated:
-        """Return the same without the conditions ``keys``."""
-        kept = [requirement for requirement in self.requirements if requirement.key not in keys]
-        return replace(self, requirements=tuple(kept))
-
     @property
     def text(self) -> str:
         """The facts that the runs must share, for a reader."""
@@ -181,14 +176,14 @@ def stated_by(number: PublishedNumber) -> Stated:
     words = vocabulary_of(number.source)
     means = dict(number.means)
     implied_size = means.pop(BATCH_SIZE, None)
+    size = number.batch_size or implied_size
     dim = {EMBEDDING_DIM: number.embedding_dim} if number.embedding_dim else {}
-    size = number.batch_size if number.batch_size is not None else implied_size
     return Stated(
         number.dataset,
         number.loss,
         number.protocol,
         number.backbone,
-        None if size is None else int(size),
+        int(size) if size else None,
         words.requirements({**dim, **number.conditions, **means}),
         words.free(number.metric),
     )
@@ -203,20 +198,20 @@ def match(
 
     ``splits`` are the splits with scores, by cell.
     """
-    on_dataset = [one for one in candidates if stated.dataset in one.evaluated_on]
+    on_dataset = [candidate for candidate in candidates if stated.dataset in candidate.evaluated_on]
     if not on_dataset:
         return Match(None, reason=f"no run on {stated.dataset or 'an unnamed dataset'}")
-    words = f"no run of {stated.loss} on {stated.dataset}"
-    if not any(one.cell.base_loss == stated.loss for one in on_dataset):
-        return Match(None, reason=words)
-    fitting = [one for one in on_dataset if fits(stated, one)]
+    no_run = f"no run of {stated.loss} on {stated.dataset}"
+    if not any(candidate.cell.base_loss == stated.loss for candidate in on_dataset):
+        return Match(None, reason=no_run)
+    fitting = [candidate for candidate in on_dataset if fits(stated, candidate)]
     if not fitting:
-        return Match(None, reason=f"{words} with {stated.text}")
-    reading = min(one.reading for one in fitting)
-    group = [one for one in fitting if one.reading == reading]
-    first = max(group, key=lambda one: len(one.cell.setting.options))
-    if any(one.runs != first.runs for one in group):
-        names = ", ".join(one.cell.label for one in group)
+        return Match(None, reason=f"{no_run} with {stated.text}")
+    reading = min(candidate.reading for candidate in fitting)
+    same_reading = [candidate for candidate in fitting if candidate.reading == reading]
+    first = max(same_reading, key=lambda candidate: len(candidate.cell.setting.options))
+    if any(candidate.runs != first.runs for candidate in same_reading):
+        names = ", ".join(candidate.cell.label for candidate in same_reading)
         return Match(None, reason=f"ambiguous: only {stated.text} is stated; fitting are {names}")
     suffix = split_suffix(stated.requirements)
     if stated.dataset != first.cell.dataset:

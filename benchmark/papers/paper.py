@@ -2,7 +2,7 @@
 
 import functools
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from operator import attrgetter
 from typing import NamedTuple
@@ -33,18 +33,22 @@ def paper_of(source: str) -> Paper | None:
     return None
 
 
+def _all_numbers() -> Iterator[PublishedNumber]:
+    for paper in load_papers().values():
+        yield from paper.numbers
+
+
 def asked_numbers(names: Iterable[str]) -> list[PublishedNumber]:
     """Return the reproducible numbers of the tables in ``names`` ("paper" or "paper/table").
 
     A paper's name asks for what its figures and text print, too, where a verdict can judge it.
     """
     asked = set(names)
-    numbers = []
-    for paper in load_papers().values():
-        for number in paper.numbers:
-            if (number.countable or number.judged) and asked & number.places:
-                numbers.append(number)
-    return numbers
+    return [
+        number
+        for number in _all_numbers()
+        if (number.countable or number.judged) and asked & number.places
+    ]
 
 
 def countable_numbers(*, beside: bool = False) -> list[PublishedNumber]:
@@ -59,6 +63,11 @@ def countable_numbers(*, beside: bool = False) -> list[PublishedNumber]:
             if counts and number.countable != beside:
                 numbers.append(number)
     return numbers
+
+
+def numbers_of(table: str) -> list[PublishedNumber]:
+    """Return the numbers of a printed table, "paper/table", in the order of the print."""
+    return [number for number in _all_numbers() if table in number.places]
 
 
 def arranged_tables(names: Iterable[str]) -> list[tuple[Paper, str]]:
@@ -155,16 +164,14 @@ def footnotes(paper: Paper, table: str) -> dict[int, Footnote]:
     for rule in paper.footnotes:
         if rule.at != table:
             continue
-        source, _, other_table = rule.also.partition("/")
-        other_paper = paper_of(source)
-        others = other_paper.table(other_table, source) if other_paper else []
-        others = [other for other in others if other.fits(rule.also_where)]
+        others = [other for other in numbers_of(rule.also) if other.fits(rule.also_where)]
         for number in paper.table(table):
             if not number.fits(rule.where):
                 continue
             same = [other for other in others if quantity(other) == quantity(number)]
             if len(same) == 1 and same[0].value != number.value:
                 more = f": {rule.text}" if rule.text else ""
-                text = f"The second value stands in {cite(source, other_table)}{more}."
+                place = cite(*rule.also.split("/"))
+                text = f"The second value stands in {place}{more}."
                 notes[number.line] = Footnote(same[0].text, text)
     return notes

@@ -31,7 +31,7 @@ from benchmark.papers.schema import BATCH_SIZE, Figure, Panel, PublishedNumber, 
 from benchmark.papers.verdicts import NOT_RUN, VERDICT
 from benchmark.papers.vocabulary import Condition, Vocabulary, load_vocabulary
 from benchmark.runs.run_table import RunTable
-from benchmark.stats.intervals import spread, t_interval
+from benchmark.stats.intervals import t_interval
 from benchmark.stats.paired import against_default
 from benchmark.stats.samples import NO_RUNS, Sample, Samples, Score, differences_by_seed
 from benchmark.study import Study
@@ -146,13 +146,14 @@ def printed_numbers(
                 word = QUOTED
             elif not values:
                 word = NOT_RUN
+            n, mean, sd, *_ = t_interval(values)
             row = {
                 "source": number.source,
                 "line": number.line,
                 "verdict": word,
-                "ours_n": len(values),
-                "ours_mean": np.mean(values) if values else np.nan,
-                "ours_sd": spread(values) if len(values) > 1 else np.nan,
+                "ours_n": n,
+                "ours_mean": mean,
+                "ours_sd": sd,
                 "assumed": False,
             }
             unjudged.append(row)
@@ -202,7 +203,8 @@ class Grid:
         if number.is_score:
             if "training" not in number.means:
                 return [], OTHER_DATA
-            stated = stated.without("training")
+            others = [asked for asked in stated.requirements if asked.key != "training"]
+            stated = replace(stated, requirements=tuple(others))
         statuses = self.samples.statuses
         collected = [candidate for candidate in self.candidates if candidate.cell in statuses]
         matched = match(stated, collected, self.samples.splits)
@@ -222,13 +224,13 @@ class Grid:
 class PanelLine:
     """One line of a panel: a loss on a test set, and what the x axis varies."""
 
-    def __init__(self, grid: Grid, panel: Panel, test_set: TestSet, words: Vocabulary):
+    def __init__(self, grid: Grid, panel: Panel, test_set: TestSet, vocabulary: Vocabulary):
         self.grid = grid
         self.panel = panel
         self.test_set = test_set
         x = panel.parameter or panel.x
         names = [] if x in ("", BATCH_SIZE) else x.split(" - ")
-        stated = words.requirements(dict.fromkeys(names, ""))
+        stated = vocabulary.requirements(dict.fromkeys(names, ""))
         self.varied = tuple(requirement.condition for requirement in stated)
 
     @cached_property
@@ -291,9 +293,7 @@ class PanelLine:
             names = list(self.panel.words)
             word = self.word(candidate)
             return names.index(word) if word in names else None
-        values: list[Any] = []
-        for condition in self.varied:
-            values.append(candidate.settings.get(condition.column))
+        values: list[Any] = [candidate.settings.get(varied.column) for varied in self.varied]
         if not all(isinstance(value, int | float) for value in values):
             return None
         first, *others = values
@@ -307,28 +307,28 @@ def figure_marks(grid: Grid) -> list[FigureMarks]:
     for figure in all_figures():
         lines = _lines(grid, figure)
         values_of_panels: dict[int, set[Any]] = defaultdict(set)
-        for panel, _, line in lines:
+        for line, mark in lines:
             axis = line.word if figure.kind == "effect" else line.x
-            values_of_panels[panel] |= {axis(candidate) for candidate in line.cells} - {None}
+            values_of_panels[mark.panel] |= {axis(candidate) for candidate in line.cells} - {None}
         settings = max(map(len, values_of_panels.values()))
         is_reached = settings > 1 and figure.source
         if grid.name in figure.studies or is_reached:
             marks: list[Mark] = []
-            for panel, test_set, line in lines:
-                mark = Mark(panel, test_set, line.panel.loss, OURS, None, np.nan)
+            for line, mark in lines:
                 marks += _MARKS[figure.kind](line, mark)
                 marks += _published_marks(figure.source, line, mark)
             figures.append(FigureMarks(figure.name, settings, tuple(marks)))
     return figures
 
 
-def _lines(grid: Grid, figure: Figure) -> list[tuple[int, int, PanelLine]]:
-    """Return the lines of a figure, with the numbers of their panels and test sets."""
-    words = vocabulary_of(figure.source)
+def _lines(grid: Grid, figure: Figure) -> list[tuple[PanelLine, Mark]]:
+    """Return the lines of a figure, each with a mark that has its place alone."""
+    vocabulary = vocabulary_of(figure.source)
     lines = []
-    for number, panel in enumerate(figure.panels):
-        for at, test_set in enumerate(panel.test_sets):
-            lines.append((number, at, PanelLine(grid, panel, test_set, words)))
+    for panel_number, panel in enumerate(figure.panels):
+        for set_number, test_set in enumerate(panel.test_sets):
+            mark = Mark(panel_number, set_number, panel.loss, OURS, None, np.nan)
+            lines.append((PanelLine(grid, panel, test_set, vocabulary), mark))
     return lines
 
 
@@ -434,13 +434,13 @@ def published(
     ]
     if any(number.is_score for number in numbers):
         numbers = [number for number in numbers if number.metric == panel.metric]
-    at = panel.published.at
+    x_of_table = panel.published.at
     for number in numbers:
         value = number.points if number.is_score else float(number.value)
-        if at is None and number.batch_size is not None:
+        if x_of_table is None and number.batch_size is not None:
             yield number.batch_size, value
-        elif at is not None and number.batch_size == panel.batch_size:
-            yield at, value
+        elif x_of_table is not None and number.batch_size == panel.batch_size:
+            yield x_of_table, value
 
 
 def swept_values(grid: Grid) -> pd.DataFrame:
@@ -478,39 +478,33 @@ def _swept(line: PanelLine) -> pd.DataFrame:
         default = names.index(panel.default) if names else float(panel.default)
     elif unchanged:
         default = line.x(unchanged[0])
-    words = list(panel.words.values())
-    entries = []
+    labels = list(panel.words.values())
+    swept = []
     for x, sample in samples.items():
-        value = words[int(x)] if words else f"{x:g}"
-        entries.append((panel.loss, value, x == default, sample))
+        value = labels[int(x)] if labels else f"{x:g}"
+        swept.append(({"loss": panel.loss, "value": value, "is_default": x == default}, sample))
     baseline = line.baseline()
     if baseline.n:
-        entries.append((panel.baseline, "", False, baseline))
-    if not entries:
-        return pd.DataFrame()
-    plain = NO_RUNS if default is None else samples.get(default, NO_RUNS)
-    losses, values, defaults, swept = zip(*entries, strict=True)
+        swept.append(({"loss": panel.baseline, "value": "", "is_default": False}, baseline))
 
     def in_unit(sample: Sample) -> dict[int, float]:
         """Return the scores by seed in [0, 1]."""
         return {seed: value / 100 for seed, value in sample.by_seed.items()}
 
-    scores = [in_unit(sample) for sample in swept]
-    summaries = [t_interval(by_seed.values()) for by_seed in scores]
-    rows = pd.DataFrame(
-        {
-            "loss": losses,
-            "value": values,
-            "is_default": defaults,
-            "score": [summary.mean for summary in summaries],
-            "score_sd": [summary.sd for summary in summaries],
-            "score_n": [summary.n for summary in summaries],
-            "title": panel.title,
-            "option": panel.label or panel.x.replace("_", " "),
-            "metric": panel.metric,
-            "batch_size": np.nan if panel.batch_size is None else panel.batch_size,
-            "claims": [panel.claims] * len(entries),
-        }
+    scores = [in_unit(sample) for _, sample in swept]
+    rows = []
+    for (facts, _), by_seed in zip(swept, scores, strict=True):
+        n, mean, sd, *_ = t_interval(by_seed.values())
+        numbers = {"score": mean, "score_sd": sd, "score_n": n}
+        rows.append({**facts, **numbers, "claims": panel.claims})
+    if not rows:
+        return pd.DataFrame()
+    table = pd.DataFrame(rows).assign(
+        title=panel.title,
+        option=panel.label or panel.x.replace("_", " "),
+        metric=panel.metric,
+        batch_size=np.nan if panel.batch_size is None else panel.batch_size,
     )
+    plain = NO_RUNS if default is None else samples.get(default, NO_RUNS)
     tests = against_default(scores, in_unit(plain), line.grid.study.comparison.alpha)
-    return rows.join(tests)
+    return table.join(tests)

@@ -9,11 +9,12 @@ from pathlib import Path
 from benchmark.core.files import guess_csv
 from benchmark.core.records import CELL_COLUMNS, Cell
 from benchmark.runs.run_table import RunTable
+from benchmark.stats.samples import BySeed
 
 BACKBONE_TIME = "backbone_time"
 TIMES = ("loss_time", BACKBONE_TIME, "minutes_per_epoch", "training_time")  # that papers print
 COUNTS = ("n_forwards", "n_backwards", "n_updates")  # that papers print
-Costs = Mapping[tuple[Cell, str], Mapping[int, float]]  # by cell and quantity: seed -> value
+Costs = Mapping[tuple[Cell, str], BySeed]  # by cell and quantity
 # What the analysis of the decomposability gap leaves, and the losses that it compares.
 GAP = "gap_decrease"
 GAP_FILES = "analyses/decomposability_gap*/summary.json"
@@ -89,14 +90,14 @@ class GapDecrease:
 def gap_decreases(folder: Path) -> list[GapDecrease]:
     """Return the decreases in a study's results folder: one for each dataset, batch size and seed.
 
-    Quick trials, analyses of another study and files of another schema are left out.
+    Quick trials and analyses of another study are left out.
     """
     decreases: dict[tuple[str, int, int], GapDecrease] = {}
     # a dataset that was asked for ("decomposability_gap-cub") goes before the study's first
     for summary in sorted(folder.glob(GAP_FILES)):
         facts = json.loads(summary.read_bytes())
         other_study = facts.get("study", folder.name) != folder.name
-        if facts["schema"] != 1 or facts["quick"] or other_study:
+        if facts["quick"] or other_study:
             continue
         # the runs share dataset and setting, with which a run_id begins
         dataset, setting, _ = facts["runs"][0]["run_id"].split("/", 2)

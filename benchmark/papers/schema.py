@@ -78,6 +78,7 @@ def _distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 Distinct = AfterValidator(_distinct)  # numbers are told apart by value
+Names = Annotated[tuple[str, ...], Field(min_length=1), Distinct]
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 # A table, figure or version of a paper: part of the names of files.
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,79}$")]
@@ -193,8 +194,7 @@ class PublishedNumber:
     @property
     def digits(self) -> int:
         """The number of printed digits behind the point."""
-        exponent = self.value.as_tuple().exponent
-        return -exponent if isinstance(exponent, int) else 0
+        return -int(self.value.as_tuple().exponent)
 
     def field(self, name: str) -> str:
         """Return a column, or a stated condition, as text; "" where there is none."""
@@ -213,7 +213,6 @@ class PublishedNumber:
 _FOLLOWING = ("line", "means", "outside", "conditions")
 _NAMES = [column.name for column in fields(PublishedNumber)]
 COLUMNS = tuple(name for name in _NAMES if name not in _FOLLOWING)
-Columns = Annotated[tuple[str, ...], Field(min_length=1), Distinct]
 
 
 @dataclass(frozen=True)
@@ -224,8 +223,8 @@ class PrintedTable(Closed):
     """
 
     title: str
-    rows: Columns
-    columns: Columns
+    rows: Names
+    columns: Names
     sections: Annotated[tuple[str, ...], Distinct] = ()
     read_as: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
@@ -421,7 +420,7 @@ class Scope(Closed):
     ``instead_of`` names a dataset of the paper that nobody can have and that ``datasets`` replace.
     """
 
-    datasets: Annotated[tuple[str, ...], Field(min_length=1), Distinct]
+    datasets: Names
     protocol: str = ""
     backbone: str = ""
     batch_sizes: Annotated[tuple[Size, ...], Distinct] = ()
@@ -456,7 +455,7 @@ class Claim(Closed):
     stated_in: Text
     sentence: Annotated[str, StringConstraints(strip_whitespace=True, min_length=20)]
     kind: Kind
-    metrics: Annotated[tuple[str, ...], Field(min_length=1), Distinct]
+    metrics: Names
     published: Annotated[tuple[Scope, ...], Field(min_length=1), Distinct]
     alpha: Annotated[float, Field(gt=0, le=0.05, strict=True)] = 0.05
     first: Arms = ()
@@ -706,8 +705,7 @@ class Paper:
         remarks = [remark.text for remark in self.remarks if number.fits(remark.rows)]
         return [" ".join(text.split()) for text in remarks]
 
-    def table(self, name: str, source: str = "") -> list[PublishedNumber]:
+    def table(self, name: str) -> list[PublishedNumber]:
         """Return the numbers of one printed table, in the order of the print."""
-        source = source or self.source
-        numbers = [number for number in self.numbers if number.source == source]
-        return [number for number in numbers if number.table == name]
+        printed = f"{self.source}/{name}"
+        return [number for number in self.numbers if printed in number.places]

@@ -63,47 +63,44 @@ _DIVERGED = "{now} of ours diverged{beside}"
 
 
 class Reason(Enum):
-    """Why a verdict is what it is: its word, the direction of a drift, and the sentence.
+    """Why a verdict is what it is: its word, the sentence, and the direction of a drift.
 
     The sentence has the columns of a row in braces. The first reason that applies counts.
     """
 
-    NOT_MATCHED = NOT_RUN, "", "{note}"
-    BOTH_DIVERGE = REPRODUCED, "", f"{_DIVERGED}: no score on either side"
-    OURS_DIVERGE = DRIFTED, LOW, _DIVERGED
-    THEIRS_DIVERGED = DRIFTED, HIGH, _DIVERGED
-    PERHAPS_DIVERGED = INCONCLUSIVE, "", _DIVERGED
-    TOO_FEW = INCONCLUSIVE, "", "{now} diverged: too few to tell"
-    NO_METRIC = NOT_RUN, "", "the runs have no {metric} on split {split}"
-    NOT_FINISHED = NOT_RUN, "", "no finished run ({statuses})"
-    NO_MARGIN = INCONCLUSIVE, "", "the margins name none for this metric"
-    INSIDE = REPRODUCED, "", f"{_SPAN} lies inside ±{{margin:g}} points"
-    BELOW = DRIFTED, LOW, f"beyond ±{{margin:g}} points, {_HOLM}"
-    ABOVE = DRIFTED, HIGH, f"beyond ±{{margin:g}} points, {_HOLM}"
-    BEYOND_ALONE = INCONCLUSIVE, "", f"{_SPAN} lies beyond ±{{margin:g}} points, but {_HOLM}"
-    TOO_WIDE = INCONCLUSIVE, "", f"{_SPAN} contains ±{{margin:g}} points and more"
-    ON_THE_EDGE = INCONCLUSIVE, "", f"{_SPAN} crosses the edge of ±{{margin:g}} points"
+    NOT_MATCHED = NOT_RUN, "{note}"
+    BOTH_DIVERGE = REPRODUCED, f"{_DIVERGED}: no score on either side"
+    OURS_DIVERGE = DRIFTED, _DIVERGED, LOW
+    THEIRS_DIVERGED = DRIFTED, _DIVERGED, HIGH
+    PERHAPS_DIVERGED = INCONCLUSIVE, _DIVERGED
+    TOO_FEW = INCONCLUSIVE, "{now} diverged: too few to tell"
+    NO_METRIC = NOT_RUN, "the runs have no {metric} on split {split}"
+    NOT_FINISHED = NOT_RUN, "no finished run ({statuses})"
+    INSIDE = REPRODUCED, f"{_SPAN} lies inside ±{{margin:g}} points"
+    BELOW = DRIFTED, f"beyond ±{{margin:g}} points, {_HOLM}", LOW
+    ABOVE = DRIFTED, f"beyond ±{{margin:g}} points, {_HOLM}", HIGH
+    BEYOND_ALONE = INCONCLUSIVE, f"{_SPAN} lies beyond ±{{margin:g}} points, but {_HOLM}"
+    TOO_WIDE = INCONCLUSIVE, f"{_SPAN} contains ±{{margin:g}} points and more"
+    ON_THE_EDGE = INCONCLUSIVE, f"{_SPAN} crosses the edge of ±{{margin:g}} points"
     ONE_RUN = (
         INCONCLUSIVE,
-        "",
         "one run, and no spread on either side to judge it by: run at least 2 seeds",
     )
     NO_SPREAD = (
         INCONCLUSIVE,
-        "",
         "all runs are equal, and so are those of all sister cells: no spread to judge by. Only "
         "runs with the same seeds and the same scores are equal without a test",
     )
 
-    def __init__(self, word: str, direction: str, sentence: str):
+    def __init__(self, word: str, sentence: str, direction: str = ""):
         self.word = word
-        self.direction = direction
         self.sentence = sentence
+        self.direction = direction
 
 
 OPEN = (Reason.BEYOND_ALONE, Reason.TOO_WIDE, Reason.ON_THE_EDGE)
 BY_TEST = (Reason.INSIDE, Reason.BELOW, Reason.ABOVE, *OPEN)
-REMARKED = (*BY_TEST, Reason.NO_MARGIN, Reason.ONE_RUN, Reason.NO_SPREAD)
+REMARKED = (*BY_TEST, Reason.ONE_RUN, Reason.NO_SPREAD)
 
 
 class VerdictColumn(NamedTuple):
@@ -131,7 +128,7 @@ KINDS = {
 }
 text = partial(VerdictColumn, "text", "")
 points = partial(VerdictColumn, "number", "points")
-number = partial(VerdictColumn, "number")
+number = partial(VerdictColumn, "number", "")
 count = partial(VerdictColumn, "count")
 # The columns of verdicts, in the order of ``verdicts.csv``.
 VERDICT: dict[str, VerdictColumn] = {
@@ -161,16 +158,16 @@ VERDICT: dict[str, VerdictColumn] = {
     "paired_n": count("seeds", "seeds compared one by one; empty: two groups"),
     "difference": points("ours - reference"),
     "se": points("standard error of the difference; 0: identical runs"),
-    "df": number("", "degrees of freedom of `se`"),
+    "df": number("degrees of freedom of `se`"),
     "ci_low": points("lower end of the interval of the difference"),
     "ci_high": points("upper end of the interval of the difference"),
     "margin": points("largest difference that has no consequence"),
     "rounding": points("half a unit of the last printed digit"),
-    "p_equivalence": number("", "p of the hypothesis that the difference is beyond the margin"),
-    "p_drift": number("", "p of the hypothesis that it is inside the margin"),
-    "p_holm": number("", "`p_drift` after Holm over the table"),
+    "p_equivalence": number("p of the hypothesis that the difference is beyond the margin"),
+    "p_drift": number("p of the hypothesis that it is inside the margin"),
+    "p_holm": number("`p_drift` after Holm over the table"),
     "family_size": count("tests", "tests that are planned for the table"),
-    "level": number("", "level of each test; below 0.05 where looks are planned"),
+    "level": number("level of each test; below 0.05 where looks are planned"),
     "verdict": text("the word"),
     "interim": VerdictColumn("yes or no", "", "whether runs of this look are still to come"),
     "direction": text("of a drift: `low` or `high`"),
@@ -179,7 +176,9 @@ VERDICT: dict[str, VerdictColumn] = {
     ),
     "changes_under": text("marks under which it is another"),
     "tip_laboratory": points("largest spread between laboratories under which it stays"),
-    "tip_ratio": number("times ours", "largest published spread under which it stays"),
+    "tip_ratio": VerdictColumn(
+        "number", "times ours", "largest published spread under which it stays"
+    ),
     "reason": text("why, in a sentence"),
     "seeds_to_decide": count("seeds", "of ours that would decide, if difference and spread stay"),
     "line": count("", "line of `results.csv` of the paper"),
@@ -209,11 +208,12 @@ def typed(columns: Mapping[str, Any]) -> pd.DataFrame:
 
 def by_source(verdicts: pd.DataFrame) -> list[tuple[str, pd.Series, Mapping[str, str]]]:
     """Return (heading, words, meanings) of the papers' numbers and of our own frozen runs."""
-    ours = verdicts["source"] == FROZEN
-    word = verdicts["verdict"]
-    numbers = word[~ours]
+    is_frozen = verdicts["source"] == FROZEN
+    verdict = verdicts["verdict"]
+    numbers = verdict[~is_frozen]
     # only identical runs have no standard error
-    frozen = word[ours].map(OF_FROZEN).mask(verdicts["se"].eq(0) & word.eq(REPRODUCED), IDENTICAL)
+    identical = verdicts["se"].eq(0) & verdict.eq(REPRODUCED)
+    frozen = verdict[is_frozen].map(OF_FROZEN).mask(identical, IDENTICAL)
     heading = f"Numbers of papers: {numbers.ne(NOT_RUN).sum()} of {len(numbers)} run"
     ours_again = "Our own frozen runs, made again here: are the scores the same?"
     sources = [(heading, numbers, VERDICTS), (ours_again, frozen, FROZEN_VERDICTS)]
@@ -222,18 +222,15 @@ def by_source(verdicts: pd.DataFrame) -> list[tuple[str, pd.Series, Mapping[str,
 
 def read_verdicts(path: Path) -> pd.DataFrame:
     """Return the verdicts in a file that ``write_verdicts`` wrote, without what it leaves out."""
-    kinds = {name: VERDICT[name].kind for name in FILED}
-    numbers = [name for name, kind in kinds.items() if KINDS[kind] == "float64"]
-    texts = [name for name in kinds if name not in numbers]
+    types = {name: KINDS[VERDICT[name].kind] for name in FILED}
+    numbers = [name for name, type_of in types.items() if type_of == "float64"]
+    answers = {"True": True, "False": False, "": None}
+    standing = types.pop("stands")
     verdicts = pd.read_csv(
         path,
-        dtype=dict.fromkeys(texts, "str") | dict.fromkeys(numbers, "float64"),
+        dtype=types,
+        converters={"stands": answers.get},
         keep_default_na=False,
         na_values={name: [""] for name in numbers},
     )
-    answers = {"True": True, "False": False, "": None}
-    for name in texts:
-        if kinds[name] != "text":
-            values = [answers[text] for text in verdicts[name]]
-            verdicts[name] = pd.Series(values, dtype=KINDS[kinds[name]])
-    return verdicts
+    return verdicts.astype({"stands": standing})

@@ -14,8 +14,8 @@ from pydantic import ConfigDict
 from benchmark.core.documents import read_document
 from benchmark.core.files import adapter
 from benchmark.metrics.metric import display_name, metric_of
+from benchmark.study.data_files import PACKAGE
 
-FOLDER = Path(__file__).parent
 # Columns of conditions that are not settings of a run.
 OPTIONS = "options"
 SPLIT = "split"
@@ -172,17 +172,17 @@ class Vocabulary(Words):
 @functools.cache
 def load_vocabulary() -> Vocabulary:
     """Return the shared vocabulary."""
-    words: Vocabulary = read_own(FOLDER / "vocabulary.yaml", Vocabulary)
+    words: Vocabulary = read_own(PACKAGE / "vocabulary.yaml", Vocabulary)
     return words
 
 
-def margin_of(metric: str, score: float = math.nan) -> float | None:
+def margin_of(metric: str, score: float = math.nan) -> float:
     """Return the margin of ``metric`` for a reference of ``score`` percent (NaN: as for 0).
 
-    None for a metric without one.
+    NaN for a metric without one.
     """
     measured = metric_of(metric)
     if measured is None:
-        return None
+        return math.nan
     steps = dict(measured.margin)
     return steps[max((height for height in steps if height <= score), default=0.0)]

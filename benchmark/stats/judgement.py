@@ -74,7 +74,7 @@ def question(
     *,
     ours: Sequence[str],
     published: str | None,
-    default_margin: Callable[[str, float], float | None],
+    default_margin: Callable[[str, float], float],
     metric: str = "recall_at_1",
     margin: str | None = None,
     n: str | None = None,
@@ -121,14 +121,15 @@ def question(
         name = re.sub(r"(?i)^(?:r|recall)@(?=\d)", "recall_at_", metric.strip())
         name = {"map@r": "map_at_r", "map": "map"}.get(name.lower(), name)
         problem = check_metric(name)
-        if problem is None:
-            width = default_margin(name, math.nan if reference is None else reference)
-        if width is None:
-            problems.append(f"--metric: {problem or f'{name} has no margin; give --margin'}")
-    known_spread = read("--spread", spread, _points)
-    stated_spread = read("--published-spread", published_spread, _points)
-    stated_runs = read("--published-n", published_n, _count)
-    tests = read("--family", family, _count)
+        if problem:
+            problems.append(f"--metric: {problem}")
+        width = default_margin(name, math.nan if reference is None else reference)
+    others = {
+        "spread": read("--spread", spread, _points),
+        "published_spread": read("--published-spread", published_spread, _points),
+        "published_n": read("--published-n", published_n, _count),
+        "family": read("--family", family, _count),
+    }
     if problems:
         raise ConfigError("judge", problems)
     return JudgedCase(
@@ -136,11 +137,8 @@ def question(
         n=runs or len(ours),
         published=reference,
         margin=width,
-        spread=known_spread,
-        published_spread=stated_spread,
-        published_n=stated_runs,
         rounding=half_of_last_digit(str(published)),
-        family=tests,
+        **others,
     )
 
 
@@ -212,7 +210,7 @@ def _evidence(case: JudgedCase) -> tuple[Evidence, float, str]:
         df=df,
         reference_n=case.published_n or np.nan,
         reference_variance=np.nan if stated is None else stated**2,
-        reference_df=np.nan if stated is None else published_df,
+        reference_df=published_df,
         margin=case.margin,
         slack=case.rounding,
     )
@@ -241,7 +239,6 @@ def judge(case: JudgedCase) -> dict[str, Any]:
         return float(value) if np.isfinite(value) else None
 
     evidence, spread, origin = _evidence(case)
-    mean = float(np.mean(case.ours))
     behind = case.published_n or 1
     test = compare(evidence, planned=case.family)
     verdict = str(test.verdict)
@@ -270,10 +267,10 @@ def judge(case: JudgedCase) -> dict[str, Any]:
             name: known(tipping_points(evidence, name, planned=case.family)[0])
             for name in (LABORATORY, SPREAD)
         },
-        "difference": mean - case.published,
+        "difference": float(test.difference),
         "margin": case.margin,
         "family": case.family,
-        "ours": {"values": list(case.ours), "mean": mean, "runs": case.n},
+        "ours": {"values": list(case.ours), "mean": evidence.ours, "runs": case.n},
         "published": {
             "value": case.published,
             "runs": case.published_n,
@@ -310,10 +307,9 @@ def _deciding(evidence: Evidence, published_n: int, family: int) -> dict[str, in
 
 
 def _largest_spread(evidence: Evidence, family: int, verdict: str) -> float:
-    unknown = {"reference_variance": np.nan, "reference_df": np.nan, "df": np.inf}
-
     def excess(spread: float) -> float:
-        result = compare(replace(evidence, **unknown, variance=spread**2))
+        of_both = replace(evidence, variance=spread**2, df=np.inf, reference_variance=np.nan)
+        result = compare(of_both)
         if verdict == REPRODUCED:
             return float(result.p_equivalence) - ALPHA
         return float(result.p_drift) - ALPHA / family

@@ -168,22 +168,20 @@ def standard_error(evidence: Evidence) -> tuple[Floats, Floats, NDArray[np.int64
     return np.sqrt(total), df * ratio**2, case
 
 
-def compare(evidence: Evidence, alpha: ArrayLike = ALPHA, planned: int = 0) -> TestResult:
+def compare(evidence: Evidence, alpha: float = ALPHA, planned: int = 0) -> TestResult:
     """Return the test results of each element; ``alpha`` sets the confidence of the interval.
 
     Without a spread there is no test, unless the runs are identical. ``planned`` is the number of
     tests in the plan, if fewer could be made.
     """
     values = arrays_of(evidence)
-    difference, margin, slack, identical, alpha, *error = np.broadcast_arrays(
+    difference, margin, slack, identical, se, df, case = np.broadcast_arrays(
         values["ours"] - values["reference"],
         values["margin"],
         values["slack"],
         values["identical"],
-        alpha,
         *standard_error(evidence),
     )
-    se, df, case = error
     has_spread = se > 0
     se = np.where(has_spread, se, np.nan)
     df = np.where(has_spread, df, np.nan)
@@ -220,11 +218,10 @@ def compare(evidence: Evidence, alpha: ArrayLike = ALPHA, planned: int = 0) -> T
     )
 
 
-def _quantile(probability: Floats, df: Floats) -> Floats:
-    """Return Student's t quantile of each element; each distinct pair is inverted once."""
-    all_pairs = np.stack([df.ravel(), probability.ravel()])
-    pairs, index = np.unique(all_pairs, axis=1, return_inverse=True)
-    quantiles = np.asarray(special.stdtrit(*pairs), float)
+def _quantile(probability: float, df: Floats) -> Floats:
+    """Return Student's t quantile at each element of ``df``; each distinct df is inverted once."""
+    distinct, index = np.unique(df, return_inverse=True)
+    quantiles = np.asarray(special.stdtrit(distinct, probability), float)
     return quantiles[index].reshape(df.shape)
 
 
@@ -305,12 +302,13 @@ def tipping_points(
 class RangeTest(NamedTuple):
     """Mean of ``n`` values, interval of confidence 1 - 2 alpha, and both p-values (NaN: no test).
 
+    estimate   the mean
     p          of the hypothesis that the mean lies outside the range; small: the mean lies inside
     p_against  of the hypothesis that the mean lies inside the range
     """
 
     n: int
-    mean: float
+    estimate: float
     ci_low: float = np.nan
     ci_high: float = np.nan
     p: float = np.nan
@@ -320,8 +318,8 @@ class RangeTest(NamedTuple):
 def range_test(values: Floats, low: float, high: float, alpha: float, shared: Spread) -> RangeTest:
     """Return two one-sided t-tests: does the mean of ``values`` (n,) lie in ``low`` to ``high``?
 
-    An infinite end is open. ``shared`` is the spread of one value, moderated with the spreads of
-    sister comparisons. One value, or values without a spread, give no test, because the error of
+    An infinite ``high`` is open. ``shared`` is the spread of one value, moderated with the spreads
+    of sister comparisons. One value, or values without a spread, give no test, because the error of
     the mean cannot be estimated.
     """
     n = len(values)
@@ -334,6 +332,6 @@ def range_test(values: Floats, low: float, high: float, alpha: float, shared: Sp
     ends = np.array([mean - low, high - mean]) / se
     inside = special.stdtr(df, -ends)
     outside = special.stdtr(df, ends)
-    sides = int(np.isfinite(low)) + int(np.isfinite(high))
+    sides = 2 if np.isfinite(high) else 1
     against = min(1.0, sides * float(outside.min()))
     return RangeTest(n, mean, mean - half, mean + half, float(inside.max()), against)

@@ -223,11 +223,11 @@ def candidate(
     return Candidate(
         Cell(dataset, label, loss, base_loss or loss, batch_size),
         {"dataset.name": dataset, **width, OPTIONS: label.options, **columns},
-        frozenset(by_option),
-        frozenset(by_variant),
         backbone or label.backbone,
         (dataset, *evaluated_on),
         (1, 2, 4, 8, 10),
+        frozenset(by_option),
+        frozenset(by_variant),
     )
 
 

@@ -11,7 +11,7 @@ import pytest
 from paper_folders import load_paper, refused_by, write_paper
 
 from benchmark.core.errors import ReferenceDataError
-from benchmark.papers.fidelity import Row, as_text, assumed, ledger, study_ledger
+from benchmark.papers.fidelity import Row, as_text, assumed, ledger, rows_of_run, study_ledger
 from benchmark.papers.loading import PaperError, load_papers
 from benchmark.papers.matching import candidates
 from benchmark.papers.paper import shared_facts
@@ -185,10 +185,14 @@ def test_runs_rest_on_what_is_of_their_recipe_loss_and_options():
     values = {"a.b": 2, "a.c": 3, "losses.one.x": 4, "losses.two.x": 5}
     rows = ledger("made_up", {**values, "options.big.a.b": 1, "options.small.a.c": 1}, facts)
     most = "a.c (above 1), losses.one.x (unknown), dataset (above 1)"
-    assert assumed(rows, "made_up", "one", ()) == f"assumed: a.b (above 1), {most}"
-    assert assumed(rows, "made_up", "one", ("big",)) == f"assumed: {most}"
-    assert "a.c (0.3 to 1)" in assumed(rows, "made_up", "one", ("small",))
-    assert assumed(rows, "other", "one", ()) == ""
+    plain = rows_of_run(rows, "made_up", "one", ())
+    assert assumed(plain) == f"assumed: a.b (above 1), {most}"
+    big = rows_of_run(rows, "made_up", "one", ("big",))
+    assert assumed(big) == f"assumed: {most}"
+    small = rows_of_run(rows, "made_up", "one", ("small",))
+    assert "a.c (0.3 to 1)" in assumed(small)
+    assert rows_of_run(rows, "other", "one", ()) == {}
+    assert assumed({}) == ""
 
 
 @pytest.mark.parametrize(

@@ -203,5 +203,3 @@ def test_metrics_may_be_written_as_tables_show_them(name):
 
 def test_the_margin_given_goes_before_the_metrics():
     assert asked(margin="2.5", metric="recall_at_1").margin == 2.5
-    found = problems(default_margin=lambda metric, score: None)
-    assert "has no margin; give --margin" in found[0]

@@ -125,7 +125,7 @@ def test_a_mark_with_a_legend_says_that_a_verdict_rests_on_something_unsure(inpu
 def test_rows_of_other_seeds_say_so_once(inputs):
     bad = {("sup_ap", 64, 1): "missing"}
     runs = made_up_runs(inputs.study, bad=bad)
-    verdicts = judge_study(inputs.study, run_table(runs))["paper"]
+    verdicts = judge_study(inputs.study, run_table(runs), ["paper"])["paper"]
     rows = tables_of(inputs.study, runs, verdicts)["roadmap2021v2_table3"].sections[0].rows
     assert [row[0].note for row in rows] == ["", "n=1", ""]
     assert {each.note for row in rows for each in row[1:]} == {""}
