@@ -56,7 +56,7 @@ OPTIONS = [
     ("softbin_ap", {"query_weights": "class", "ties": "aware", "include_query": False}),
     ("softbin_ap", {"bins": 25, "lowest": 0.0}),
     ("softbin_ap", {"query_weights": "class", "ties": "aware", "bins": 7, "lowest": -0.25}),
-    ("roadmap", {}),
+    ("roadmap", {"lambda_": 0.2}),
     ("roadmap", {**WIDE, "weights": [1.0, 0.3]}),
     ("roadmap", {"weights": [0.0, 1.0], "beta": -0.1, "reduction": "nonzero"}),
     ("recall_at_k", {"tau": 0.1}),

@@ -15,7 +15,11 @@ from benchmark.stats.reproduction import ALPHA
 
 TEMPLATE = Path(__file__).with_name("page.md")
 OUT = Path(__file__).parents[2] / "docs" / "background"
-REFERENCES = {rule.SINGLE: "one value", rule.SEVERAL: "five runs", rule.PAIRED: "frozen runs"}
+REFERENCES = {
+    rule.SINGLE: "one value",
+    rule.SEVERAL: "five runs",
+    rule.PAIRED: "frozen runs",
+}
 STRESS_RATES = ("drifted", "drifted_off", "reproduced", "seen")
 CURVES = {  # column of the table: (row of panels, words, tone, marker)
     "any_drifted": (0, "any false drift in a table", "bad", "s"),
@@ -29,20 +33,22 @@ def rows_of(table: pd.DataFrame, *by: str) -> str:
     """Return a row of Markdown for each ``by``: all rates in percent, "/" between its rows."""
     skipped = ("_low", "_high", *by)
     rates = [name for name in table.select_dtypes(float) if not name.endswith(skipped)]
-    lines = []
-    for key, group in table.groupby(list(by), sort=False):
-        cells = [" / ".join(f"{100 * value:.1f}" for value in group[name]) for name in rates]
-        lines.append(f"| {' | '.join(map(str, [*key, *cells]))} |")
-    return "\n".join(lines)
+    percent = (100 * table[rates]).map("{:.1f}".format)
+    cells = percent.groupby([table[name] for name in by], sort=False).agg(" / ".join)
+    rows = cells.reset_index().astype(str)
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows.to_numpy())
 
 
 def stress_rows(table: pd.DataFrame, rate: str) -> str:
     """Return a row of Markdown per world, a column per spread: "all (standing)", "/" of seeds."""
-    pairs = zip(100 * table[f"{rate}_all"], 100 * table[f"{rate}_standing"], strict=True)
-    cells = table.assign(cell=[f"{every:.1f} ({standing:.1f})" for every, standing in pairs])
+    every = (100 * table[f"{rate}_all"]).map("{:.1f}".format)
+    standing = (100 * table[f"{rate}_standing"]).map("{:.1f}".format)
+    cells = table.assign(cell=every + " (" + standing + ")")
     joined = cells.groupby(["world", "sigma"], sort=False)["cell"].agg(" / ".join)
-    rows = joined.groupby("world", sort=False)
-    return "\n".join(f"| {world} | {' | '.join(row)} |" for world, row in rows)
+    lines = []
+    for world, row in joined.groupby("world", sort=False):
+        lines.append(f"| {world} | {' | '.join(row)} |")
+    return "\n".join(lines)
 
 
 def draw_rates(table: pd.DataFrame) -> drawing.Drawing:
@@ -51,10 +57,17 @@ def draw_rates(table: pd.DataFrame) -> drawing.Drawing:
         figure, axes = drawing.new_figure(drawing.DOUBLE, 4.2, 2, 3, sharex=True, sharey="row")
         for column, (reference, words) in enumerate(REFERENCES.items()):
             for name, line in {"shared spread": "-", "plain t test": ":"}.items():
-                rows = table[(table["reference"] == reference) & (table["rule"] == name)]
+                of_rule = table[table["rule"] == name]
+                rows = of_rule[of_rule["reference"] == reference]
                 for rate, (panel, label, tone, marker) in CURVES.items():
-                    style = {"color": drawing.COLOURS[tone], "marker": marker, "linestyle": line}
-                    style |= {"markerfacecolor": "white", "label": label if line == "-" else None}
+                    style = {
+                        "color": drawing.COLOURS[tone],
+                        "marker": marker,
+                        "linestyle": line,
+                        "markerfacecolor": "white",
+                    }
+                    if line == "-":
+                        style["label"] = label
                     axes[panel, column].plot(rows["seeds"].astype(str), 100 * rows[rate], **style)
             axes[0, column].set_title(words)
             dashed = {"color": drawing.INK, "linewidth": 0.8, "linestyle": "--"}

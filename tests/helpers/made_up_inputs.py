@@ -62,10 +62,10 @@ def inputs_of(study, runs: pd.DataFrame, asked=(), frozen: bool = False) -> Inpu
     """Return the inputs that the steps before would have left for ``runs``."""
     table = run_table(runs)
     stats = analyse(table, study.comparison, study.metrics)
-    last, best = (
-        sides_of_numbers(asked_numbers(asked), Samples(table, each), candidates(study))
-        for each in ("last", "best")
-    )
+    asked = asked_numbers(asked)
+    found = candidates(study)
+    last = sides_of_numbers(asked, Samples(table, "last"), found)
+    best = sides_of_numbers(asked, Samples(table, "best"), found)
     if frozen:
         last += sides_of_frozen(_frozen(table), Samples(table))
     stats["verdicts"] = judged(last)
@@ -84,9 +84,16 @@ def inputs_over_datasets() -> Inputs:
     block = made_up_block(losses, (32,), (0, 1), datasets=names)
     square = shares(np.random.default_rng(0).normal(0.5, 0.01, (4, 4)))
     noise = square.assign(
-        dataset="glyphs_1k", setting="r10~square", batch_size=32, split="test", metric="map",
-        loss="sup_ap", sd=0.01, runs=16, mean=0.5,
-    )  # fmt: skip
+        dataset="glyphs_1k",
+        setting="r10~square",
+        batch_size=32,
+        split="test",
+        metric="map",
+        loss="sup_ap",
+        sd=0.01,
+        runs=16,
+        mean=0.5,
+    )
     equal = [
         made_up_block(losses, (128,), (0, 1), name=each, setting=f"r10~{each}", datasets=names[:1])
         for each in ("images", "steps")
@@ -255,7 +262,9 @@ def near_published(runs: pd.DataFrame, paper: str) -> pd.DataFrame:
     """Returns ``runs`` with each loss's scores on each data set moved near a value that the paper
     prints for it."""
     table1 = paper_of(paper).table("table1")
-    level = {(each.dataset, each.loss, each.metric): each.points / 100 for each in table1}
+    level = {}
+    for number in table1:
+        level[number.dataset, number.loss, number.metric] = number.points / 100
     keys = ["dataset", "base_loss", "metric"]
     ends = runs[runs["selection"] == "last"].groupby(keys)["value"].mean()
     shift = {key: level[key] - end for key, end in ends.items() if key in level}
@@ -311,19 +320,21 @@ def write_neighbours_file(path: Path, seed: int, *, queries: int = QUERIES) -> d
     """Write the file of a run whose ranking depends on ``seed``; return its arrays."""
     rng = np.random.default_rng(seed)
     labels = np.arange(ITEMS) % CLASSES
-    scores = rng.normal(size=(queries, ITEMS)) + 1.2 * (labels[None, :] == labels[:queries, None])
-    scores[np.arange(queries), np.arange(queries)] = -np.inf
+    own_labels = labels[:queries, None]
+    scores = rng.normal(size=(queries, ITEMS)) + 1.2 * (labels == own_labels)
+    np.fill_diagonal(scores, -np.inf)
     order = np.argsort(-scores, axis=1)[:, :-1]
-    matches = labels[order] == labels[:queries, None]
+    matches = labels[order] == own_labels
+    shown = order[:, :SHOWN]
     ranks = [np.flatnonzero(row) + 1 for row in matches]
     arrays = {
         "spec_digest": np.array(DIGEST),
         "queries": np.arange(queries),
-        "neighbours": order[:, :SHOWN],
-        "scores": np.take_along_axis(scores, order, axis=1)[:, :SHOWN].astype(np.float32),
+        "neighbours": shown,
+        "scores": np.take_along_axis(scores, shown, axis=1).astype(np.float32),
         "matches": matches[:, :SHOWN],
         "query_names": np.array([f"/data/pictures/query {i} <b>.png" for i in range(queries)]),
-        "neighbour_names": np.array([[f"item {i}" for i in row[:SHOWN]] for row in order]),
+        "neighbour_names": np.char.add("item ", shown.astype("U2")),
         "query_images": rng.integers(0, 255, (queries, SIDE, SIDE, 3), dtype=np.uint8),
         "positives": np.array([len(row) for row in ranks]),
         "positive_ranks": np.concatenate(ranks),

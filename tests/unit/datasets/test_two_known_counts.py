@@ -13,8 +13,18 @@ from benchmark.datasets import DATASETS, load_dataset
 from benchmark.datasets.published import VehicleId
 
 # Hundredths of the counts of VehicleID: (images, classes).
-DISTRIBUTED = {"train": (1_133, 131), "small": (64, 8), "medium": (133, 16), "large": (197, 24)}
-PRINTED = {"train": (1_101, 131), "small": (73, 8), "medium": (129, 16), "large": (200, 24)}
+DISTRIBUTED = {
+    "train": (1_133, 131),
+    "small": (64, 8),
+    "medium": (133, 16),
+    "large": (197, 24),
+}
+PRINTED = {
+    "train": (1_101, 131),
+    "small": (73, 8),
+    "medium": (129, 16),
+    "large": (200, 24),
+}
 FIRST_TEST_IMAGE = 200_000  # the test lists share their images: each protocol is one of its own
 
 
@@ -37,9 +47,8 @@ def root(tmp_path, monkeypatch):
     monkeypatch.setattr(VehicleId, "expected", known(PRINTED))
     for folder in ("image", "train_test_split", "attribute"):
         (tmp_path / folder).mkdir()
-    for first, most in ((0, 1_133), (FIRST_TEST_IMAGE, 200)):
-        for image in range(first, first + most):
-            (tmp_path / "image" / f"{image:07d}.jpg").touch()
+    for image in (*range(1_133), *range(FIRST_TEST_IMAGE, FIRST_TEST_IMAGE + 200)):
+        (tmp_path / "image" / f"{image:07d}.jpg").touch()
     vehicles = [*range(200), *range(FIRST_TEST_IMAGE, FIRST_TEST_IMAGE + 200)]
     models = [f"{vehicle} {vehicle % 250}" for vehicle in vehicles]
     (tmp_path / "attribute" / "model_attr.txt").write_text("\n".join(models) + "\n")
@@ -50,8 +59,8 @@ def root(tmp_path, monkeypatch):
 def test_the_lists_as_distributed_and_as_printed_are_both_accepted(root, sizes):
     write_lists(root, sizes)
     counts = load_dataset("vehicleid", {"root": str(root)}).counts
-    found = {part: (counts[part]["images"], counts[part]["classes"]) for part in sizes}
-    assert found == sizes
+    for part, expected in known(sizes).items():
+        assert counts[part].items() >= expected.items()
 
 
 @pytest.mark.parametrize("part", DISTRIBUTED)
@@ -89,13 +98,15 @@ def test_data_check_of_a_mixture_names_neither_and_ends_with_an_error(root):
 def test_faces_may_have_either_count_of_ijbc_beside_their_own():
     loader = DATASETS["vggface2"].target
     loader = loader(loader.Config(root="faces"))
-    own = {"train": {"classes": 8631}, "test": {"images": 169_396, "classes": 500}}
-    known = {148_824: "that the papers print;", 148_876: "the files as distributed;"}
-    for images, words in known.items():
-        found = {**own, "ijbc": {"images": images, "classes": 3531}}
+    of_faces = {"train": {"classes": 8631}, "test": {"images": 169_396, "classes": 500}}
+    for images, words in (
+        (148_824, "that the papers print;"),
+        (148_876, "the files as distributed;"),
+    ):
+        found = {**of_faces, "ijbc": {"images": images, "classes": 3531}}
         assert loader.expected_counts(found) == found
         assert words in loader.which_counts(found)
-    other = {**own, "ijbc": {"images": 148_825, "classes": 3531}}
+    other = {**of_faces, "ijbc": {"images": 148_825, "classes": 3531}}
     assert loader.which_counts(other) == ""
 
 
@@ -104,5 +115,6 @@ def test_two_known_sets_of_counts_are_of_the_same_parts_and_differ():
     assert set(loaders) == {"vehicleid", "ijbc"}
     for loader in loaders.values():
         assert loader.distributed != loader.expected
-        parts = {part: set(kinds) for part, kinds in loader.expected.items()}
-        assert {part: set(kinds) for part, kinds in loader.distributed.items()} == parts
+        assert loader.distributed.keys() == loader.expected.keys()
+        for part, kinds in loader.expected.items():
+            assert loader.distributed[part].keys() == kinds.keys()

@@ -109,19 +109,18 @@ def test_levels_of_relevance(name, extra, memory, levels):
     pool = rows(8, 1)
     loss = create_loss(name, **extra)
     if memory:
-        both_labels = torch.cat([labels, others])
-        results = both(
-            lambda e: loss.with_memory(e, labels, pool, others),
-            lambda e: expected(e, labels, torch.cat([e, pool]), both_labels, True, loss.config),
-            rows(13),
-        )
+        every_label = torch.cat([labels, others])
+
+        def of_formula(batch):
+            return expected(batch, labels, torch.cat([batch, pool]), every_label, True, loss.config)
+
+        results = both(lambda e: loss.with_memory(e, labels, pool, others), of_formula, rows(13))
     else:
-        results = both(
-            lambda e, r: loss(e, labels, r, others),
-            lambda e, r: expected(e, labels, r, others, False, loss.config),
-            rows(13),
-            pool,
-        )
+
+        def of_formula(batch, pool):
+            return expected(batch, labels, pool, others, False, loss.config)
+
+        results = both(lambda e, r: loss(e, labels, r, others), of_formula, rows(13), pool)
     check(results)
 
 

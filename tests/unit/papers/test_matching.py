@@ -16,11 +16,19 @@ MEMORY = {"by_option": ("recipe.memory.size", "recipe.memory.key"), "recipe__mem
 
 
 def find(candidates, splits=None, *, embedding_dim="512", conditions=None, **changes):
-    dim = {"embedding_dim": embedding_dim} if embedding_dim else {}
-    stated = {"dataset": "sop", "loss": "smooth_ap", "backbone": "resnet50", "batch_size": 128}
-    requirements = load_vocabulary().requirements({**dim, **(conditions or {})})
-    splits = {each.cell: {"test"} for each in candidates} if splits is None else splits
-    return match(Stated(**{**stated, "requirements": requirements, **changes}), candidates, splits)
+    conditions = dict(conditions or {})
+    if embedding_dim:
+        conditions["embedding_dim"] = embedding_dim
+    stated = {
+        "dataset": "sop",
+        "loss": "smooth_ap",
+        "backbone": "resnet50",
+        "batch_size": 128,
+        "requirements": load_vocabulary().requirements(conditions),
+    }
+    if splits is None:
+        splits = {each.cell: {"test"} for each in candidates}
+    return match(Stated(**{**stated, **changes}), candidates, splits)
 
 
 def test_the_cell_with_all_stated_facts_is_found():
@@ -97,10 +105,9 @@ def test_a_hyperparameter_may_change_together_with_the_stated_one():
 
 
 def test_the_papers_reading_goes_after_plain_runs_and_before_the_authors_code():
-    code, paper = (
-        candidate(f"resnet50~{name}", by_option=("recipe.input.crop_area",), loss__tau=tau)
-        for name, tau in (("authors_code", 0.1), ("paper", 0.2))
-    )
+    crop = ("recipe.input.crop_area",)
+    code = candidate("resnet50~authors_code", by_option=crop, loss__tau=0.1)
+    paper = candidate("resnet50~paper", by_option=crop, loss__tau=0.2)
     assert find([code, paper]).candidate == paper
     assert find([code, paper, candidate()]).candidate == candidate()
 
@@ -125,7 +132,11 @@ def test_cells_that_differ_in_their_name_alone_are_the_same_runs():
 
 @pytest.mark.parametrize(
     ("protocol", "splits", "expected"),
-    [("small", {"small", "large"}, "small"), ("", {"test"}, "test"), ("", {"gallery"}, "gallery")],
+    [
+        ("small", {"small", "large"}, "small"),
+        ("", {"test"}, "test"),
+        ("", {"gallery"}, "gallery"),
+    ],
 )
 def test_the_protocol_names_the_split(protocol, splits, expected):
     plain = candidate()
@@ -174,7 +185,11 @@ def test_a_landmark_number_belongs_to_the_set_trained_on_and_names_its_split():
 
 
 @pytest.mark.parametrize(
-    ("protocol", "conditions"), [("medium+aqe", {}), ("medium", {"expansion": "aqe"})]
+    ("protocol", "conditions"),
+    [
+        ("medium+aqe", {}),
+        ("medium", {"expansion": "aqe"}),
+    ],
 )
 def test_expanded_queries_are_another_split_of_the_same_runs(protocol, conditions):
     trained = candidate(dataset="sfm120k", evaluated_on=("roxford5k",))

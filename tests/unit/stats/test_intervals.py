@@ -72,9 +72,13 @@ def test_false_discoveries_of_many_true_claims_are_rare():
     assert with_a_discovery.mean() < 0.065  # 5% in theory; Monte Carlo error 0.005
 
 
+def with_equal_sisters(variance):
+    """Return the variances of a cell and of 29 sisters."""
+    return np.r_[variance, np.ones(29)]
+
+
 def test_three_degrees_borrow_five_from_many_sisters_of_equal_spread():
-    variance = np.r_[4.0, np.full(29, 1.0)]
-    found = moderate(variance, 3)
+    found = moderate(with_equal_sisters(4.0), 3)
     assert found.df[0] == pytest.approx(8.0)
     assert found.variance[0] == pytest.approx((5 * 1.0 + 3 * 4.0) / 8)
 
@@ -90,7 +94,7 @@ def test_three_degrees_borrow_five_from_many_sisters_of_equal_spread():
 )
 def test_few_runs_borrow_at_most_twice_what_they_have(own, variance, lent):
     df = np.r_[own, np.full(29, 4)]
-    found = moderate(np.r_[variance, np.ones(29)], df)
+    found = moderate(with_equal_sisters(variance), df)
     assert found.prior_df[0] == lent
 
 
@@ -136,11 +140,12 @@ def test_one_unstable_cell_is_set_aside_and_does_not_blow_up_its_sisters():
 
 def test_no_cell_is_set_aside_where_the_others_differ_as_well():
     variance = np.r_[100.0, np.geomspace(0.01, 10.0, 29)]
-    assert moderate(variance, 4).prior_df[0] > 0
+    found = moderate(variance, 4)
+    assert found.prior_df[0] > 0
 
 
 def test_equal_runs_get_the_spread_of_their_sisters():
-    found = moderate(np.r_[0.0, np.ones(29)], 1)
+    found = moderate(with_equal_sisters(0.0), 1)
     assert found.variance[0] == pytest.approx(TIMES / (TIMES + 1))
 
 
@@ -149,10 +154,9 @@ def test_many_tables_at_once_equal_one_after_another():
     variance = rng.chisquare(3, (5, 12))
     df = rng.integers(1, 6, (5, 12)).astype(float)
     together = moderate(variance, df)
-    for row in range(5):
-        alone = moderate(variance[row], df[row])
-        np.testing.assert_allclose(alone.variance, together.variance[row], rtol=1e-12)
-        np.testing.assert_allclose(alone.df, together.df[row], rtol=1e-12)
+    alone = [moderate(*row) for row in zip(variance, df, strict=True)]
+    np.testing.assert_allclose(together.variance, [found.variance for found in alone], rtol=1e-12)
+    np.testing.assert_allclose(together.df, [found.df for found in alone], rtol=1e-12)
 
 
 def test_smyths_estimate_finds_the_prior_of_many_cells():
