@@ -49,7 +49,8 @@ def test_embeddings_have_unit_length_and_gradients_reach_backbone_and_head(backb
     assert embeddings.shape == (4, 24)
     assert model.embedding_dim == 24
     assert torch.allclose(embeddings.norm(dim=1), torch.ones(4), atol=1e-5)
-    (embeddings * torch.randn(4, 24, generator=torch.Generator().manual_seed(2))).sum().backward()
+    direction = torch.randn(4, 24, generator=torch.Generator().manual_seed(2))
+    (embeddings * direction).sum().backward()
     groups = model.parameter_groups(head_lr_multiplier=3.0)
     assert [group["lr_multiplier"] for group in groups] == [1.0, 3.0]
     for group in groups:

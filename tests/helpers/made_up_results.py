@@ -195,11 +195,15 @@ def _measured(variant: Variant, batch_size: int, seed: int, epochs: int) -> list
         rows.append(("test", "best", best + 1, metric, curve[best]))
     milliseconds = loss_ms * (batch_size / 32) ** 1.3 * own.uniform(0.95, 1.1)
     rate = 900 * own.uniform(0.95, 1.05)
-    costs = {"train_seconds": 40 * own.uniform(0.95, 1.1), "images_per_second": rate}
-    costs |= {"loss_ms": milliseconds, "peak_rss_mb": 610.0}
+    costs = {
+        "train_seconds": 40 * own.uniform(0.95, 1.1),
+        "images_per_second": rate,
+        "loss_ms": milliseconds,
+        "peak_rss_mb": 610.0,
+    }
     rows += [("train", "cost", np.nan, metric, value) for metric, value in costs.items()]
-    names = (*NUMBER, "value")
-    return [dict(zip(names, (*row[:-1], round(row[-1], 6)), strict=True)) for row in rows]
+    numbers = [dict(zip((*NUMBER, "value"), row, strict=True)) for row in rows]
+    return [{**number, "value": round(number["value"], 6)} for number in numbers]
 
 
 def candidate(

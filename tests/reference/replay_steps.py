@@ -175,8 +175,10 @@ def made_up_weights(model: EmbeddingModel) -> None:
 
 def replay(name: str, seed: int, losses: np.ndarray, probe: np.ndarray) -> Deviation:
     """Return how far our training is from the authors' losses (S,) and probe embeddings (P, D)."""
-    ours = trained(name, seed, len(losses), probe.shape)
-    return Deviation(float(np.abs(ours[0] - losses).max()), float(np.abs(ours[1] - probe).max()))
+    our_losses, our_probe = trained(name, seed, len(losses), probe.shape)
+    of_losses = np.abs(our_losses - losses).max()
+    of_probe = np.abs(our_probe - probe).max()
+    return Deviation(float(of_losses), float(of_probe))
 
 
 def trained(

@@ -23,14 +23,18 @@ POSTSCRIPT = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 8 8\n%%EndComments\n{
 
 
 @pytest.mark.parametrize(
-    ("mode", "suffix"),
-    [("L", "png"), ("P", "gif"), ("RGBA", "png"), ("RGB", "bmp"), ("RGB", "ppm")],
+    ("name", "mode", "colour"),
+    [
+        ("x.png", "L", 90),
+        ("x.gif", "P", 90),
+        ("x.png", "RGBA", (90, 165, 7, 128)),
+        ("x.bmp", "RGB", (90, 165, 7)),
+        ("x.ppm", "RGB", (90, 165, 7)),
+    ],
 )
-def test_every_colour_mode_opens_as_grey_or_rgb(tmp_path, mode, suffix):
-    Image.new(mode, (20, 16), 90 if mode in "LP" else (90, 165, 7, 128)[: len(mode)]).save(
-        tmp_path / f"x.{suffix}"
-    )
-    assert open_image(tmp_path / f"x.{suffix}").mode in ("L", "RGB")
+def test_every_colour_mode_opens_as_grey_or_rgb(tmp_path, name, mode, colour):
+    Image.new(mode, (20, 16), colour).save(tmp_path / name)
+    assert open_image(tmp_path / name).mode in ("L", "RGB")
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
@@ -62,7 +66,14 @@ def write_deep_colour(path, value):
 
 
 @pytest.mark.parametrize(
-    ("value", "dim"), [(1023, True), (4095, True), (16_383, True), (20_000, False), (65_535, False)]
+    ("value", "dim"),
+    [
+        (1023, True),
+        (4095, True),
+        (16_383, True),
+        (20_000, False),
+        (65_535, False),
+    ],
 )
 @pytest.mark.parametrize("kind", ["x.png", "x.tif", "colour.png"])
 def test_pictures_that_use_few_of_sixteen_bits_are_known_and_stay_as_they_are(
@@ -84,7 +95,11 @@ def test_a_dark_picture_of_eight_bits_is_not_taken_for_one_of_twelve(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "values", [np.full((2, 2), 70000, np.int32), np.full((2, 2), 0.5, np.float32)]
+    "values",
+    [
+        np.full((2, 2), 70000, np.int32),
+        np.full((2, 2), 0.5, np.float32),
+    ],
 )
 def test_grey_beyond_sixteen_bits_is_refused(tmp_path, values):
     Image.fromarray(values).save(tmp_path / "x.tif")
@@ -161,9 +176,11 @@ def photograph(tmp_path):
 
     def write(size, mode="RGB", **options):
         width, height = size
-        ramp = np.add.outer(np.arange(height), 2 * np.arange(width))[..., None] * [1, 2, 3]
-        noise = np.random.default_rng(0).integers(0, 40, ramp.shape)
-        picture = Image.fromarray(((ramp + noise) % 256).astype(np.uint8)).convert(mode)
+        ramp = np.add.outer(np.arange(height), 2 * np.arange(width))
+        colours = np.multiply.outer(ramp, [1, 2, 3])
+        noise = np.random.default_rng(0).integers(0, 40, colours.shape)
+        pixels = (colours + noise) % 256
+        picture = Image.fromarray(pixels.astype(np.uint8)).convert(mode)
         picture.save(tmp_path / "picture.jpg", **options)
         return tmp_path / "picture.jpg"
 
@@ -180,7 +197,13 @@ def test_a_jpeg_has_the_bits_of_pillow(photograph, settings, size):
 
 
 @pytest.mark.parametrize(
-    ("mode", "options"), [("L", {}), ("CMYK", {}), ("RGB", {"format": "PNG"})], ids=str
+    ("mode", "options"),
+    [
+        ("L", {}),
+        ("CMYK", {}),
+        ("RGB", {"format": "PNG"}),
+    ],
+    ids=str,
 )
 def test_other_modes_and_formats_are_left_to_pillow(photograph, mode, options):
     path = photograph((40, 30), mode, **options)

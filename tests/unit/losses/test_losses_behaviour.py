@@ -100,16 +100,6 @@ def test_own_losses_do_not_import_the_metric_learning_library():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-@pytest.mark.parametrize(
-    "name", ["smooth_ap", "sup_ap", "roadmap", "fast_ap", "softbin_ap", "calibration"]
-)
-def test_evaluation_without_gradient_gives_the_same_value(name):
-    loss = create_loss(name)
-    plain = loss(unit_rows(24), LABELS)
-    with_gradient = loss(unit_rows(24).requires_grad_(), LABELS)
-    assert plain.item() == with_gradient.item()
-
-
 def test_the_loss_of_untrained_networks_says_what_to_set_when_it_is_trained_with():
     with pytest.raises(RunError, match=r"is not a loss to train with; set training\.epochs to 0"):
         create_loss(UNTRAINED)(unit_rows(24), LABELS)

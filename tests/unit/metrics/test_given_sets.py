@@ -51,7 +51,19 @@ def test_shapes_that_do_not_belong_together_are_an_error_that_names_them(given, 
 
 
 @pytest.mark.parametrize(
-    "recall_at", [(0,), (-1,), (1, 0), (0.01,), (2.0,), (True,), ("1",), 5, "1", [[1]]]
+    "recall_at",
+    [
+        (0,),
+        (-1,),
+        (1, 0),
+        (0.01,),
+        (2.0,),
+        (True,),
+        ("1",),
+        5,
+        "1",
+        [[1]],
+    ],
 )
 def test_a_k_that_is_no_whole_number_from_one_is_an_error(recall_at):
     with pytest.raises(DataError, match="whole numbers from 1"):

@@ -185,7 +185,8 @@ def test_other_classes_of_the_own_category_leave_the_ranking():
     query, gallery = queries_and_gallery(rows, every=3)
     found = score(rows, labels, query=query, gallery=gallery, categories=categories)
     averages = []
-    for number, order in zip(query, orders(unit(rows[query]), unit(rows[gallery])), strict=True):
+    rankings = orders(unit(rows[query]), unit(rows[gallery]))
+    for number, order in zip(query, rankings, strict=True):
         ranking = gallery[order]
         hits = labels[ranking] == labels[number]
         other_category = categories[ranking] != categories[number]
@@ -397,11 +398,12 @@ def test_a_protocol_in_which_no_query_has_a_positive_is_named_as_left_out():
 
 def test_queries_and_a_gallery_of_many_rows_are_not_searched_as_one_set(monkeypatch):
     monkeypatch.setattr("benchmark.metrics.scoring.POOLED", 3)
-    found = score(np.eye(4, dtype=np.float32), [0, 0, 1, 1], query=[0, 2], gallery=[1, 3])
+    rows = np.eye(4, dtype=np.float32)
+    found = score(rows, [0, 0, 1, 1], query=[0, 2], gallery=[1, 3])
     assert {each.protocol for each in found.records} == {"gallery"}
     assert found.left_out == ["all 4 rows as one set: above 3"]
     with pytest.raises(DataError, match="above 3; gallery: no query has a positive"):
-        score(np.eye(4, dtype=np.float32), [0, 0, 1, 1], query=[0, 1], gallery=[2, 3])
+        score(rows, [0, 0, 1, 1], query=[0, 1], gallery=[2, 3])
 
 
 def test_every_protocol_and_metric_that_comes_out_has_a_sentence_and_users():

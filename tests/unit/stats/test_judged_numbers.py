@@ -158,7 +158,14 @@ def test_json_has_only_plain_numbers():
 
 
 @pytest.mark.parametrize(
-    ("text", "half"), [("65.9", 0.05), ("66", 0.5), ("65.90", 0.005), ("6.59e1", 0.05), ("7e1", 5)]
+    ("text", "half"),
+    [
+        ("65.9", 0.05),
+        ("66", 0.5),
+        ("65.90", 0.005),
+        ("6.59e1", 0.05),
+        ("7e1", 5),
+    ],
 )
 def test_rounding_is_half_of_the_last_printed_digit(text, half):
     assert half_of_last_digit(text) == pytest.approx(half)

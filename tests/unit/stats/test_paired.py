@@ -45,7 +45,9 @@ def test_paired_test_equals_scipy_and_reports_effect_and_detectable_difference()
 
 
 def test_only_common_seeds_are_compared_and_the_note_says_so():
-    found = paired(by_seed([0.5, 0.6, 0.9], [0, 1, 2]), by_seed([0.4, 0.45, 0.1], [0, 1, 7]))
+    first = by_seed([0.5, 0.6, 0.9], [0, 1, 2])
+    second = by_seed([0.4, 0.45, 0.1], [0, 1, 7])
+    found = paired(first, second)
     assert found.n == 2
     assert found.difference == pytest.approx(0.125)
     assert found.note == "2 common seeds of 3 and 3"

@@ -12,9 +12,14 @@ from benchmark.training.evaluate import EmbeddedProtocol
 RNG = np.random.default_rng(0)
 
 
-def labelled(count: int, classes: int = 4):
+def image_set(labels: np.ndarray):
+    count = len(labels)
     pixels = np.zeros((count, 2, 2, 1), np.uint8)
-    return ImageSet(np.arange(count) % classes, list(map(str, range(count))), pixels=pixels)
+    return ImageSet(labels, list(map(str, range(count))), pixels=pixels)
+
+
+def labelled(count: int):
+    return image_set(np.arange(count) % 4)
 
 
 def unit(count: int) -> np.ndarray:
@@ -62,7 +67,7 @@ def test_ranks_of_judged_queries_leave_out_what_is_ignored_and_agree_with_the_ne
 
 
 def test_a_query_that_has_nothing_to_find_has_no_ranks():
-    query = ImageSet(np.array([0, 0, 1]), list("abc"), pixels=np.zeros((3, 2, 2, 1), np.uint8))
+    query = image_set(np.array([0, 0, 1]))
     item = EmbeddedProtocol(Protocol(query), unit(3), None)
     ranks = item.positive_ranks(np.arange(3))
     assert [len(row) for row in ranks] == [1, 1, 0]
