@@ -8,7 +8,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from benchmark.core.errors import ConfigError, DataError
+from benchmark.core.errors import DataError
 from benchmark.input.samplers import check, create_sampler
 
 LABELS = np.repeat(np.arange(40), [3, 4, 5, 8, 9] * 8)
@@ -245,11 +245,6 @@ def test_whole_classes_that_do_not_fit_are_refused():
 def test_too_few_classes_for_one_batch_is_an_error():
     with pytest.raises(DataError, match="no batch"):
         make("m_per_class", batch_size=400)
-
-
-def test_unknown_sampler_names_the_nearest():
-    with pytest.raises(ConfigError, match="did you mean 'm_per_class'"):
-        check("m_per_clas", {}, 32)
 
 
 # categories 0 (12 classes), 1 (2 classes) and 2, the classes without a category (20), of 5 images
