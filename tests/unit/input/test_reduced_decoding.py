@@ -86,7 +86,6 @@ def test_other_formats_and_turned_images_stay_whole(root, name):
     ("full", "resized", "box", "divisor"),
     [
         ((800, 600), (341, 256), (0, 0, 224, 224), 2),
-        ((500, 400), (320, 256), (0, 0, 224, 224), 1),
         ((4096, 4096), (256, 256), (0, 0, 224, 224), 8),
         ((800, 600), (800, 600), (10, 10, 458, 458), 2),
         ((800, 600), (800, 600), (10, 10, 458, 457), 1),
@@ -104,8 +103,8 @@ def test_workers_change_nothing_for_reduced_pictures(root):
         config = InputConfig(**{**vars(CROPS), "workers": workers})
         pictures = images(root, ReducingOpener, "plain.jpg", "turned.jpg", "plain.png")
         source = create_input(pictures, config, 3)
-        batches = [*source.train_batches(numbers, 1, 0), *source.train_batches(numbers, 1, 1)]
-        runs.append(torch.cat(batches))
+        (batch,) = source.train_batches(numbers, 1, 0)
+        runs.append(batch)
     alone, one_worker, two_workers = runs
     assert torch.equal(alone, one_worker)
     assert torch.equal(alone, two_workers)

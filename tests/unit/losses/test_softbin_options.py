@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from benchmark.core.errors import ConfigError
 from benchmark.losses import create_loss
 from benchmark.losses.kernels.relation import Positives
 
@@ -52,3 +53,8 @@ def test_class_weights_count_queries_and_not_references():
     positives = Positives.from_labels(labels, pool, labels.device, own=False)
     weights = positives.rows(slice(0, len(labels))).class_weights
     assert weights.tolist() == pytest.approx([1 / 6, 1 / 6, 1 / 6, 1 / 2, 0])
+
+
+def test_unknown_choices_are_refused_with_what_is_allowed():
+    with pytest.raises(ConfigError, match=r"'class'(.|\n)*ties(.|\n)*aware"):
+        create_loss("softbin_ap", query_weights="classes", ties="yes")
