@@ -132,13 +132,13 @@ def prepare(
     if len(sources) < len(source or ()):
         raise BadParameter("two sources have the same name; rename one")
     digests: dict[str, dict[str, str]] = {file: {} for file in sources}
-    for kind, values in (("md5", md5), ("sha256", sha256)):
+    for algorithm, values in (("md5", md5), ("sha256", sha256)):
         for value in values or ():
             file, _, digest = value.rpartition("=")
             file = file or ", ".join(sources)  # the only one
             if file not in sources:
                 raise BadParameter(f"'{value}' is not FILE=HEX with one of: {file}")
-            digests[file][kind] = digest
+            digests[file][algorithm] = digest
     folder = Path(params["root"])
     record = _record(params["root"])
     if not (sources or folder.is_dir()):

@@ -196,8 +196,8 @@ def import_(
     except RunError as error:
         advice = f"no result is lost; later: python -m benchmark track import {study}"
         failed = strict or isinstance(error, DeletedError)  # no later call mends a deletion
-        kind = "error" if failed else "warning"
-        echo(f"{kind}: {error}\n  {advice}", err=True)
+        severity = "error" if failed else "warning"
+        echo(f"{severity}: {error}\n  {advice}", err=True)
         raise Exit(int(failed)) from error
     echo(f"MLflow: {', '.join(f'{number} {name}' for name, number in counts.items())}")
     echo(f"compare in MLflow: {view}")

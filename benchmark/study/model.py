@@ -261,9 +261,9 @@ class StudyFile:
             for problem in entry.problems(self.metrics):
                 yield problem.below(key)
         compared = self.comparison
-        kind = "loss of this study"
-        yield from unknown("comparison.baseline", kind, [compared.baseline], self.asked_losses)
-        yield from unknowns("comparison.ablation", kind, compared.ablation, self.asked_losses)
+        noun = "loss of this study"
+        yield from unknown("comparison.baseline", noun, [compared.baseline], self.asked_losses)
+        yield from unknowns("comparison.ablation", noun, compared.ablation, self.asked_losses)
         yield from self.looks_problems()
         for problem in self.references.problems(self.name):
             yield problem.below("references")

@@ -102,10 +102,10 @@ class FrozenFeatures:
             before = len(features)
             for start in starts:
                 if start not in features:
-                    part = images.part(np.arange(start, min(start + PART, len(images))))
+                    chosen = images.part(np.arange(start, min(start + PART, len(images))))
                     with contextlib.suppress(Timeout):
                         path = folder / f"{start // PART:05d}.npz"
-                        features[start] = self._part(path, part, patience)
+                        features[start] = self._part(path, chosen, patience)
             patience = 0.0
             if len(features) == before:
                 patience = WAIT

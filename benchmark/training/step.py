@@ -127,23 +127,23 @@ class Stepper:
         size = self.config.micro_batch
         staged = self.config.staged
         if size is not None and self.passes(len(images)) > 1:
-            parts = [slice(start, start + size) for start in range(0, len(images), size)]
+            micro_batches = [slice(start, start + size) for start in range(0, len(images), size)]
 
-            def embed(part: slice) -> torch.Tensor:
+            def embed(rows: slice) -> torch.Tensor:
                 # both passes draw the same random numbers, for dropout for example
-                torch.manual_seed(derive(seed, "part", part.start))
-                return self._embed(images[part])
+                torch.manual_seed(derive(seed, "part", rows.start))
+                return self._embed(images[rows])
 
             def backward(gradient: torch.Tensor) -> None:
-                for part in parts:
-                    if staged and part.start:
+                for rows in micro_batches:
+                    if staged and rows.start:
                         self._update()
                         self.optimizer.zero_grad(set_to_none=True)
-                    self._send_back(embed(part), gradient[part])
+                    self._send_back(embed(rows), gradient[rows])
 
             self.model.train(not staged)
             with torch.no_grad():
-                embeddings = torch.cat([embed(part) for part in parts])
+                embeddings = torch.cat([embed(rows) for rows in micro_batches])
             self.model.train()
             return embeddings, backward
         embeddings = self._embed(images)
@@ -204,10 +204,10 @@ class Stepper:
         """Add the gradient of a batch part by part; return its loss, the mean over its groups."""
         total = torch.zeros((), device=self.device)
         for start in range(0, len(images), size):
-            part = slice(start, start + size)
-            embeddings = self._embed(images[part])
-            share = len(images[part]) / len(images)
-            loss, gradient = self._differentiate(embeddings, labels[part], NO_NUMBERS, False)
+            rows = slice(start, start + size)
+            embeddings = self._embed(images[rows])
+            share = len(images[rows]) / len(images)
+            loss, gradient = self._differentiate(embeddings, labels[rows], NO_NUMBERS, False)
             self._send_back(embeddings, share * gradient)
             total = total + share * loss
         return total

@@ -29,7 +29,7 @@ rule analysis:
     input:
         lambda wildcards: local(FLOW.data("analysis", ANALYSES[wildcards.name].facts["papers"])),
     output:
-        [each for each in ANALYSIS_FILES if each.endswith((".json", ".csv"))],
+        [path for path in ANALYSIS_FILES if path.endswith((".json", ".csv"))],
         shown(f"{OUT}/analyses/{{name}}/figure.svg", "Analyses", analysis="{name}", shows="figure"),
         shown(f"{OUT}/analyses/{{name}}/table.html", "Analyses", analysis="{name}", shows="table"),
     log:
