@@ -111,7 +111,7 @@ def test_a_failing_run_says_why_and_has_the_status_of_one_started_by_itself(fork
     path.write_text("{}")
     done = run(path, forking)
     assert done.returncode == 2
-    assert "is not a run specification" in done.stderr
+    assert "cannot be read as a run specification" in done.stderr
 
 
 @pytest.fixture(scope="module")
