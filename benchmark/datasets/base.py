@@ -202,23 +202,40 @@ class DatasetLoader(ABC):
             return self.distributed
         return self.expected
 
+    def others(self) -> dict[str, DatasetLoader]:
+        """Return the loaders of the sets that the evaluation needs beside this one, by name."""
+        return {}
+
     def expected_counts(self, counts: Counts | None = None) -> Counts:
-        """Return the published counts of the dataset as it is configured.
+        """Return the published counts of this set and the others.
 
         Of two known sets of counts, return the one that equals ``counts``.
         """
-        return self.known_counts(counts or {})
+        counts = counts or {}
+        expected = dict(self.known_counts(counts))
+        for name, loader in self.others().items():
+            for split, kinds in loader.known_counts(counts).items():
+                key = split if split == name else f"{name} {split}"
+                expected[key] = kinds
+        return expected
 
     def which_counts(self, counts: Counts) -> str:
-        """Return a text that says which of two known sets ``counts`` is; "" if it is neither."""
+        """Return a text that says which of two known sets of counts this set and the others have.
+
+        It is "" where no set has two of them, or ``counts`` are neither.
+        """
+        texts = []
         known = self.known_counts(counts)
-        if not self.distributed or count_differences(counts, known):
-            return ""
-        if known is self.distributed:
-            other = counts_text(self.expected)
-            return f"its counts are those of the files as distributed; the papers print {other}"
-        other = counts_text(self.distributed)
-        return f"its counts are those that the papers print; the files as distributed have {other}"
+        if self.distributed and not count_differences(counts, known):
+            if known is self.distributed:
+                found = "its counts are those of the files as distributed; the papers print"
+                other = self.expected
+            else:
+                found = "its counts are those that the papers print; the files as distributed have"
+                other = self.distributed
+            texts.append(f"{found} {counts_text(other)}")
+        texts += [loader.which_counts(counts) for loader in self.others().values()]
+        return "; ".join(filter(None, texts))
 
 
 def fingerprint_of(*contents: bytes | np.ndarray | str) -> str:
@@ -234,13 +251,13 @@ def fingerprint_of(*contents: bytes | np.ndarray | str) -> str:
     return digest.hexdigest()[:16]
 
 
+@dataclass
 class Findings:
     """Collects all problems of the files of one dataset, and raises them as one DataError."""
 
-    def __init__(self, dataset: str, root: Path):
-        self.dataset = dataset
-        self.root = root
-        self.problems: list[Problem] = []
+    dataset: str
+    root: Path
+    problems: list[Problem] = field(default_factory=list)
 
     def add(self, code: str, message: str, key: str = "") -> None:
         """Add a problem; ``key`` is the file that has it, if it is one file."""
@@ -249,9 +266,9 @@ class Findings:
     def add_all(
         self, code: str, what: str, offenders: Iterable[object], advice: str, key: str = ""
     ) -> None:
-        """Add a problem of several lines, files or classes, if there are any; list the first 20.
+        """Add one problem of all ``offenders``, if there are any; list the first 20 of them.
 
-        ``key`` is the file of the lines or names, if it is one file.
+        Offenders are lines, files or classes; ``key`` is their file, if it is one file.
         """
         offenders = list(offenders)
         if offenders:

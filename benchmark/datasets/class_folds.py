@@ -46,8 +46,14 @@ class ClassFolds(DatasetLoader):
         held_out = _renumbered(dataset.train.part(np.flatnonzero(held)))
         fingerprint = fingerprint_of(dataset.fingerprint, f"{config.folds} {config.fold}")
         protocols = {"held_out": Protocol(held_out)}
-        images = dataset.images_fingerprint
-        return Dataset(where, train, protocols, fingerprint, dataset.metrics, {}, images)
+        return Dataset(
+            where,
+            train,
+            protocols,
+            fingerprint,
+            dataset.metrics,
+            images_fingerprint=dataset.images_fingerprint,
+        )
 
 
 def _renumbered(images: ImageSet) -> ImageSet:

@@ -160,8 +160,10 @@ class Folder(DatasetLoader):
             advice += f", or set categories: {other}"
         wrong = [path.as_posix() for path in images if len(path.parts) != depth]
         findings.add_all("other_depth", "images at another depth", wrong, advice)
-        advice = f"convert images to one of {suffixes}, move other files out of the root"
-        advice = f"expected {shape}: {advice}"
+        advice = (
+            f"expected {shape}: convert images to one of {suffixes}, move other files out of the "
+            "root"
+        )
         findings.add_all("other_file", "files with other suffixes", others, advice)
         advice = "add their images, or remove them"
         findings.add_all("empty_folder", "empty folders", empty, advice)

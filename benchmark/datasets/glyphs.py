@@ -56,7 +56,7 @@ class GlyphLoader(DatasetLoader):
         eligible = unique[counts >= self.min_images]
         order = np.random.default_rng(derive(0, "glyph classes")).permutation(eligible)
         chosen = order[: self.classes]
-        halves = chosen[: len(chosen) // 2], chosen[len(chosen) // 2 :]
+        halves = np.split(chosen, [len(chosen) // 2])
         train, test = (_subset(drawn, np.sort(codes)) for codes in halves)
         arrays = (train.pixels, train.labels, test.pixels, test.labels)
         fingerprint = fingerprint_of(*map(np.asarray, arrays))

@@ -28,7 +28,6 @@ from benchmark.core.paths import is_text, leaves_root
 from benchmark.datasets import loader_of
 from benchmark.datasets.base import (
     Archive,
-    Counts,
     Dataset,
     DatasetLoader,
     Findings,
@@ -73,7 +72,7 @@ class IndexedLoader(DatasetLoader):
     A subclass names its ``lists`` and implements ``read_list``, or overrides ``read``.
 
     lists    "train" or the name of a protocol -> text file that lists its images
-    sources  part of ``expected`` -> file that decides its counts; by default the lists
+    source   file that decides those counts of ``expected`` that no list decides
     roles    roles that must have images
     unique   columns that no two rows share
     further  columns of the table beside the columns of every index table
@@ -82,7 +81,7 @@ class IndexedLoader(DatasetLoader):
     Config: ClassVar[type] = IndexConfig
     name: ClassVar[str]
     lists: ClassVar[Mapping[str, str]] = {}
-    sources: ClassVar[Mapping[str, str]] = {}
+    source: ClassVar[str] = ""
     roles: ClassVar[tuple[str, ...]] = ("train", "test")
     unique: ClassVar[tuple[str, ...]] = ("path", "protocol")
     further: ClassVar[tuple[str, ...]] = ()
@@ -153,19 +152,17 @@ class IndexedLoader(DatasetLoader):
         )
         dataset = replace(dataset, counts=self.counts(table, dataset))
         if not self.config.allow_counts:
-            sources = {**self.lists, **self.sources}
             known = self.known_counts(dataset.counts)
             differences = count_differences(dataset.counts, known)
             advice = "get the published files, or set allow_counts: true to go on with these"
             if self.distributed:
                 advice = f"known as well, all together: {counts_text(self.distributed)}; {advice}"
+            offenders = []
+            for split, difference in differences:
+                offenders.append(f"{difference}, by {self.lists.get(split, self.source)}")
             findings = Findings(self.name, Path(self.config.root))
-            findings.add_all(
-                "other_count",
-                "counts that are not the published ones",
-                [f"{difference}, by {sources[split]}" for split, difference in differences],
-                advice,
-            )
+            what = "counts that are not the published ones"
+            findings.add_all("other_count", what, offenders, advice)
             findings.stop()
         return dataset
 
@@ -212,26 +209,6 @@ class IndexedLoader(DatasetLoader):
         options["allow_counts"] = self.config.allow_counts
         return {name: loader_of(name, {"root": str(folder / name), **options}) for name in names}
 
-    def others(self) -> dict[str, DatasetLoader]:
-        """Return the loaders of the sets that the evaluation needs beside this one, by name."""
-        return {}
-
-    def expected_counts(self, counts: Counts | None = None) -> Counts:
-        """Return the published counts of this set and the others."""
-        counts = counts or {}
-        expected = dict(self.known_counts(counts))
-        for name, loader in self.others().items():
-            for split, kinds in loader.known_counts(counts).items():
-                key = split if split == name else f"{name} {split}"
-                expected[key] = kinds
-        return expected
-
-    def which_counts(self, counts: Counts) -> str:
-        """Return which known counts this set and the others have."""
-        sets = [super().which_counts(counts)]
-        sets += [loader.which_counts(counts) for loader in self.others().values()]
-        return "; ".join(filter(None, sets))
-
     def load_with_others(self) -> tuple[Dataset, dict[str, Dataset]]:
         """Return this set and the others by name; raise one DataError with the errors of all sets.
 
@@ -258,7 +235,7 @@ class IndexedLoader(DatasetLoader):
 def missing_files(root: Path, paths: Sequence[str]) -> list[str]:
     """Return the paths below ``root`` that do not exist.
 
-    Each folder is listed once: on a network, a question for each of 460,000 files takes minutes.
+    Each folder is listed once: on a network, to ask for each of 460,000 files takes minutes.
     """
     names: dict[str, set[str]] = {}
     missing = []
@@ -284,8 +261,9 @@ def index_rows(
 
     Training rows have no protocol.
     """
-    # plain Python text: pandas' own text columns take seconds to walk through with 460,000 rows
-    path = path if isinstance(path, pd.Series) else pd.Series(list(path), dtype=object)
+    # plain Python text: a loop over pandas' text columns takes seconds for 460,000 rows
+    if not isinstance(path, pd.Series):
+        path = pd.Series(list(path), dtype=object)
     columns = dict(zip(COLUMNS, (path, label, category, role, protocol), strict=True))
     table = pd.DataFrame(columns, dtype=object)
     table.loc[table["role"] == "train", "protocol"] = ""
@@ -328,9 +306,9 @@ def check_root(findings: Findings, archives: Sequence[Archive], *, images: bool)
 def check_uses(
     findings: Findings, table: pd.DataFrame, roles: Sequence[str], unique: Sequence[str]
 ) -> None:
-    """Report empty roles, images listed twice, and classes in two splits or several categories.
+    """Report empty roles, images that are listed twice, and classes in both splits.
 
-    Report also names of classes and categories that differ only in Unicode form.
+    Report also classes in several categories, and names that differ only in Unicode form.
     """
     empty = sorted(set(roles) - set(table["role"]))
     what = f"roles without images (of {len(roles)})"
@@ -367,7 +345,7 @@ def check_uses(
 
 
 def one_form(name: str) -> str:
-    """Return a name in the Unicode form that all names share that look the same."""
+    """Return a name in the one Unicode form of all names that look the same."""
     return unicodedata.normalize("NFC", name)
 
 
@@ -387,8 +365,6 @@ def image_sets(
     for role in rows["role"].unique().tolist() or ["train"]:
         chosen = roles == role
         paths = rows["path"][chosen].tolist()
-        images = ImageSet(labels[chosen], paths, opener(rows[chosen]))
-        if categories is not None:
-            images = replace(images, categories=categories[chosen])
-        sets[role] = images
+        of_images = None if categories is None else categories[chosen]
+        sets[role] = ImageSet(labels[chosen], paths, opener(rows[chosen]), of_images)
     return sets

@@ -82,7 +82,7 @@ class RevisitedLoader(IndexedLoader):
 
     def read(self, findings: Findings) -> pd.DataFrame:
         """Return the queries and the gallery, in the order of the ground truth."""
-        file = f"gnd_{self.name}.pkl"
+        file = self.source
         again = "get the ground truth again"
         with findings.reading(file):
             content = read_plain_pickle(findings.root / file)
@@ -92,8 +92,11 @@ class RevisitedLoader(IndexedLoader):
             advice = "each must be the name of an image below jpg/"
             findings.add_all("malformed_name", f"wrong names in {file}: {key}", wrong, advice)
         if len(entries) != len(queries):
-            message = f"{file}: {len(entries)} entries in gnd for {len(queries)} queries in qimlist"
-            findings.add("other_count", f"{message}; {again}", file)
+            message = (
+                f"{file}: {len(entries)} entries in gnd for {len(queries)} queries in qimlist; "
+                f"{again}"
+            )
+            findings.add("other_count", message, file)
         read = []
         wrong = []
         for number, entry in enumerate(entries):
@@ -101,16 +104,15 @@ class RevisitedLoader(IndexedLoader):
                 read.append(read_entry(entry, len(gallery)))
             except Exception as error:  # a wrong value makes it raise anything
                 wrong.append(f"gnd[{number}]: {error!r:.160}")
-        advice = f"each must have bbx and {', '.join(GRADES)}, lists of other images of imlist"
-        advice = f"{advice}; {again}"
+        advice = (
+            f"each must have bbx and {', '.join(GRADES)}, lists of other images of imlist; {again}"
+        )
         findings.add_all("wrong_value", "wrong values", wrong, advice, file)
         findings.stop()
         self.boxes = np.array([box for box, _ in read]).reshape(-1, 4)
         self.graded = [grades for _, grades in read]
-        empty = []
-        for level, (relevant, _) in LEVELS.items():
-            if not any(len(grades[grade]) for grades in self.graded for grade in relevant):
-                empty.append(level)
+        levels = judged_levels(self.graded)
+        empty = [level for level, (used, _) in levels.items() if not len(used)]
         what = "protocols without any relevant image"
         findings.add_all("no_relevant_image", what, empty, again)
         images = pd.Series([*queries, *gallery], dtype=object)
@@ -201,13 +203,13 @@ class ROxford5k(RevisitedLoader):
     """
 
     name = "roxford5k"
+    source = "gnd_roxford5k.pkl"
     archives = (
         Archive("oxbuild_images.tgz", ("jpg/",)),
-        Archive("gnd_roxford5k.pkl", ("gnd_roxford5k.pkl",)),
+        Archive(source, (source,)),
     )
     # SoftBinAP section 4.1
     expected: ClassVar = {"query": {"images": 70}, "gallery": {"images": 4993}}
-    sources: ClassVar = dict.fromkeys(expected, "gnd_roxford5k.pkl")
 
 
 @DATASETS.register(
@@ -222,14 +224,14 @@ class RParis6k(RevisitedLoader):
     """
 
     name = "rparis6k"
+    source = "gnd_rparis6k.pkl"
     archives = (
         Archive("paris_1.tgz", ("jpg/",), flat=True),
         Archive("paris_2.tgz", ("jpg/",), flat=True),
-        Archive("gnd_rparis6k.pkl", ("gnd_rparis6k.pkl",)),
+        Archive(source, (source,)),
     )
     # SoftBinAP section 4.1
     expected: ClassVar = {"query": {"images": 70}, "gallery": {"images": 6322}}
-    sources: ClassVar = dict.fromkeys(expected, "gnd_rparis6k.pkl")
 
 
 @DATASETS.register(
@@ -256,7 +258,7 @@ class RevisitOp1M(IndexedLoader):
     )
     # Radenovic et al., CVPR 2018, section 3.3
     expected: ClassVar = {"distractors": {"images": 1001001}}
-    sources: ClassVar = {"distractors": DISTRACTOR_LIST}
+    source = DISTRACTOR_LIST
 
     def read(self, findings: Findings) -> pd.DataFrame:
         """Return the distractors, all of them queries, in the order of the list."""
@@ -329,7 +331,7 @@ class Sfm120k(LandmarkTrainingLoader):
     name = "sfm120k"
     archives = (Archive("ims.tar.gz", ("ims/",)), Archive(CLUSTERS, (CLUSTERS,)))
     expected: ClassVar = {"train": {"images": 117369}}  # of the usual release; no paper states it
-    sources: ClassVar = {"train": CLUSTERS}
+    source = CLUSTERS
 
     def read(self, findings: Findings) -> pd.DataFrame:
         """Return the training images, in the order of the file."""
@@ -338,8 +340,10 @@ class Sfm120k(LandmarkTrainingLoader):
             names = texts(cids)
             clusters = whole_numbers(cluster)
         if clusters.shape != (len(names),) or not names:
-            shapes = f"{len(names)} cids and clusters {clusters.shape}"
-            message = f"{CLUSTERS} has {shapes}; needed: one each per image"
+            message = (
+                f"{CLUSTERS} has {len(names)} cids and clusters {clusters.shape}; needed: one each "
+                "per image"
+            )
             findings.fail("other_count", message, CLUSTERS)
         wrong = [repr(name)[:80] for name in names if len(name) < 6 or not name.isalnum()]
         advice = "each must be six or more letters and digits"
@@ -361,7 +365,7 @@ class LandmarksClean(LandmarkTrainingLoader):
     archives = (Archive("annotation_clean_train.txt", (ANNOTATIONS,)),)
     # SoftBinAP section 4.1
     expected: ClassVar = {"train": {"images": 42410, "classes": 586}}
-    sources: ClassVar = {"train": ANNOTATIONS}
+    source = ANNOTATIONS
 
     def read(self, findings: Findings) -> pd.DataFrame:
         """Return the training images, in the order of the list: path below the root, landmark."""

@@ -14,7 +14,7 @@ import pandas as pd
 
 from benchmark.core.documents import whole_number
 from benchmark.core.options import option, options
-from benchmark.core.paths import is_text, leaves_root
+from benchmark.core.paths import is_text
 from benchmark.core.seeding import derive
 from benchmark.datasets import DATASETS
 from benchmark.datasets.base import (
@@ -62,21 +62,22 @@ class Cub(IndexedLoader):
         "train": {"images": 5864, "classes": 100},
         "test": {"images": 5924, "classes": 100},
     }
-    sources: ClassVar = {"train": images, "test": images}
+    source = images
 
     def read(self, findings: Findings) -> pd.DataFrame:
         """Return the table joined from the three lists, in the order of images.txt."""
         images = read_rows(findings, self.images, ["image", "path"], once="image")
         rows = read_rows(findings, self.labels, ["image", "number"], once="image", whole="number")
-        labels = dict(zip(rows["image"], rows["number"], strict=True))
+        labels = rows.set_index("image")["number"]
         rows = read_rows(findings, self.classes, ["number", "label"], once="number", whole="number")
-        classes = dict(zip(rows["number"], rows["label"], strict=True))
+        classes = rows.set_index("number")["label"]
         findings.stop()
         listed = set(images["image"])
-        nameless = {*labels.values()} - {*classes}
+        labelled = set(labels.index)
+        nameless = set(labels) - set(classes.index)
         for what, offenders, file in (
-            (f"images of {self.images} without a class", listed - labels.keys(), self.labels),
-            (f"images of {self.labels} without a path", labels.keys() - listed, self.images),
+            (f"images of {self.images} without a class", listed - labelled, self.labels),
+            (f"images of {self.labels} without a path", labelled - listed, self.images),
             (f"classes of {self.labels} without a name", nameless, self.classes),
         ):
             findings.add_all("missing", what, sorted(offenders), f"give each one in {file}")
@@ -120,7 +121,7 @@ class Cars196(IndexedLoader):
         "train": {"images": 8054, "classes": 98},
         "test": {"images": 8131, "classes": 98},
     }
-    sources: ClassVar = dict.fromkeys(expected, "its annotations")
+    source = "its annotations"
 
     def read(self, findings: Findings) -> pd.DataFrame:
         """Return the table of the annotations, in their order."""
@@ -139,11 +140,8 @@ class Cars196(IndexedLoader):
                 listed = [f"{folder}{path}" for path in images[field]]
                 classes = whole_numbers(images["class"]).tolist()
             # a path must be directly in a folder of images
-            parents = [(path, *path.rpartition("/")) for path in listed]
-            known = ("car_ims", "cars_train", "cars_test")
-            wrong = [
-                p for p, at, _, name in parents if leaves_root(p) or at not in known or not name
-            ]
+            folders = ("car_ims", "cars_train", "cars_test")
+            wrong = [path for path in listed if path.rpartition("/")[0] not in folders]
             what = f"paths in {file} outside its folder of images"
             findings.add_all("path_outside", what, wrong, "get it again")
             nameless = sorted({number for number in classes if not 1 <= number <= len(names)})
@@ -252,7 +250,7 @@ class InShop(IndexedLoader):
         "all": {"images": 52712, "classes": 7982, "categories": 23},
     }
     roles = ("train", "query", "gallery")
-    sources: ClassVar = dict.fromkeys(expected, partition)
+    source = partition
 
     def read(self, findings: Findings) -> pd.DataFrame:
         """Return the rows of the partition list, in its order."""
@@ -263,14 +261,16 @@ class InShop(IndexedLoader):
             with open(findings.root / self.partition, encoding="utf-8-sig") as file:
                 stated = file.readline().strip()
             if stated != str(len(rows)):
-                message = f"line 1 is {stated[:40]!r}, but {len(rows):,} rows can be read"
-                message = f"{self.partition}: {message}; unpack it again"
+                message = (
+                    f"{self.partition}: line 1 is {stated[:40]!r}, but {len(rows):,} rows can be "
+                    "read; unpack it again"
+                )
                 findings.add("other_count", message, self.partition)
         names = rows["path"].map(lambda path: path.split("/"))
         valid = (names.map(len) >= 4) & rows["role"].isin(self.roles)
-        form = f"img/<group>/<kind>/.../<image> <item> <one of {', '.join(self.roles)}>"
         wrong = [repr(" ".join(row)[:100]) for row in rows[~valid].itertuples(index=False)]
-        form = f"each must read {form}"
+        roles = ", ".join(self.roles)
+        form = f"each must read img/<group>/<kind>/.../<image> <item> <one of {roles}>"
         findings.add_all("malformed_line", "malformed lines", wrong, form, self.partition)
         rows = rows[valid]
         names = names[valid]
@@ -315,8 +315,8 @@ class VehicleId(IndexedLoader):
         "medium": "train_test_split/test_list_1600.txt",
         "large": "train_test_split/test_list_2400.txt",
     }
-    sources: ClassVar = {"models": "attribute/model_attr.txt"}
-    archives = (Archive("VehicleID_V1.0.zip", ("image/", *lists.values(), *sources.values())),)
+    source = "attribute/model_attr.txt"
+    archives = (Archive("VehicleID_V1.0.zip", ("image/", *lists.values(), source)),)
     # Smooth-AP section 5.1 and FastAP section 5; models: FastAP table 4
     expected: ClassVar = {
         "train": {"images": 110178, "classes": 13134},
@@ -338,10 +338,9 @@ class VehicleId(IndexedLoader):
     def read(self, findings: Findings) -> pd.DataFrame:
         """Return the rows of the four lists, with the models as categories."""
         table = super().read(findings)
-        file = self.sources["models"]
-        rows = read_rows(findings, file, ["vehicle", "model"], once="vehicle")
+        rows = read_rows(findings, self.source, ["vehicle", "model"], once="vehicle")
         models = dict(zip(rows["vehicle"], rows["model"], strict=True))
-        self.models = len(set(models.values()))  # used or not
+        self.models = rows["model"].nunique()  # used or not
         return table.assign(category=[models.get(label, "unknown") for label in table["label"]])
 
     def read_list(self, findings: Findings, file: str, role: str, protocol: str) -> pd.DataFrame:
@@ -379,7 +378,7 @@ class Gpr1200(IndexedLoader):
     roles = ("test",)
     archives = (Archive("GPR1200.zip", ("images/",)),)
     expected: ClassVar = {"test": {"images": 12_000, "classes": 1200, "categories": 6}}
-    sources: ClassVar = {"test": "images/"}
+    source = "images/"
     # where the classes come from, 200 of each, in the order of their numbers (eval/GPR1200.py)
     origins = ("landmarks", "inaturalist", "sketches", "instre", "products", "faces")
 
@@ -529,7 +528,7 @@ class IjbC(FaceLoader):
     expected: ClassVar = {"ijbc": {"images": 148824, "classes": 3531}}
     # 31,334 still images and 117,542 frames of 11,779 videos (Maze et al., table 1)
     distributed: ClassVar = {"ijbc": {"images": 148876, "classes": 3531}}
-    sources: ClassVar = {"ijbc": IJBC_TABLE}
+    source = IJBC_TABLE
     further = ("FACE_X", "FACE_Y", "FACE_WIDTH", "FACE_HEIGHT")
 
     def read(self, findings: Findings) -> pd.DataFrame:

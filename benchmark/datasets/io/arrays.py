@@ -51,8 +51,10 @@ def _member(
 ) -> Array:
     packed = member.compress_type != zipfile.ZIP_STORED
     if packed and member.file_size > UNPACKED:
-        message = f"{member.filename} has {member.file_size:,} bytes, compressed"
-        raise ValueError(f"{message}; save it with numpy.savez, which can be mapped")
+        raise ValueError(
+            f"{member.filename} has {member.file_size:,} bytes, compressed; save it with "
+            "numpy.savez, which can be mapped"
+        )
     np.lib.format.read_magic(stream)
     shape, fortran, kind = np.lib.format.read_array_header_1_0(stream)
     begin = stream.tell()

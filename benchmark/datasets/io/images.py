@@ -1,12 +1,14 @@
 """Image files: the only place that decodes them.
 
 Pillow tries every format that it knows, whatever the suffix says, and starts Ghostscript for
-PostScript. Here it is given the formats to read; its own limit refuses images of too many pixels.
+PostScript. Here Pillow may read the formats of ``FORMATS`` alone. Pillow's limit refuses images of
+too many pixels.
 """
 
 import contextlib
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
@@ -16,8 +18,8 @@ from PIL.JpegImagePlugin import JpegImageFile
 
 from benchmark.core.errors import DataError
 
-# Pillow's words on damage name no file; a filter once, because to change filters brings back the
-# warnings that were shown already.
+# Pillow's warnings of damage name no file. They are filtered once for all, because each change of
+# the filters shows again what was shown before.
 warnings.filterwarnings("ignore", module=r"PIL\.")
 
 FORMATS = ("JPEG", "PNG", "GIF", "BMP", "WEBP", "TIFF", "PPM")  # MPO is opened as JPEG
@@ -42,7 +44,7 @@ def is_ignored(name: str) -> bool:
 
 @contextlib.contextmanager
 def opened(source: Path | BinaryIO, name: str | None = None) -> Iterator[Image.Image]:
-    """Open an image; whatever its decoder raises, also while the caller decodes, is a DataError."""
+    """Open an image; an error of its decoder, also while the caller decodes, is a DataError."""
     try:
         with Image.open(source, formats=FORMATS) as image:
             yield image
@@ -77,13 +79,15 @@ def open_pixels(
 ) -> Picture:
     """Return the decoded image in a file, upright by its EXIF tag, in mode L or RGB.
 
-    Transparency becomes white; 16-bit grey is scaled to 8 bits. With ``stored`` the image is not
-    turned and keeps its mode. ``divisor`` maps the image's size to the number by which its sides
-    may be divided, rounded up; only upright JPEGs are reduced: what rounding adds to the sides of a
-    turned one would end up on the left or top.
+    Transparency becomes white. 16-bit grey is scaled to 8 bits. With ``stored`` the image is not
+    turned and keeps its mode.
 
-    A JPEG that is shown whole comes as its pixels: libjpeg-turbo decodes it to the same bits in two
-    thirds of the time, without Pillow's copies. Raise DataError, with ``name`` or the path, for
+    ``divisor`` maps the size of the image to the number by which its sides may be divided, rounded
+    up. Only upright JPEGs are divided: in a turned image, what rounding adds to the sides would be
+    on the left or at the top.
+
+    A whole JPEG is returned as its pixels: libjpeg-turbo decodes it to the same bits in two thirds
+    of the time, without Pillow's copies. Raise DataError with ``name``, or else the path, for
     anything that cannot be decoded.
     """
     with opened(source, name) as image:
@@ -140,17 +144,17 @@ def is_dim(source: Path) -> bool:
         return deep and bool(np.asarray(upright(image)).max() <= DIM)
 
 
+@dataclass(eq=False)
 class Opener:
     """Opens image number i below a root; a class, so that worker processes can receive it.
 
-    Images are cropped to their boxes, if there are any: (N, 4) of left, top, right, bottom, rounded
-    to whole pixels. The part of a box beyond the edges of the image is left out.
+    Images are cropped to their ``boxes`` (N, 4), if there are any: left, top, right and bottom,
+    rounded to whole pixels. The part of a box beyond the edges of the image is left out.
     """
 
-    def __init__(self, root: Path, paths: Sequence[str], boxes: np.ndarray | None = None):
-        self.root = root
-        self.paths = paths
-        self.boxes = boxes
+    root: Path
+    paths: Sequence[str]
+    boxes: np.ndarray | None = None
 
     def __call__(self, index: int) -> Image.Image:
         image = open_image(self.root / self.paths[index])

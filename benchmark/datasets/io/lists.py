@@ -31,10 +31,14 @@ def read_rows(
 ) -> pd.DataFrame:
     """Return the rows of a list below the root as text columns; blanks separate the fields.
 
-    ``skip`` lines are passed over, then ``header`` gives the fields that the next line must have.
+    skip    lines that are passed over at the beginning
+    header  fields of the next line, if it is a header
+    once    column whose values must differ
+    whole   column of whole numbers (int64)
+
     Empty lines do not count. What is wrong goes into the findings: an unreadable or empty file,
-    another header, lines with more or fewer fields, values of ``path`` that leave the root, those
-    of the column ``whole`` (int64) that are not whole, of ``once`` that stand in several lines.
+    another header, lines with more or fewer fields, and wrong values of ``once``, ``whole`` and
+    ``path``, which must not leave the root.
     """
     try:
         lines = (findings.root / file).read_text(encoding="utf-8-sig").split("\n")
@@ -44,8 +48,8 @@ def read_rows(
     if header is not None:
         first = " ".join(" ".join(lines[skip : skip + 1]).split())
         if first != header:
-            message = f"line {skip + 1} is {first!r:.80}; expected the header {header!r}"
-            findings.add("other_header", f"{file}: {message}", file)
+            message = f"{file}: line {skip + 1} is {first!r:.80}; expected the header {header!r}"
+            findings.add("other_header", message, file)
         skip += 1
     path_at = columns.index("path") if "path" in columns else None
     whole_at = columns.index(whole) if whole else None

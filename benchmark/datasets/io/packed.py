@@ -62,7 +62,7 @@ def shard_name(number: int) -> str:
 
 
 def _read_index(path: Path) -> pd.DataFrame:
-    return pd.read_csv(path, dtype={"path": object}, keep_default_na=False)[list(COLUMNS)]
+    return pd.read_csv(path, dtype={"path": object}, keep_default_na=False)
 
 
 class PackedImages:
@@ -72,10 +72,15 @@ class PackedImages:
         """Raise DataError when the folder is absent or half-written."""
         self.folder = root / f"packed-{side}"
         self.side = side
-        if not (self.folder / COMPLETE).is_file():
-            advice = f"write it again with 'data prepare', or leave out packed: {side}"
-            raise DataError(f"no complete packed images in {self.folder}; {advice}")
-        self.digest = hashlib.sha256((self.folder / INDEX).read_bytes()).hexdigest()
+        complete = self.folder / COMPLETE
+        if not complete.is_file():
+            raise DataError(
+                f"no complete packed images in {self.folder}; write it again with 'data prepare', "
+                f"or leave out packed: {side}"
+            )
+        content = json.loads(complete.read_text())
+        self.digest = content["digest"]
+        self.largest = content["largest"]
         self._index = _read_index(self.folder / INDEX).set_index("path")
 
     def missing(self, paths: Sequence[str]) -> list[str]:
@@ -85,12 +90,11 @@ class PackedImages:
 
     def check_whole(self, findings: Findings) -> None:
         """Add a problem unless all images kept their size."""
-        largest = json.loads((self.folder / COMPLETE).read_text()).get("largest")
-        if largest is None or largest > self.side:
+        if self.largest > self.side:
             findings.add(
                 "shrunk_image",
-                f"the longest shorter side of the images is {largest or 'not known'}, so crops may "
-                f"be others than of the files; remove {self.folder} and pack to a larger side",
+                f"the longest shorter side of the images is {self.largest}, so crops may be others "
+                f"than of the files; remove {self.folder} and pack to a larger side",
             )
 
     def opener(self, paths: Sequence[str]) -> PackedOpener:
@@ -171,7 +175,7 @@ def pack(
     largest = max(ordered_map(lambda path: _shorter_side(root / path), paths, workers), default=0)
     content = {"images": len(paths), "side": side, "largest": largest, "digest": digest}
     write_json(work / COMPLETE, content)
-    (folder / COMPLETE).unlink(missing_ok=True)  # of an older copy, the mark goes first
+    (folder / COMPLETE).unlink(missing_ok=True)  # an older copy is no longer complete
     shutil.rmtree(folder, ignore_errors=True)
     work.rename(folder)
     return folder

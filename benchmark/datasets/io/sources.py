@@ -234,7 +234,7 @@ class Installer:
         self.archives = archives
         self.root = root
         alone = [archive.provides[0] for archive in archives if len(archive.provides) == 1]
-        # the place of each file that an archive of its own provides, by its name
+        # by its name, the path of each file that an archive of its own provides
         self._alone = {Path(path).name: Path(path) for path in alone if not path.endswith("/")}
 
     def install(
@@ -273,9 +273,10 @@ class Installer:
                 if any((base / DOWNLOADS).exists() for base in bases):
                     raise DataError(f"{path} brings {DOWNLOADS}/, which is kept for downloads")
             if not bases:
-                known = [f"{of.file} with {', '.join(of.provides)}" for of in self.archives]
-                message = f"{path} is not of dataset '{self.name}'"
-                raise DataError(f"{message}; expected: {'; '.join(known)}")
+                known = [f"{a.file} with {', '.join(a.provides)}" for a in self.archives]
+                raise DataError(
+                    f"{path} is not of dataset '{self.name}'; expected: {'; '.join(known)}"
+                )
             for base in reversed(bases):  # a folder may contain later folders
                 _move(base, self.root)
             return facts
@@ -345,8 +346,10 @@ def _bring(base: Path, tree: Path, link: bool) -> None:
     shutil.copytree(base, tree, symlinks=True, ignore=ignored, dirs_exist_ok=True)
     for copy in tree.rglob("*"):
         if copy.is_symlink() and not copy.resolve().is_relative_to(tree.resolve()):
-            message = f"{base}: link '{copy.relative_to(tree)}' leads out of it"
-            raise DataError(f"{message}; replace the link by what belongs there")
+            raise DataError(
+                f"{base}: link '{copy.relative_to(tree)}' leads out of it; replace the link by "
+                "what belongs there"
+            )
 
 
 def _move(source: Path, target: Path) -> None:
