@@ -1,9 +1,10 @@
-"""Inputs turn image numbers into tensors: of images in memory batch by batch, or of files.
+"""Inputs turn the numbers of images into tensors: of images in memory, or of files.
 
-Files are decoded by the training process or by workers, with the same bits either way. Workers
-start once and share the work of each batch: they decode pieces of it, which reach this process as
-uint8 through shared memory and become floats directly in the batch. For a GPU they stay uint8, a
-quarter of the bytes, and become floats there; a thread gathers the next batch during a step.
+The training process decodes files, or its workers do, with the same bits. Workers start once and
+share each batch: a worker decodes a piece of it. Pieces reach the training process as uint8 through
+shared memory. For a CPU the pieces become floats in the batch itself. For a GPU the pieces stay
+uint8, a quarter of the bytes, and become floats there. A thread gathers the next batch during a
+step.
 """
 
 import math
@@ -21,7 +22,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from benchmark.core.errors import ConfigError, DataError, Problem
 from benchmark.core.interrupts import held_back, obey_parent_alone
-from benchmark.core.recipe import InputConfig, check_input
+from benchmark.core.recipe import InputConfig
 from benchmark.core.seeding import derive
 from benchmark.datasets.base import ImageSet
 from benchmark.input.views import Size, View, eval_view, resize, train_view
@@ -32,9 +33,10 @@ CPU = torch.device("cpu")
 
 
 class Input(ABC):
-    """Turns image numbers into tensors (B, C, H, W) in channels-last memory.
+    """Turns numbers of images into tensors (B, C, H, W) in channels-last memory.
 
-    They are normalised floats, or uint8 on their way to a GPU, where ``normalised`` makes them so.
+    Tensors are normalised floats. On their way to a GPU they are uint8, and ``normalised`` makes
+    floats of them there.
     """
 
     @abstractmethod
@@ -43,7 +45,8 @@ class Input(ABC):
     ) -> Iterator[torch.Tensor]:
         """Yield the augmented tensors of ``batches[start:]``.
 
-        An image depends only on (seed, epoch, number of the batch, place in it).
+        An image depends only on the seed, the epoch, the number of the batch and its position
+        there.
         """
 
     @abstractmethod
@@ -51,14 +54,14 @@ class Input(ABC):
         """Yield batches of all images in order, without augmentation; ``scale``: of their sides."""
 
     def normalised(self, images: torch.Tensor) -> torch.Tensor:
-        """Return images of a batch, wherever they lie now, as normalised floats."""
+        """Return the images of a batch as normalised floats, on the device where they are."""
         return images
 
 
 def one_ahead(items: Iterator[Any]) -> Iterator[Any]:
-    """Yield ``items``, none of them None; a thread makes the next one while one is used.
+    """Yield ``items``, none of which is None; a thread makes the next item while one is used.
 
-    What making an item raises is raised here. The thread ends with this iterator.
+    An error of making an item is raised here. The thread ends with this iterator.
     """
     with ThreadPoolExecutor(1) as thread:
         following = thread.submit(next, items, None)
@@ -82,7 +85,7 @@ def normalisation(config: InputConfig, channels: int) -> tuple[torch.Tensor, tor
 
 
 class PixelInput(Input):
-    """Rotates, shifts, zooms and adds noise to batches of images that lie in memory as uint8."""
+    """Rotates, shifts and zooms batches of uint8 images in memory, and adds noise."""
 
     def __init__(self, image_set: ImageSet, config: InputConfig, channels: int):
         self.config = config
@@ -240,7 +243,7 @@ class FileInput(Input):
     ) -> Iterator[torch.Tensor]:
         """Yield uint8 tensors in pinned memory, which a GPU reads while this process goes on.
 
-        Torch keeps that memory, and gives it to a later batch once the copies from it are done.
+        When the copies to the GPU are done, torch gives that memory to a later batch.
         """
         pinned = self._device.type == "cuda"
         for batch in batches:
@@ -283,8 +286,8 @@ def _decoded(piece: torch.Tensor | str) -> torch.Tensor:
 class _Views(Dataset):
     """Decodes the images of one job into uint8 (n, H, W, C).
 
-    A broken image becomes its error message: an exception of a worker would reach the training
-    process as the text of a traceback, of a type that the command line cannot recognise.
+    A broken image becomes its error message. An exception of a worker would reach the training
+    process as the text of a traceback, and the command line could not recognise its type.
     """
 
     def __init__(self, image_set: ImageSet, config: InputConfig, channels: int):
@@ -299,7 +302,10 @@ class _Views(Dataset):
             return str(error)
 
     def _view(self, job: Job, offset: int) -> torch.Tensor:
-        """Return the view of one image, chosen by its size and decoded as the recipe wants it."""
+        """Return the view of one image.
+
+        The size of the image decides its view, and the recipe says how the image is decoded.
+        """
         view: View
 
         def divisor(size: Size) -> int:
@@ -313,14 +319,13 @@ class _Views(Dataset):
             return view.divisor
 
         number = job.numbers[offset]
-        opener = self.image_set.opener
-        open_part: Any = getattr(opener, self.config.decoding, self.image_set.image)
-        if self.config.decoding == "reduced" and open_part != self.image_set.image:
-            picture = open_part(number, divisor)
+        opener: Any = self.image_set.opener
+        decoding = self.config.decoding
+        if decoding == "reduced" and hasattr(opener, decoding):
+            picture = opener.reduced(number, divisor)
         else:
-            picture = open_part(number)
-            is_array = isinstance(picture, np.ndarray)
-            divisor(picture.shape[1::-1] if is_array else picture.size)
+            picture = getattr(opener, decoding, self.image_set.image)(number)
+            divisor(picture.shape[1::-1] if isinstance(picture, np.ndarray) else picture.size)
         if isinstance(picture, np.ndarray):  # RGB
             picture = picture if self.mode == "RGB" else Image.fromarray(picture).convert("L")
         elif picture.mode != self.mode:
@@ -331,23 +336,20 @@ class _Views(Dataset):
 def create_input(
     image_set: ImageSet, config: InputConfig, channels: int, device: torch.device = CPU
 ) -> Input:
-    """Return the input of ``image_set`` for a device; raise ConfigError with all conflicts.
+    """Return the input of ``image_set`` for a device; raise ConfigError if they do not fit.
 
-    Pixels in memory of the right size get batched tensor operations; all else is decoded and
-    transformed image by image.
+    Images in memory that have the right size are transformed in batches. All others are decoded and
+    transformed one by one. ``check_input`` has found no problem in ``config``.
     """
     side = config.image_size
     fits = image_set.pixels is not None and image_set.pixels.shape[1:3] == (side, side)
-    problems = check_input(config, channels)
     if config.augmentation == "affine_noise" and not fits:
         shape = "files" if image_set.pixels is None else f"{image_set.pixels.shape[1:3]} pixels"
         message = (
             f"'affine_noise' works on images in memory of image_size {side}, and this dataset has "
             f"{shape}; use 'crop_flip' or 'none'"
         )
-        problems.append(Problem(message, "augmentation"))
-    if problems:
-        raise ConfigError("recipe section input", problems)
+        raise ConfigError("recipe section input", [Problem(message, "augmentation")])
     unresized = config.augmentation == "none" and config.resize in (None, side)
     if fits and (config.augmentation == "affine_noise" or unresized):
         return PixelInput(image_set, config, channels)

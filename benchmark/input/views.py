@@ -1,7 +1,7 @@
 """Views of one image: the crops, sizes and colours that the papers' recipes use.
 
-The size of an image decides its view before it is decoded, so that only what the view needs has to
-be computed. Sizes and boxes are those of torchvision's Resize, CenterCrop, RandomCrop and
+The size of an image decides its view before the image is decoded, so that the decoder computes only
+what the view needs. Sizes and boxes are those of torchvision's Resize, CenterCrop, RandomCrop and
 RandomResizedCrop on PIL images.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -69,10 +70,10 @@ CHANGES: dict[str, Callable[[Image.Image, float], Image.Image]] = {
 
 @dataclass(frozen=True)
 class View:
-    """The ``size`` pixels that a network is shown of an image of ``full`` pixels.
+    """What a network is shown of an image: ``size`` pixels, made of ``full`` pixels.
 
     resized    size that the whole image is brought to first
-    box        what is cut out of that and then brought to ``size``
+    box        what is cut out of the resized image and then brought to ``size``
     mirrored   whether left and right are exchanged
     degrees    by how much the resized image is turned before it is cut, corners black
     jitter     changes of colours at last, as ``CHANGES`` names them, and their amounts, in order;
@@ -105,18 +106,16 @@ class View:
         The sides of an image of Pillow may have been divided by ``divisor`` when it was decoded.
         """
         left, top, right, bottom = self.box
-        divided = None
-        if isinstance(picture, Image.Image) and picture.size != self.full:
-            divided = picture
         divisor = 1
-        if divided is not None:
+        divided: Any = picture
+        if isinstance(picture, Image.Image) and picture.size != self.full:
             divisor = self.divisor
-        if divided is not None and divisor > 1 and self.resized == self.full and not self.degrees:
+        if divisor > 1 and self.resized == self.full and not self.degrees:
             box = (left / divisor, top / divisor, right / divisor, bottom / divisor)
             view = divided.resize(self.size, Image.Resampling.BILINEAR, box=box)
             pixels = pixels_of(view)
         else:
-            if divided is not None and any(length % divisor for length in self.full):
+            if any(length % divisor for length in self.full):
                 # Divided sides are rounded up: what sticks out beyond the image is left out.
                 extent = (0, 0, self.full[0] / divisor, self.full[1] / divisor)
                 picture = divided.resize(self.resized, Image.Resampling.BILINEAR, box=extent)

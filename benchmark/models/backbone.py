@@ -2,6 +2,7 @@
 
 import contextlib
 import difflib
+import functools
 import importlib.util
 import re
 from pathlib import Path
@@ -27,7 +28,6 @@ RESIZING_MODULES = ("timm.models.vision_transformer", "timm.models.deit", "timm.
 MEAN = (0.485, 0.456, 0.406)
 STD = (0.229, 0.224, 0.225)
 _SCHEMA = "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
-_declared: list[torch.library.Library] = []
 
 
 def create_backbone(config: ModelConfig) -> nn.Module:
@@ -41,14 +41,14 @@ def create_backbone(config: ModelConfig) -> nn.Module:
         raise ConfigError(WHERE, [f"channels: '{GOOGLENET}' takes 3, not {config.channels}"])
     name = PLAIN_OF_DISTILLED.get(architecture, config.backbone)
     hub = config.pretrained and config.checkpoint is None
-    source: nn.Module | None = None
+    weights = None
     try:
         if hub and name != config.backbone:
-            source = timm.create_model(config.backbone, pretrained=True)
+            weights = timm.create_model(config.backbone, pretrained=True).state_dict()
         if architecture == GOOGLENET:
             backbone: nn.Module = GoogLeNet(tag if hub else None)
         else:
-            backbone = _create(timm, name, config, hub and source is None)
+            backbone = _create(timm, name, config, hub and weights is None)
     except Exception as error:  # hub clients raise many kinds; each means: no weights
         if not hub:
             raise
@@ -57,10 +57,10 @@ def create_backbone(config: ModelConfig) -> nn.Module:
             f"{WHERE}: the weights of '{config.backbone}' could not be loaded ({reason}); connect "
             "to the hub once, or set model.checkpoint to a file with the state dict"
         ) from error
-    if source is not None:
-        load_weights(backbone, source.state_dict(), config.backbone)
     if config.checkpoint is not None:
-        load_weights(backbone, read_checkpoint(config.checkpoint), config.checkpoint)
+        weights = read_checkpoint(config.checkpoint)
+    if weights is not None:
+        load_weights(backbone, weights, config.checkpoint or config.backbone)
     return backbone
 
 
@@ -128,26 +128,24 @@ def facts_of_weights(backbone: str) -> WeightFacts:
     return WeightFacts(tuple(known.mean), tuple(known.std), side, patch)
 
 
-def prepare_torchvision() -> bool:
-    """Declare ``torchvision::nms`` and ``qnms`` if they are missing; return whether it had to.
+@functools.cache
+def prepare_torchvision() -> torch.library.Library | None:
+    """Make sure that timm can import torchvision: declare ``nms`` and ``qnms`` if they are missing.
 
-    timm imports torchvision, whose wheels are built for CUDA: beside a CPU-only torch the library
-    of operators is not loaded and the import fails on two of their schemas. No model here calls
-    them.
+    torchvision's wheels are built for CUDA: beside a CPU-only torch the library of operators is not
+    loaded, and the import fails on two of their schemas. No model here calls them.
     """
     spec = importlib.util.find_spec("torchvision")
-    loads = _declared or hasattr(torch.ops.torchvision, "nms")
-    if not loads and spec is not None and spec.origin is not None:
+    if spec is not None and spec.origin is not None:
         for path in sorted(Path(spec.origin).parent.glob("_C*")):
             with contextlib.suppress(OSError):
                 torch.ops.load_library(str(path))
-    if loads or hasattr(torch.ops.torchvision, "nms"):
-        return False
+    if hasattr(torch.ops.torchvision, "nms"):
+        return None
     library = torch.library.Library("torchvision", "DEF")
     for name in ("nms", "qnms"):
         library.define(name + _SCHEMA)
-    _declared.append(library)  # the schemas vanish with the object
-    return True
+    return library  # which the cache keeps: the schemas vanish with the object
 
 
 class GoogLeNet(nn.Module):

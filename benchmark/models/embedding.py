@@ -39,9 +39,10 @@ class EmbeddingModel(nn.Module):
             NativePooling(backbone) if native else Pooling(config.pooling, prefix, channels_last)
         )
         width: Any = backbone.head_hidden_size if native else backbone.num_features
-        wanted = config.layer_norm
         dim = config.embedding_dim
-        self.norm = nn.LayerNorm(width, elementwise_affine=False) if wanted else nn.Identity()
+        self.norm: nn.Module = nn.Identity()
+        if config.layer_norm:
+            self.norm = nn.LayerNorm(width, elementwise_affine=False)
         self.head = nn.Identity() if dim is None else nn.Linear(width, dim)
         if isinstance(self.head, nn.Linear) and config.head_init == "he_normal":
             nn.init.kaiming_normal_(
@@ -50,7 +51,7 @@ class EmbeddingModel(nn.Module):
             )
             nn.init.zeros_(self.head.bias)
         self._width = width
-        self.embedding_dim: int = config.embedding_dim or width
+        self.embedding_dim: int = dim or width
         self._initial_digest = _digest(backbone)
         self._parameters_in_all = sum(parameter.numel() for parameter in self.parameters())
         self.train()
@@ -62,9 +63,7 @@ class EmbeddingModel(nn.Module):
         a GPU the gradient of that is not deterministic.
         """
         learned = getattr(self.backbone, "pos_embed", None)
-        if learned is None:
-            return
-        if hasattr(self.backbone, "set_input_size"):
+        if learned is not None and hasattr(self.backbone, "set_input_size"):
             self.backbone.set_input_size(img_size=(side, side))
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:

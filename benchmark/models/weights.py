@@ -39,8 +39,9 @@ def read_packaged(checkpoint: str) -> dict[str, torch.Tensor]:
     ``prepare_torchvision`` must have let timm be imported.
     """
     if checkpoint != PACKAGED:
-        message = f"unknown checkpoint '{checkpoint}'; the only packaged one is {PACKAGED}"
-        raise DataError(f"{WHERE}: {message}")
+        raise DataError(
+            f"{WHERE}: unknown checkpoint '{checkpoint}'; the only packaged one is {PACKAGED}"
+        )
     spec = importlib.util.find_spec(PACKAGE)
     if spec is None or spec.origin is None:
         raise DataError(

@@ -131,6 +131,7 @@ def unshared(batch_size: int, samples_per_class: int, categories: int = 1) -> li
         nearest = " or ".join(str(size) for size in (lower, lower + step) if size)
         return [f"batch size {batch_size} is not divisible by {divisor}; choose {nearest}"]
     if batch_size < 2 * samples_per_class:
-        message = f"batch size {batch_size} is one class of {samples_per_class}"
-        return [f"{message}; at least two are needed"]
+        return [
+            f"batch size {batch_size} is one class of {samples_per_class}; at least two are needed"
+        ]
     return []

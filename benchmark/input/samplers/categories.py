@@ -1,4 +1,4 @@
-"""Batches shared by categories, whose classes resemble each other: they hold hard negatives."""
+"""Batches that categories share: classes of a category are alike, so that negatives are hard."""
 
 import itertools
 import math
@@ -18,10 +18,10 @@ MOST_PASSES = 100  # an epoch of more passes over the images is a mistake
 class CategorySampler(Sampler):
     """A sampler of datasets whose classes belong to categories.
 
-    After ``prepare``, ``classes`` maps each category to the images of its classes, int64 (n,) each.
+    After ``prepare``, ``classes`` has for each category the images of its classes, int64 (n,) each.
     """
 
-    least = 2  # categories that it needs
+    least = 2  # categories that are needed
     classes: dict[int, list[np.ndarray]]
 
     def prepare(self) -> None:
@@ -44,9 +44,9 @@ class CategorySampler(Sampler):
 
 
 class GroupSampler(CategorySampler):
-    """A category sampler whose batches are shared by every group of ``nb_categories`` categories.
+    """A category sampler with batches of every group of ``nb_categories`` categories.
 
-    Groups are many where categories are: 98 make 4,753 pairs and 3.6 million fours.
+    Many categories make very many groups: 98 make 4,753 pairs and 3.6 million groups of four.
     """
 
     @options
@@ -99,25 +99,26 @@ class GroupSampler(CategorySampler):
 
 
 def endless(classes: Sequence[np.ndarray], generator: np.random.Generator) -> Iterator[int]:
-    """Yield the images of classes put in random order; after the last comes the first."""
+    """Yield the images class by class, in a random order of classes, again and again."""
     order = generator.permutation(len(classes)).tolist()
     return itertools.cycle(np.concatenate([classes[number] for number in order]).tolist())
 
 
 def taken(windows: Iterable[Iterator[int]], count: int) -> np.ndarray:
-    """Return the next ``count`` images of each window, one after the other."""
+    """Return the next ``count`` images of each window, window after window."""
     return np.array([image for window in windows for image in itertools.islice(window, count)])
 
 
 @SAMPLERS.register("category_pairs", display="category pairs")
 class CategoryPairsSampler(GroupSampler):
-    """Share each batch equally between the categories of a pair; every pair has its turns.
+    """Share each batch equally between the categories of a pair; every pair has its batches.
 
-    Classes of one category resemble each other, so that a batch holds many hard negatives. A share
-    takes classes in random order and m images of each without replacement, with replacement of a
-    class of fewer than m. A category of too few classes gives a shorter share. With
-    ``samples_per_class`` 0, whole classes are taken as long as they fit. The batches of an epoch
-    are shuffled, and the images of each. Idea: Cakir et al., CVPR 2019, supplement A.
+    Classes of one category are alike, so that a batch has many hard negatives. A share takes
+    classes in random order, and m images of each class. The images are drawn without replacement; a
+    class of fewer than m images is drawn with replacement. A category of too few classes gives a
+    shorter share. With ``samples_per_class`` 0, whole classes are taken as long as they fit. The
+    batches of an epoch are shuffled, and so are the images of a batch. Idea: Cakir et al., CVPR
+    2019, supplement A.
     """
 
     @options
@@ -176,9 +177,9 @@ class CategoryPairsSampler(GroupSampler):
 class CategoryWindowsSampler(GroupSampler):
     """Share each batch between the categories of a pair, by windows over their classes.
 
-    For each epoch the classes of a category are put in random order, one after the other with all
-    their images. A share is the next window of that row, so that all classes are whole but those
-    at the ends of a window. The pairs come in random order, the batches of one pair in a row.
+    In each epoch the classes of a category make a row: classes in random order, each with all its
+    images. A share is the next window of that row. All classes of a window are whole, except for
+    those at its ends. The pairs come in random order; the batches of one pair follow each other.
     Source: Cakir et al., CVPR 2019, section 4.2 and supplement A, and their MATLAB code.
     """
 
@@ -215,10 +216,11 @@ class CategoryWindowsSampler(GroupSampler):
 class CategoryAndRestSampler(CategorySampler):
     """Take half of each batch from one labelled category, half from classes without a category.
 
-    The classes without a category are those of the last one, where VehicleID numbers its
-    ``unknown``. Halves are windows over whole classes in random order, as in ``category_windows``.
-    A category of N images has 2N / B batches of an epoch, rounded up, in a row; the categories
-    come in their own order. Source: Cakir et al., CVPR 2019, supplement A, and their MATLAB code.
+    The last category holds the classes without a category: VehicleID numbers its ``unknown`` last.
+    Halves are windows over whole classes in random order, as in ``category_windows``. A category of
+    N images has 2N / B batches in an epoch, rounded up, which follow each other. The categories
+    come in the order of their numbers. Source: Cakir et al., CVPR 2019, supplement A, and their
+    MATLAB code.
     """
 
     Config = NoOptions

@@ -40,8 +40,9 @@ class RandomSampler(RowSampler):
 class ClassWindowsSampler(RowSampler):
     """Put all classes in random order, with their images shuffled, and cut the row into batches.
 
-    All classes are whole but those at the ends of a batch. The incomplete last batch is left out;
-    the MATLAB code of FastAP trains on it, too. Source: Cakir et al., CVPR 2019, supplement A.
+    All classes of a batch are whole, except for those at its ends. The incomplete last batch is
+    left out; the MATLAB code of FastAP trains on it, too. Source: Cakir et al., CVPR 2019,
+    supplement A.
     """
 
     def row(self, generator: np.random.Generator) -> np.ndarray:
@@ -55,12 +56,14 @@ class ClassWindowsSampler(RowSampler):
 class MPerClassSampler(Sampler):
     """Take the next m images of several classes until a batch cannot be filled.
 
-    ``uniform``: the classes of each batch are drawn among all that have m images left, so that a
-    class meets many others; where classes differ in size, the last batches are of the largest.
-    ``walk``, the algorithm of the Smooth-AP and ROADMAP code: each batch takes the first classes of
-    one random order that have m images left; the batches are shuffled, and the images of each.
-    Neither uses a class of fewer than m images. ``drawn``, as the code of Roth and Brattoli: any
-    classes, and any m images of each, which may repeat.
+    uniform  the classes of each batch are drawn among all that have m images left, so that a class
+             meets many others; where classes differ in size, the last batches are of the largest
+    walk     each batch takes the first classes of one random order that have m images left; the
+             batches are shuffled, and so are the images of a batch (Smooth-AP's and ROADMAP's code)
+    drawn    any classes, and any m images of each class, which may repeat (the code of Roth and
+             Brattoli)
+
+    A class of fewer than m images is used by ``drawn`` alone.
     """
 
     @options
@@ -91,8 +94,8 @@ class MPerClassSampler(Sampler):
         if self.config.classes == "drawn":
             shape = len(self.labels) // self.batch_size, self.batch_size // size
             drawn = generator.integers(len(unique), size=shape)[..., None]
-            places = starts[drawn] + (sizes[drawn] * generator.random((*shape, size))).astype(int)
-            return list(order[places].reshape(-1, self.batch_size))
+            images = starts[drawn] + (sizes[drawn] * generator.random((*shape, size))).astype(int)
+            return list(order[images].reshape(-1, self.batch_size))
         chunks = {  # of each class, without a remainder
             label: list(images[: len(images) // size * size].reshape(-1, size))
             for label, images in zip(unique.tolist(), np.split(order, starts[1:]), strict=True)
@@ -114,10 +117,10 @@ class MPerClassSampler(Sampler):
 
 @SAMPLERS.register("all_classes", display="all classes")
 class AllClassesSampler(Sampler):
-    """Draw images of every class, and fill the batch with any of the others.
+    """Draw images of every class, and fill the batch with any other images.
 
-    Each batch is drawn anew, and an epoch has as many as ``random`` makes. Source: Revaud et al.,
-    ICCV 2019, section 4.2.
+    Each batch is drawn anew. An epoch has as many batches as with ``random``. Source: Revaud et
+    al., ICCV 2019, section 4.2.
     """
 
     @options
@@ -156,12 +159,13 @@ class AllClassesSampler(Sampler):
 class MinedTripletsSampler(Sampler):
     """Mine the triplets of an epoch from images that the network embeds when the epoch begins.
 
-    A pool of images is drawn, and all its triplets are compared. An image of the pool is drawn as
-    anchor, then one of its ``hardest`` triplets, until there are ``triplets``. Only triplets that
-    cost something are drawn, unless none does. The batch size counts triplets, as its authors
-    count: a batch has three times as many images, in the order anchor, positive, negative. Source:
-    Gordo et al., IJCV 2017, section on hard-negative mining (a pool of 5,000 images, 64 updates
-    of 64 triplets, the 25 triplets with the largest loss, margin 0.1).
+    A pool of images is drawn, and all its triplets are compared. Then triplets are drawn, until
+    there are ``triplets``: first an image of the pool as anchor, then one of the anchor's
+    ``hardest`` triplets. Only triplets that cost something are drawn, unless none does. The batch
+    size counts triplets, as the authors do: a batch has three times as many images, in the order
+    anchor, positive, negative. Source: Gordo et al., IJCV 2017, section on hard-negative mining (a
+    pool of 5,000 images, 64 updates of 64 triplets, the 25 triplets with the largest loss, margin
+    0.1).
     """
 
     pooled = True
@@ -215,7 +219,7 @@ class MinedTripletsSampler(Sampler):
         return list(pool[np.array(chosen)].reshape(-1, 3 * self.batch_size))
 
     def batches(self, generator: np.random.Generator) -> list[np.ndarray]:
-        """Return the batches of an epoch whose pool is all alike, which no training takes."""
+        """Return the batches of a pool with equal embeddings; training takes ``mined`` instead."""
         return self.mined(0, np.zeros((len(self.pool(0)), 1), np.float32))
 
     def _candidates(

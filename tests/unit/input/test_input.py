@@ -191,11 +191,13 @@ def test_each_unsound_option_is_named(options, channels, keys):
     assert [problem.key for problem in found] == keys
 
 
-def test_all_problems_of_an_input_are_reported_at_once(photos):
-    config = InputConfig(
-        augmentation="affine_noise", image_size=32, resize=24, mean=[0.1, 0.2], scale=[2, 1]
-    )
-    with pytest.raises(ConfigError) as caught:
-        create_input(photos, config, 3)
-    keys = [problem.key for problem in caught.value.problems]
-    assert keys == ["resize", "mean", "scale", "augmentation"]
+def test_all_problems_of_an_input_are_reported_at_once():
+    options = {"resize": 24, "mean": [0.1, 0.2], "scale": [2, 1]}
+    found = check_input(InputConfig(augmentation="affine_noise", image_size=32, **options), 3)
+    assert [problem.key for problem in found] == ["resize", "mean", "scale"]
+
+
+def test_an_augmentation_of_images_in_memory_is_refused_for_files(photos):
+    with pytest.raises(ConfigError, match="this dataset has files") as caught:
+        create_input(photos, GLYPH, 1)
+    assert [problem.key for problem in caught.value.problems] == ["augmentation"]

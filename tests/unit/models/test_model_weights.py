@@ -198,8 +198,7 @@ def test_weights_that_cannot_be_fetched_point_to_the_checkpoint_option(monkeypat
 def test_torchvision_imports_whether_or_not_its_operators_load():
     code = (
         "from benchmark.models.backbone import prepare_torchvision as prepare; prepare(); "
-        "assert not prepare(); import torchvision, torch; print(hasattr(torch.ops.torchvision, "
-        "'nms'))"
+        "prepare(); import torchvision, torch; print(hasattr(torch.ops.torchvision, 'nms'))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.strip() == "True", done.stderr
