@@ -327,25 +327,23 @@ def sweeps(asked: Asked) -> str:
     """Return the sweeps with a significant difference, and the furthest value of each."""
     swept = asked.inputs.printed.sweeps
     tests = swept[swept["p_holm"].notna()]
-    tested = list(dict.fromkeys(tests["title"]))
+    tested = tests["title"].nunique()
     if not tested:
         needed = "at least two common seeds of a setting and its default"
         return f"No sweep could be tested: that takes {needed}."
-    number = count(len(tested), "sweep")
-    if len(tested) < swept["title"].nunique():
+    number = count(tested, "sweep")
+    if tested < swept["title"].nunique():
         number += " that could be tested"
     sure = tests[tests["significant"].astype(bool)]
     ordered = sure.sort_values("difference", key=abs, kind="stable")
-    furthest = {row.title: row for row in records(ordered)}
+    furthest = ordered.drop_duplicates("title", keep="last").sort_index()
     significantly = "significantly from the default after Holm's correction"
-    if not furthest:
+    if furthest.empty:
         return f"In none of {number} does a setting differ {significantly}."
     parts = []
-    for title in tested:
-        if title in furthest:
-            best = furthest[title]
-            by = f"{points(best.difference)} points of {metric_label(best.metric)}"
-            parts.append(f"{title} {best.value} ({by})")
+    for best in records(furthest):
+        by = f"{points(best.difference)} points of {metric_label(best.metric)}"
+        parts.append(f"{best.title} {best.value} ({by})")
     named = parts[:NAMED_SWEEPS]
     if len(parts) > NAMED_SWEEPS:
         named.append(f"and {len(parts) - NAMED_SWEEPS} more")

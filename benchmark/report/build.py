@@ -59,9 +59,8 @@ class Attempts:
             self.failed[name] = without_paths(f"{type(error).__name__}: {error}")
 
 
-def build(study: Study, results: Path, choice: PairChoice | None = None) -> Built:
+def build(study: Study, results: Path, choice: PairChoice) -> Built:
     """Make all behind a study's two tables; raise RunError without them or ConfigError."""
-    choice = choice or PairChoice()
     attempts = Attempts()
     choice.check(study.losses)
     folder = study.folder(results)

@@ -5,6 +5,7 @@ The rules that choose runs and queries were fixed before anybody had seen the pi
 
 import io
 import math
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +15,7 @@ import numpy as np
 import pandas as pd
 from PIL import Image, ImageDraw
 
-from benchmark.core.errors import ConfigError, RunError, unknown_name
+from benchmark.core.errors import ConfigError, unknown_name
 from benchmark.core.files import begin_folder, replacing, write_json, write_text
 from benchmark.core.paths import without_paths
 from benchmark.core.recipe import UNTRAINED
@@ -104,8 +105,8 @@ def choose(
     order = np.random.default_rng(derive(0, "gallery", len(first))).permutation(len(first))
     add((row for row in order if np.isfinite(change[row])), RANDOM)
     shown = {int(categories[row]) for row in chosen}
-    sizes = dict(zip(*np.unique(categories[usable], return_counts=True), strict=True))
-    names = [name for name in sizes if name >= 0 and int(name) not in shown]
+    sizes = Counter(categories[usable].tolist())
+    names = [name for name in sizes if name >= 0 and name not in shown]
     names.sort(key=lambda name: (-sizes[name], name))
     add((usable[categories[usable] == name][0] for name in names), CATEGORY)
     return chosen
@@ -254,9 +255,7 @@ def average_precision(ranks: np.ndarray) -> float:
 
 
 def load_neighbours(path: Path) -> Neighbours:
-    """Return ``neighbours.npz`` of a run; raise RunError if there is none."""
-    if not path.is_file() or not path.stat().st_size:
-        raise RunError(f"{path} does not exist or is empty; train the run again, which writes it")
+    """Return what ``neighbours.npz`` of a run has."""
     with np.load(path) as stored:
         arrays = dict(stored)
     images = arrays["neighbour_images"]
@@ -324,23 +323,27 @@ def write_gallery(inputs: Inputs, results: Path, choice: PairChoice) -> Gallery:
     tables: list[pd.DataFrame] = []
     reasons: list[str] = []
     contents: dict[str, bytes] = {}
+    pairs: list[Facts] = []
     try:
-        for pair in run_pairs(inputs, choice):
-            runs = [pair[which]["run_id"] for which in SIDES]
-            try:
-                sides = [load_neighbours(results / "runs" / run / NEIGHBOURS) for run in runs]
-                if not np.array_equal(sides[0].queries, sides[1].queries):
-                    words = "recorded different queries; train both again"
-                    raise RunError(f"{' and '.join(runs)} {words}")
-            except RunError as error:
-                reasons.append(without_paths(str(error)))
-                continue
-            facts, table, pictures = _show(pair, *sides)
-            shown.append(facts)
-            tables.append(table)
-            contents |= pictures
+        pairs = run_pairs(inputs, choice)
     except NothingToShow as reason:
         reasons.append(str(reason))
+    for pair in pairs:
+        runs = [pair[which]["run_id"] for which in SIDES]
+        paths = [results / "runs" / run / NEIGHBOURS for run in runs]
+        absent = [path for path in paths if not path.is_file() or not path.stat().st_size]
+        if absent:
+            cure = "train the run again, which writes it"
+            reasons.append(without_paths(f"{absent[0]} does not exist or is empty; {cure}"))
+            continue
+        first, second = map(load_neighbours, paths)
+        if not np.array_equal(first.queries, second.queries):
+            reasons.append(f"{' and '.join(runs)} recorded different queries; train both again")
+            continue
+        facts, table, pictures = _show(pair, first, second)
+        shown.append(facts)
+        tables.append(table)
+        contents |= pictures
     for file, content in contents.items():
         with replacing(folder / file) as temporary:
             temporary.write_bytes(content)
@@ -383,8 +386,13 @@ def _show(
                 "retrieved": len(side.matches[row]),
             }
         queries.append(query)
-    facts: Facts = {"pair": pair, "recorded": len(table), "queries": queries}
-    facts |= {"improved": int((change > 0).sum()), "worsened": int((change < 0).sum())}
+    facts: Facts = {
+        "pair": pair,
+        "recorded": len(table),
+        "queries": queries,
+        "improved": int((change > 0).sum()),
+        "worsened": int((change < 0).sum()),
+    }
     pictures = {}
     for which, side in sides.items():
         alt = f"{pair[which]['display']}, the nearest to each query."

@@ -159,11 +159,10 @@ class Inputs:
     @property
     def headline(self) -> str:
         """Return the metric of the headline numbers: the study's first that has values."""
-        measured = set(self.scores["metric"])
-        found = next((metric for metric in self.study.metrics if metric in measured), None)
-        if found is None:
+        measured = self.metrics(self.scores["metric"])
+        if not measured:
             raise NothingToShow(_UNMEASURED)
-        return found
+        return measured[0]
 
     @property
     def last(self) -> pd.DataFrame:
@@ -175,8 +174,7 @@ class Inputs:
 
     def some(self, name: str) -> pd.DataFrame:
         """Return a frame, or a table of ``budgets``; raise NothingToShow where it has no rows."""
-        frames = self.budgets if name.startswith(BUDGET) else vars(self)
-        table: pd.DataFrame = frames.get(name, _NONE)
+        table: pd.DataFrame = {**vars(self), **self.budgets}.get(name, _NONE)
         if table.empty:
             raise NothingToShow(_REASONS.get(name, _UNCHOSEN))
         return table

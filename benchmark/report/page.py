@@ -229,13 +229,7 @@ def gallery_section(gallery: Gallery, limit: int = LIMIT) -> dict[str, Any]:
         where = dataset_label(pair["dataset"], pair["setting"] if several else "")
         title = f"{where} · batch size {pair['batch_size']} · seed {pair['seed']}"
         element = inline_svg(curves, f"curves-{len(pairs)}", record["curves"]["alt"])
-        shown = {
-            "title": title,
-            "record": record,
-            "pictures": pictures,
-            "curves": element,
-        }
-        pairs.append(shown)
+        pairs.append({"title": title, "record": record, "pictures": pictures, "curves": element})
     return {"pairs": pairs, "reason": gallery.reason, "left_out": left_out, "reasons": REASONS}
 
 

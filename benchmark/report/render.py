@@ -56,36 +56,35 @@ LIMIT = 250  # rows on a page; the CSV beside it has them all
 
 def to_csv(table: Table) -> str:
     """Return the CSV text; scores stay in [0, 1], absent numbers are empty."""
-
-    def number(cell: TableCell, at: int) -> str:
-        value = cell.numbers[at] if cell.numbers else None
-        return "" if value is None else f"{value:.10g}"
-
-    names = []
-    columns: list[list[str]] = []
+    sectioned = any(section.title for section in table.sections)
     rows = [row for section in table.sections for row in section.rows]
-    if any(section.title for section in table.sections):
-        names.append("section")
-        columns.append([section.title for section in table.sections for _ in section.rows])
+    names = ["section"] if sectioned else []
+    noted = []
     for column, *cells in zip(table.columns, *rows, strict=True):
         name = " ".join(filter(None, column.header))
+        has_notes = any(cell.note or not cell.numbers for cell in cells)
+        noted.append(bool(column.parts) and has_notes)
         if not column.parts:
             names.append(name)
-            columns.append([cell.text for cell in cells])
         names += [f"{name} {part}".strip() for part in (*column.parts, *column.words)]
-        for at in range(len(column.parts)):
-            columns.append([number(cell, at) for cell in cells])
-        for at in range(len(column.words)):
-            columns.append([cell.words[at] if cell.words else "" for cell in cells])
-        if column.parts and any(cell.note or not cell.numbers for cell in cells):
+        if noted[-1]:
             names.append(f"{name} note")
-            # a cell without numbers has words instead ("missing")
-            columns.append([cell.note if cell.numbers else cell.text for cell in cells])
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(names)
-    for fields in zip(*columns, strict=True):
-        writer.writerow(map(as_text, fields))
+    for section in table.sections:
+        for row in section.rows:
+            fields = [section.title] if sectioned else []
+            for column, has_note, cell in zip(table.columns, noted, row, strict=True):
+                if column.parts:
+                    numbers = cell.numbers or (None,) * len(column.parts)
+                    fields += ["" if number is None else f"{number:.10g}" for number in numbers]
+                else:
+                    fields.append(cell.text)
+                fields += cell.words or ("",) * len(column.words)
+                if has_note:  # a cell without numbers has words instead ("missing")
+                    fields.append(cell.note if cell.numbers else cell.text)
+            writer.writerow(map(as_text, fields))
     return stream.getvalue()
 
 
@@ -204,12 +203,10 @@ def to_html(table: Table, name: str, *, limit: int = LIMIT) -> str:
         notes.append(f"{-left} more rows are not shown here; the CSV file has all {table.rows}.")
     shown = [at for at, column in enumerate(table.columns) if column.paged]
     opened = table.opened if table.opened is not None else len(sections)
-    parts = []
-    for columns in _across(table, shown):
-        parts.append((_part(table, columns, sections[:opened], shown), False))
+    blocks = [*_across(table, shown)]
+    parts = [(_part(table, block, sections[:opened], shown), False) for block in blocks]
     if folded := sections[opened:]:
-        for columns in _across(table, shown):
-            parts.append((_part(table, columns, folded, shown), True))
+        parts += [(_part(table, block, folded, shown), True) for block in blocks]
     return TEMPLATES.get_template("table.html.j2").render(
         table=table,
         parts=parts,

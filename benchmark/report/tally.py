@@ -15,7 +15,6 @@ from benchmark.report.inputs import Inputs, rows_of
 from benchmark.report.table import TONES
 
 UNFINISHED = ("failed", "stale", "missing")
-STATUSES = {"ok": "finished"} | {name: name for name in ("diverged", *UNFINISHED)}
 
 
 class Count(NamedTuple):
@@ -70,12 +69,13 @@ def claims_in_words(claims: pd.DataFrame) -> str:
     rows = rows_of(claims, reading=reading)
     if not judged(rows):
         return ""
+    number = count(len(rows), "claim")
+    verdicts = _by_verdict(rows, CLAIM_VERDICTS)
     if reading == "here":
-        found = f"Of {count(len(rows), 'claim')} tested on what was run here"
-        return f"{found}: {_by_verdict(rows, CLAIM_VERDICTS)}."
+        return f"Of {number} tested on what was run here: {verdicts}."
     outside = rows["outside"].ne("").sum()
     never = f" ({outside} of them outside of every study)" if outside else ""
-    return f"Of {count(len(rows), 'claim')}: {_by_verdict(rows, CLAIM_VERDICTS)}{never}."
+    return f"Of {number}: {verdicts}{never}."
 
 
 def _by_verdict(table: pd.DataFrame, words: Mapping[str, str]) -> str:
@@ -87,9 +87,10 @@ def counts(inputs: Inputs) -> list[tuple[str, str, list[Count]]]:
     """Return (heading, label, counts) of runs by status, and of judged numbers and claims."""
     found = inputs.runs["status"].value_counts()
     runs = []
-    for status, name in STATUSES.items():
-        number = int(found.get(status, 0))
+    for status in ("ok", "diverged", *UNFINISHED):
+        number = found.get(status, 0)
         if number or status == "ok":
+            name = "finished" if status == "ok" else status
             noun = "run" if number == 1 else "runs"
             runs.append(Count(f"{name} {noun}", number, TONES[status]))
     shown = [("Runs", "Runs by status", runs)]
@@ -116,6 +117,6 @@ def _counts(words: pd.Series, meanings: Mapping[str, str]) -> list[Count]:
     found = words.value_counts()
     shown = []
     for word, meaning in meanings.items():
-        number = int(found.get(word, 0))
+        number = found.get(word, 0)
         shown.append(Count(words_of(word), number, TONES[word] if number else "muted", meaning))
     return shown

@@ -39,6 +39,21 @@ WENT_WRONG = {
 }
 
 
+def two_losses(**changes: Any) -> Study:
+    """Return a study of SmoothAP and SupAP at batch size 32, with two seeds."""
+    usual = {"losses": ("smooth_ap", "sup_ap"), "batch_sizes": (32,), "seeds": (0, 1)}
+    return made_up_study(**usual | changes)
+
+
+def statuses(text: str) -> dict[tuple[str, int, int], str]:
+    """Return the runs that did not finish: "loss, batch size, seed and status" in each line."""
+    found = {}
+    for line in text.strip().splitlines():
+        loss, size, seed, status = line.split()
+        found[loss, int(size), int(seed)] = status
+    return found
+
+
 # Inputs by what they are made of: tests of one process share them, and change copies alone.
 _SHARED: dict[str, Inputs] = {}
 
@@ -256,6 +271,11 @@ def paper_inputs(study, **options) -> Inputs:
         runs = near_published(made_up_runs(study, **options), "roadmap2021v2")
         _SHARED[made_of] = inputs_of(study, runs, study.references.published)
     return _SHARED[made_of]
+
+
+def roadmap_inputs() -> Inputs:
+    """Return the inputs of ROADMAP's study with two runs for each number that it has."""
+    return paper_inputs(roadmap_study(seeds=(0, 1), sizes=(32, 64, 128, 224)), epochs=2)
 
 
 def near_published(runs: pd.DataFrame, paper: str) -> pd.DataFrame:

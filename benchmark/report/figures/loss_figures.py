@@ -90,9 +90,13 @@ def panel_grid(
 
 def panel_title(where: Sequence[str], several: bool, *more: str) -> str:
     """Return a panel's title; ``where`` (dataset, setting, split) is named if there are several."""
-    place = dataset_label(*where).replace("~", " ~")  # a long setting breaks before its options
-    named = textwrap.wrap(place, 32, break_long_words=False) if several else []
-    return "\n".join([*named, *([" · ".join(more)] if more else [])])
+    lines = []
+    if several:
+        place = dataset_label(*where).replace("~", " ~")  # a long setting breaks before its options
+        lines += textwrap.wrap(place, 32, break_long_words=False)
+    if more:
+        lines.append(" · ".join(more))
+    return "\n".join(lines)
 
 
 def loss_line(inputs: Inputs, loss: str, **other: Any) -> dict[str, Any]:
@@ -134,7 +138,7 @@ def metric_by_batch_size(inputs: Inputs) -> Drawing:
     by = [*WHERE, "metric"]
     losses = inputs.losses(means["loss"])
     metrics = inputs.metrics(means["metric"])
-    across = min(len(metrics), 3) if len(metrics) > 1 else 3
+    across = WIDTHS.get(len(metrics), 3)
     size = (DOUBLE, 2.3)
     figure, panels, keys, rest = panel_grid(inputs, in_percent(means), by, across, size, 0.5)
     for axes, (*place, metric), here in panels:
@@ -187,7 +191,7 @@ def whole_set(inputs: Inputs) -> Drawing:
     """Return a panel for each way to make batch sizes comparable; plain runs stand in both."""
     data = inputs.last[inputs.last["metric"] == inputs.headline].rename(columns=ENDS)
     options = inputs.runs.drop_duplicates("setting").set_index("setting")["options"]
-    data = data.assign(equal=[" ".join(options[each]) for each in data["setting"]])
+    data = data.assign(equal=data["setting"].map(options.map(" ".join)))
     options_of = data.groupby("dataset")["equal"].agg(set)
     both = [dataset for dataset, used in options_of.items() if used >= {*EQUAL}]
     data = data[data["dataset"].isin(both)]
@@ -425,11 +429,9 @@ def critical_difference(inputs: Inputs) -> Drawing:
         "pairs. The line at the top is Nemenyi's critical difference: with few datasets it can be "
         f"as long as the axis, and then nothing can be told apart.{rest}"
     )
-    leaders = ", ".join(
-        f"{inputs.label(rows['loss'].iloc[0])} ({metric_label(metric)})"
-        for metric in metrics
-        if len(rows := rows_of(several, metric=metric).sort_values("rank"))
-    )
+    best = several.sort_values("rank", kind="stable").drop_duplicates("metric")
+    winners = best.set_index("metric")["loss"].map(inputs.label)
+    leaders = ", ".join(f"{winners[metric]} ({metric_label(metric)})" for metric in metrics)
     alt = f"Dot plot of average ranks of {first['losses']} losses; first: {leaders}."
     return Drawing(caption, alt, figure, data)
 
@@ -515,11 +517,9 @@ def _trial_panels(inputs: Inputs, table: pd.DataFrame, label: str, *, categories
     shown = [kind for kind in KINDS if kind in kind_of.values()]
     # A challenger has the colour of the text, which no loss of the field has.
     challenger = inputs.study.comparison.baseline if inputs.study.references.field else None
-    places = list(table[PLACE].drop_duplicates().itertuples(index=False, name=None))
-    scaled = in_percent(table.rename(columns=ENDS))
+    places = in_percent(table.rename(columns=ENDS)).groupby(PLACE, sort=False)
     figure, grid = new_figure(DOUBLE, 3.6 * len(places), len(places), len(shown), sharey="row")
-    for row, place in zip(grid, places, strict=True):
-        here = rows_of(scaled, **dict(zip(PLACE, place, strict=True)))
+    for row, (place, here) in zip(grid, places, strict=True):
         trials = sorted(here["trials"].unique())
         for axes, kind in zip(row, shown, strict=True):
             losses = [loss for loss in inputs.losses(here["loss"]) if kind_of[loss] == kind]

@@ -50,6 +50,7 @@ LINE = 0.12
 ROOM = 0.62
 _MARKERS = {DRIFTED: "s", INCONCLUSIVE: "D", REPRODUCED: "o"}  # in the order of the rows
 Claims = Mapping[str, tuple[str, str]]
+OPEN_MARK: dict[str, Any] = {"linestyle": "none", "markersize": 6.5, "markerfacecolor": "none"}
 MARKS = ["panel", "series", "side", "x", "value", "low", "high", "n"]
 TITLE = 30  # characters of a line above a panel
 _WORDS = {
@@ -232,7 +233,8 @@ def draw(figure: Figure, marks: FigureMarks, inputs: Inputs, verdicts: Claims) -
         [vars(mark) | {"series": series_of(mark, figure, inputs)} for mark in marks.marks],
         columns=[*MARKS, "test_set", "loss", "batch_size"],
     )
-    if not (data["side"] == OURS).any():
+    ours = rows_of(data, side=OURS)
+    if ours.empty:
         loss = inputs.label(panels[0].loss)
         where = ", ".join(dict.fromkeys(each.dataset for p in panels for each in p.test_sets))
         needed = count(marks.settings, "setting")
@@ -249,7 +251,7 @@ def draw(figure: Figure, marks: FigureMarks, inputs: Inputs, verdicts: Claims) -
         here = rows_of(data, panel=number)
         DRAWERS[figure.kind](axes, panel, here, inputs)
         axes.set_title("\n".join([panel.title, *_judged(panel, verdicts)]))
-        if not (here["side"] == OURS).any():
+        if number not in set(ours["panel"]):
             middle = {"transform": axes.transAxes, "ha": "center", "va": "center"}
             axes.text(0.5, 0.5, "not run", color=FAINT, **middle)
     for axes in grid.flat[len(panels) :]:
@@ -416,19 +418,16 @@ def _errorbar(axes: Axes, marks: pd.DataFrame, style: dict[str, Any], factor: fl
 
 
 def _published(axes: Axes, printed: pd.DataFrame, style: dict[str, Any]) -> None:
-    open_mark = {"linestyle": "none", "markersize": 6.5, "markerfacecolor": "none"}
-    open_mark |= {"color": style["color"], "marker": style["marker"], "markeredgewidth": 0.9}
+    look = {"color": style["color"], "marker": style["marker"], "markeredgewidth": 0.9}
     if len(printed):
-        axes.plot(printed["x"], printed["value"], **open_mark, label=PUBLISHED)
+        axes.plot(printed["x"], printed["value"], **OPEN_MARK, **look, label=PUBLISHED)
 
 
 def published_key() -> Any:
     """Return the legend's key of published values: an open mark in the colour of the text."""
     from matplotlib.lines import Line2D
 
-    return Line2D(
-        [], [], color=INK, marker="o", linestyle="none", markersize=6.5, markerfacecolor="none"
-    )
+    return Line2D([], [], color=INK, marker="o", **OPEN_MARK)
 
 
 def _named_ticks(axes: Axes, names: list[str]) -> None:

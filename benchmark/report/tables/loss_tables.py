@@ -123,6 +123,7 @@ class LastScores(NamedTuple):
     seeds: int
 
 
+Budgets = Mapping[int, Any]  # results of a loss by number of trials
 Place = tuple[int, Heading]  # batch size and heading of a column
 
 
@@ -157,10 +158,10 @@ def headline(inputs: Inputs) -> Table:
     ]
     if len(places) > FEW:
         raise NothingToShow(f"{count(len(places), 'condition')} are too many for one small table")
+    tests = rows_of(inputs.paired, kind="baseline", metric=inputs.headline, significant=True)
     signs = {
-        (row.batch_size, row.dataset, row.setting, row.split, row.loss): row.difference
-        for row in records(inputs.paired)
-        if row.kind == "baseline" and row.metric == inputs.headline and row.significant
+        (test.batch_size, test.dataset, test.setting, test.split, test.loss): test.difference
+        for test in records(tests)
     }
     lines = []
     for row, cells in side_by_side(inputs, scores, places):
@@ -226,13 +227,11 @@ def last_scores(inputs: Inputs) -> LastScores:
     runs = inputs.runs[[TIMING not in options for options in inputs.runs["options"]]]
     if runs.empty:
         raise NothingToShow("the grid of this study is empty: no run is recorded")
-    try:
-        means = inputs.last
-    except NothingToShow:
-        means = pd.DataFrame(columns=[*CONDITION, "loss", "metric", "mean", "n"], dtype=float)
+    columns = [*CONDITION, "loss", "metric", "mean", "sd", "n"]
+    means = rows_of(inputs.summary, selection="last").reindex(columns=columns)
     moved = _moved(runs, means)
     # Marks follow the printed digits: what looks equal is marked equal.
-    printed = means["mean"].round(4).mask(inputs.diverges(means))
+    printed = means["mean"].astype(float).round(4).mask(inputs.diverges(means))
     settings = [moved[place][0] for place in zip(means["dataset"], means["setting"], strict=True)]
     means = means.assign(column=settings)
     compared = [means[name] for name in ("dataset", "column", "split", "batch_size", "metric")]
@@ -335,7 +334,8 @@ def uncertainty(inputs: Inputs) -> Table:
         text = f"{int(row.n_diverged)} of {int(row.n_ended)} ({bounds})"
         return TableCell(text, numbers=behind, tone="bad" if row.diverges else "")
 
-    by_seed, by_class = (f"{inputs.confidence} over {what}" for what in ("seeds", "classes"))
+    by_seed = f"{inputs.confidence} over seeds"
+    by_class = f"{inputs.confidence} over classes"
     parts = {"low": "query_low", "high": "query_high", "classes": "classes", "queries": "queries"}
     scored = (
         numbers("Mean", percent, mean="mean"),
@@ -492,9 +492,9 @@ def _pair_table(
     """Return the table of tests, a section per metric and condition; ``columns`` come first."""
     tests = inputs.tests(kind)
     known = tests[tests["metric"].isin(inputs.study.metrics)]
-    # An ablation keeps the order of its steps; "total" comes after all numbers.
-    known = known.assign(step=known.get("step", pd.Series("", index=known.index)).astype(str))
-    by = ("dataset", "setting", "split", "metric", "batch_size", "step", "loss", "against")
+    by = ["dataset", "setting", "split", "metric", "batch_size", "loss", "against"]
+    if "step" in known:  # an ablation keeps its order: "total" comes after all numbers
+        by.insert(5, "step")
     rows = (
         (f"{metric_label(row.metric)} · {condition_label(row)}", row)
         for row in ordered(known, inputs, *by)
@@ -620,8 +620,8 @@ def budgets(inputs: Inputs) -> Table:
     metric = metric_label(inputs.headline)
 
     def score(budget: int) -> Column:
-        def cell(row: _BudgetRow) -> TableCell:
-            result = row.results[budget]
+        def cell(results: Budgets) -> TableCell:
+            result = results[budget]
             if not result.n:
                 return TableCell("diverged", tone="bad")
             values = (result.mean, result.ci_low, result.ci_high)
@@ -633,33 +633,36 @@ def budgets(inputs: Inputs) -> Table:
         return Column((metric, rule_words(budget)), ("mean", "low", "high"), cell=cell, paged=ends)
 
     def rank(budget: int) -> Column:
-        def cell(row: _BudgetRow) -> TableCell:
-            result = row.results[budget]
+        def cell(results: Budgets) -> TableCell:
+            result = results[budget]
             text = f"{result.rank:.0f} [{result.rank_low:.0f}, {result.rank_high:.0f}]"
             return TableCell(text, numbers=(result.rank, result.rank_low, result.rank_high))
 
         return Column(("Rank [interval]", rule_words(budget)), ("rank", "low", "high"), cell=cell)
 
     def tested(header: str, parts: tuple[str, ...], cell: Callable[[Any], TableCell]) -> Column:
-        none = TableCell(DASH, tone="muted")
-        gap = f"{rule_words(most)} − authors"
-        return Column((gap, header), parts, cell=lambda row: cell(row.test) if row.test else none)
+        def tested_cell(results: Budgets) -> TableCell:
+            is_tested = pd.notna(results[most].significant)
+            return cell(results[most]) if is_tested else TableCell(DASH, tone="muted")
+
+        return Column((f"{rule_words(most)} − authors", header), parts, cell=tested_cell)
 
     def difference(test: Any) -> TableCell:
         mean = test.difference
-        bounds = (test.ci_low, test.ci_high)
+        bounds = (test.ci_low_of_test, test.ci_high_of_test)
         tone = ""
         if test.significant:
             tone = "good" if mean > 0 else "bad"
         return TableCell(f"{points(mean)} {interval(*bounds)}", numbers=(mean, *bounds), tone=tone)
 
-    def seconds(row: _BudgetRow) -> TableCell:
-        return number_cell(duration, row.results[most].seconds)
+    def seconds(results: Budgets) -> TableCell:
+        return number_cell(duration, results[most].seconds)
 
-    def name(row: _BudgetRow) -> TableCell:
-        label = inputs.label(row.loss)
+    def name(results: Budgets) -> TableCell:
+        loss = results[most].loss
+        label = inputs.label(loss)
         study = inputs.study
-        if study.references.field and row.loss == study.comparison.baseline:
+        if study.references.field and loss == study.comparison.baseline:
             return TableCell(f"{label} (the challenger)", mark="own")
         return TableCell(label)
 
@@ -688,32 +691,23 @@ def budgets(inputs: Inputs) -> Table:
     return filled("Losses at equal budgets", caption, columns, rows, notes)
 
 
-class _BudgetRow(NamedTuple):
-    """A loss under one condition: its results by number of trials, and its test."""
-
-    loss: str
-    results: Mapping[int, Any]
-    test: Any | None
-
-
 def _budget_rows(
     ranks: pd.DataFrame, gaps: pd.DataFrame, most: int
-) -> list[tuple[str, _BudgetRow]]:
-    """Return the rows with the headings of their conditions, best after ``most`` trials first."""
-    tests = {}
-    for test in records(gaps[gaps["trials"] == most]):
-        tests[test.dataset, test.setting, test.batch_size, test.loss] = test
+) -> Iterator[tuple[str, Budgets]]:
+    """Yield each loss with the heading of its condition, best after ``most`` trials first.
+
+    A row of ``ranks`` gets its mark, and the test of ``gaps`` for its loss.
+    """
     condition = ["dataset", "setting", "batch_size"]
     printed = ranks["mean"].round(4).where(ranks["n"] > 0)
     compared = [ranks[name] for name in (*condition, "trials")]
     ranks = ranks.assign(mark=printed.groupby(compared).transform(marks))
-    rows = []
-    for place, here in ranks.groupby(condition, sort=False):
+    tests = rows_of(gaps, trials=most).drop(columns="trials")
+    ranks = ranks.merge(tests, "left", [*condition, "loss"], suffixes=("", "_of_test"))
+    for _, here in ranks.groupby(condition, sort=False):
         for last in records(rows_of(here, trials=most).sort_values("rank")):
             results = {row.trials: row for row in records(rows_of(here, loss=last.loss))}
-            row = _BudgetRow(last.loss, results, tests.get((*place, last.loss)))
-            rows.append((condition_label(last), row))
-    return rows
+            yield condition_label(last), results
 
 
 @TABLES.register("budget_order", display="How sure the order is", of_trials=True)

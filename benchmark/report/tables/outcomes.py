@@ -149,9 +149,8 @@ def _counts(header: tuple[str, ...], name: str, tone: str = "") -> Column:
 
 def _drifted(row: Any) -> TableCell:
     text = f"{row.drifted} ({row.standing})" if row.drifted else "0"
-    return number_cell(
-        lambda *_: text, row.drifted, row.standing, tone="bad" if row.drifted else ""
-    )
+    tone = "bad" if row.drifted else ""
+    return TableCell(text, numbers=(row.drifted, row.standing), tone=tone)
 
 
 def _undecidable(row: Any) -> TableCell:

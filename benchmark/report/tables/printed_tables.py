@@ -293,7 +293,8 @@ def _caption(paper: Paper, name: str, entries: list[PrintedEntry], runs: int, fi
     facts = []
     for field in _FACTS:
         values = {number.field(field) for number in own}
-        values -= {""} if field == "batch_size" else set()
+        if field == "batch_size":
+            values.discard("")
         arranged = (*table.sections, *table.rows, *table.columns)
         if field not in arranged and len(values) == 1 and values != {""}:
             facts.append(_valued(paper, field, values.pop()))

@@ -8,6 +8,7 @@ from benchmark.core import documents
 from benchmark.papers.fidelity import study_ledger
 from benchmark.papers.matching import candidates
 from benchmark.report.build import build
+from benchmark.report.gallery import PairChoice
 from benchmark.runs.collecting import collect
 from benchmark.study import load_study
 
@@ -24,7 +25,7 @@ def test_a_build_parses_a_study_and_its_recipes_once(tmp_path, monkeypatch):
     study = load_study("fast_ap_table1", tmp_path)
     assert f"study: {study.name}" in texts[0]
     collect(study, tmp_path)
-    build(study, tmp_path)
+    build(study, tmp_path, PairChoice())
     assert study_ledger(study)
     assert candidates(study)
     assert {text[:80]: count for text, count in Counter(texts).items() if count > 1} == {}

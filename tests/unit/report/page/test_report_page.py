@@ -12,6 +12,7 @@ from made_up_inputs import (
     built,
     collected_provenance,
     made_up_inputs,
+    two_losses,
     write_collected,
 )
 from made_up_results import made_up_runs, made_up_study
@@ -28,7 +29,6 @@ from benchmark.report.tally import counts
 
 FIGURES = ("loss_cost", "metric_by_batch_size", "verdicts")
 SHOWN = {"tables": ("comparison",), "figures": ("loss_cost",)}
-TWO = {"losses": ("smooth_ap", "sup_ap"), "batch_sizes": (32,), "seeds": (0, 1)}
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def inputs():
 
 @pytest.fixture(scope="module")
 def clean():
-    return made_up_inputs(made_up_study(**TWO, figures=FIGURES))
+    return made_up_inputs(two_losses(figures=FIGURES))
 
 
 @pytest.fixture(scope="module")
@@ -131,7 +131,7 @@ def test_the_answer_is_computed_from_the_results(inputs, messages):
 
 
 def test_the_answer_claims_no_difference_without_a_test(messages):
-    study = made_up_study(**{**TWO, "seeds": (0,)})
+    study = two_losses(seeds=(0,))
     first, *_ = answer(made_up_inputs(study))
     assert messages.numbers(first) == ["32"]
 
@@ -254,7 +254,7 @@ def test_build_refuses_before_anything_was_collected(tmp_path, monkeypatch):
 
 
 def test_build_writes_everything(tmp_path, monkeypatch):
-    study = made_up_study(**TWO, **SHOWN)
+    study = two_losses(**SHOWN)
     folder = write_collected(made_up_inputs(study), made_up_runs(study), tmp_path)
     write_text(folder / "report" / "failed.txt", "table cost: of the build before\n")
     assert built_by_verb(study, tmp_path, monkeypatch).exit_code == 0
@@ -276,7 +276,7 @@ def test_the_old_verbs_build(verb, tmp_path, monkeypatch):
         return Built([], Gallery([], "none"))
 
     monkeypatch.setattr("benchmark.report.build.build", build)
-    study = made_up_study(**TWO)
+    study = two_losses()
     assert built_by_verb(study, tmp_path, monkeypatch, verb).exit_code == 0
     assert studies == [(study, tmp_path)]
 
@@ -285,7 +285,7 @@ def test_what_fails_is_named_and_costs_none_of_the_others(tmp_path, monkeypatch)
     def broken(inputs):
         raise ZeroDivisionError("it is odd")
 
-    study = made_up_study(**TWO, tables=("cost",), figures=("loss_cost",))
+    study = two_losses(tables=("cost",), figures=("loss_cost",))
     entry = dataclasses.replace(TABLES["cost"], target=broken)
     monkeypatch.setattr("benchmark.report.build.TABLES", {"cost": entry})
     folder = write_collected(made_up_inputs(study), made_up_runs(study), tmp_path)

@@ -18,6 +18,7 @@ from made_up_results import made_up_runs, made_up_study, run_table
 
 from benchmark.papers.printed import Printed
 from benchmark.report.build import PAGE, build
+from benchmark.report.gallery import PairChoice
 from benchmark.report.inputs import FRAMES, Inputs
 from benchmark.report.notices import notices
 
@@ -129,7 +130,7 @@ def test_page_hides_where_and_by_whom_it_was_made(tmp_path):
     record = {**collected_provenance(), **private}
     inputs = dataclasses.replace(made_up_inputs(SMALL), provenance=record)
     write_collected(inputs, runs, tmp_path)
-    assert build(study, tmp_path).failed == {}
+    assert build(study, tmp_path, PairChoice()).failed == {}
     text = (tmp_path / "made_up" / PAGE).read_text()
     assert "somebody" not in text
     assert "secret-box" not in text

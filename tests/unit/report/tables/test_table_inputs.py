@@ -3,36 +3,38 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from made_up_inputs import made, made_up_inputs, write_collected
-from made_up_results import made_up_block, made_up_runs, made_up_study, run_table
+from made_up_inputs import made, made_up_inputs, statuses, two_losses, write_collected
+from made_up_results import made_up_runs, run_table
 
 from benchmark.core.files import guess_csv
 from benchmark.core.words import duration, interval, mean_sd, p_value, points
 from benchmark.papers.printed import Printed
 from benchmark.report.build import build
+from benchmark.report.gallery import PairChoice
 from benchmark.report.inputs import Inputs
-from benchmark.study import Variant
+from benchmark.study import DatasetChoice
 
 
 @pytest.fixture
 def small_study():
-    return made_up_study(losses=("smooth_ap", "sup_ap"), batch_sizes=(32,), seeds=(0, 1))
+    return two_losses()
 
 
 def test_a_dataset_may_be_called_like_a_number(tmp_path):
     names = ("2011", "NA", "1e5", "true")
-    variants = (Variant("smooth_ap", "smooth_ap", {}), Variant("sup_ap", "sup_ap", {}))
-    block = made_up_block(variants, (32,), (0, 1, 2), datasets=names)
-    study = made_up_study(blocks=(block,), seeds=(0, 1, 2), tables=("paired",), figures=())
+    study = two_losses(tables=("paired",), figures=())
+    datasets = tuple(DatasetChoice(name, name, {}) for name in names)
+    block = dataclasses.replace(study.blocks[0], datasets=datasets)
+    study = dataclasses.replace(study, blocks=(block,))
     folder = write_collected(made_up_inputs(study), made_up_runs(study), tmp_path)
-    built = build(study, tmp_path)
+    built = build(study, tmp_path, PairChoice())
     assert built.failed == {}
     assert built.artefacts[0].rows > 0
     assert set(guess_csv(folder / "stats" / "paired.csv")["dataset"]) == {*names}
 
 
 def test_reasons_lose_the_paths_of_the_machine(small_study):
-    runs = made_up_runs(small_study, bad={("sup_ap", 32, 0): "failed"})
+    runs = made_up_runs(small_study, bad=statuses("sup_ap 32 0 failed"))
     runs.loc[runs.status == "failed", "reason"] = "no such folder: /home/someone/data/flowers"
     found = Inputs.of(small_study, run_table(runs), {}, Printed(), {}).runs
     assert set(found["reason"]) == {"", "no such folder: …/flowers"}
@@ -40,7 +42,7 @@ def test_reasons_lose_the_paths_of_the_machine(small_study):
 
 def test_writing_takes_away_a_table_that_has_nothing_to_show_any_more(small_study, tmp_path):
     study = dataclasses.replace(small_study, tables=("missing",))
-    lost = made_up_inputs(study, bad={("sup_ap", 32, 0): "diverged"})
+    lost = made_up_inputs(study, bad=statuses("sup_ap 32 0 diverged"))
     made("table", lost, tmp_path)
     assert (tmp_path / "missing.csv").is_file()
     records = made("table", made_up_inputs(study), tmp_path)
@@ -62,4 +64,6 @@ def test_numbers_are_printed_with_real_minus_signs_and_without_false_precision()
     assert p_value(0.00004) == "<0.001"
     assert p_value(0.0312) == "0.031"
     assert p_value(None) == "–"
-    assert [duration(value) for value in (3.21, 200, 3900)] == ["3.2 s", "3 min 20 s", "1 h 05 min"]
+    assert duration(3.21) == "3.2 s"
+    assert duration(200) == "3 min 20 s"
+    assert duration(3900) == "1 h 05 min"
