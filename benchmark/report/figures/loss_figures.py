@@ -548,7 +548,7 @@ def _trial_panels(inputs: Inputs, table: pd.DataFrame, label: str, *, categories
                 axes.set_xticks(ticks, [str(each) for each in ticks])
             axes.set(title=KINDS[kind], xlabel="trials")
             axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.22))
-        row[0].set_ylabel(f"{dataset_label(place[0])}\n{label}")
+        row[0].set_ylabel(f"{dataset_label(str(place[0]))}\n{label}")
     return figure
 
 

@@ -11,7 +11,7 @@ import subprocess
 
 import pandas as pd
 import pytest
-from made_up_inputs import WENT_WRONG, drawn, made_up_inputs, paper_inputs, roadmap_study
+from made_up_inputs import WENT_WRONG, drawn, made_up_inputs, roadmap_inputs
 
 from benchmark.core.words import DASH
 from benchmark.report.build import planned_artefacts
@@ -230,7 +230,7 @@ def compiled(body: str, folder) -> str:
 @pytest.mark.skipif(ENGINE is None, reason="no LaTeX engine (pdflatex, tectonic) on the path")
 def test_every_table_compiles(tmp_path):
     study = made_up_inputs(bad=WENT_WRONG, references=True)
-    paper = paper_inputs(roadmap_study(seeds=(0, 1), sizes=(32, 64)), epochs=2)
+    paper = roadmap_inputs()
     tables = {
         f"{kind}_{name}": table
         for kind, inputs in (("study", study), ("paper", paper))

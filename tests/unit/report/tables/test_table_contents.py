@@ -6,8 +6,8 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
-from made_up_inputs import WENT_WRONG, inputs_of_trials, made_up_inputs
-from made_up_results import made_up_runs, made_up_study
+from made_up_inputs import WENT_WRONG, inputs_of_trials, made_up_inputs, statuses, two_losses
+from made_up_results import made_up_runs
 
 from benchmark.core.records import Setting
 from benchmark.core.words import DASH
@@ -22,9 +22,6 @@ def inputs():
     return made_up_inputs(bad=WENT_WRONG, references=True)
 
 
-TWO = {"losses": ("smooth_ap", "sup_ap"), "batch_sizes": (32,), "seeds": (0, 1)}
-
-
 def build(name: str, inputs) -> Table:
     return TABLES[name].target(inputs)
 
@@ -33,12 +30,17 @@ def rows_of(table: Table) -> list:
     return [row for section in table.sections for row in section.rows]
 
 
+def titles_of(table: Table) -> list[str]:
+    return [section.title for section in table.sections]
+
+
 def column_of(table: Table, column: int = 0) -> list[str]:
     return [row[column].text for row in rows_of(table)]
 
 
 def row_of(table: Table, name: str, section: int = 0):
-    return next(row for row in table.sections[section].rows if row[0].text == name)
+    rows = {row[0].text: row for row in table.sections[section].rows}
+    return rows[name]
 
 
 def headline_rows(table: pd.DataFrame, **values) -> pd.DataFrame:
@@ -64,11 +66,12 @@ def test_comparison_marks_best_and_second_and_names_lost_runs(inputs):
 
 
 def of_sizes(*sizes):
-    return made_up_inputs(made_up_study(**{**TWO, "batch_sizes": sizes}))
+    return made_up_inputs(two_losses(batch_sizes=sizes))
 
 
 def scores_of_sup_ap(inputs) -> list[float]:
-    return headline_rows(inputs.last, loss="sup_ap").sort_values("batch_size")["mean"].tolist()
+    means = headline_rows(inputs.last, loss="sup_ap").set_index("batch_size")["mean"]
+    return means.sort_index().tolist()
 
 
 def test_two_batch_sizes_of_a_score_stand_beside_each_other():
@@ -76,8 +79,9 @@ def test_two_batch_sizes_of_a_score_stand_beside_each_other():
     table = build("comparison", inputs)
     metrics = ("R@1", "mAP@R", "mAP")
     names = itertools.product(metrics, ("batch of 32", "batch of 128"))
-    assert [column.header[1:] for column in table.columns[1:]] == [*names]
-    assert [section.title for section in table.sections] == [""]
+    heads = [column.header[1:] for column in table.columns]
+    assert heads[1:] == [*names]
+    assert titles_of(table) == [""]
     cells = row_of(table, "SupAP")[1:3]
     assert [cell.numbers[0] for cell in cells] == scores_of_sup_ap(inputs)
 
@@ -86,44 +90,53 @@ def test_two_batch_sizes_of_a_score_stand_beside_each_other():
 def test_one_or_many_batch_sizes_have_a_section_each(sizes):
     inputs = of_sizes(*sizes)
     table = build("comparison", inputs)
-    assert [column.header[-1] for column in table.columns[1:]] == ["R@1", "mAP@R", "mAP"]
-    assert [section.title for section in table.sections] == [f"Batch size {n}" for n in sizes]
-    cells = [row_of(table, "SupAP", section)[1] for section in range(len(sizes))]
-    assert [cell.numbers[0] for cell in cells] == scores_of_sup_ap(inputs)
+    heads = [column.header[-1] for column in table.columns]
+    assert heads[1:] == ["R@1", "mAP@R", "mAP"]
+    assert titles_of(table) == [f"Batch size {size}" for size in sizes]
+    found = []
+    for section in range(len(sizes)):
+        cell = row_of(table, "SupAP", section)[1]
+        found.append(cell.numbers[0])
+    assert found == scores_of_sup_ap(inputs)
 
 
 def test_rows_have_the_order_of_the_study_where_a_loss_lacks_a_batch_size():
-    study = made_up_study(**{**TWO, "batch_sizes": (32, 128)})
+    study = two_losses(batch_sizes=(32, 128))
     runs = made_up_runs(study)
-    at_128_alone = runs[(runs["loss"] != "smooth_ap") | (runs["batch_size"] == 128)]
-    table = build("comparison", made_up_inputs(study, runs=at_128_alone))
+    absent = runs["loss"].eq("smooth_ap") & runs["batch_size"].eq(32)
+    table = build("comparison", made_up_inputs(study, runs=runs[~absent]))
     assert column_of(table) == ["SmoothAP", "SupAP"]
     assert row_of(table, "SmoothAP")[1].text == DASH
 
 
 def test_comparison_shows_a_cell_without_any_number_by_its_state():
-    bad = {("smooth_ap", 32, 0): "diverged", ("smooth_ap", 32, 1): "diverged"}
-    bad |= {("sup_ap", 32, 0): "failed", ("sup_ap", 32, 1): "missing"}
-    study = made_up_study(**{**TWO, "losses": ("smooth_ap", "fast_ap", "sup_ap")})
+    bad = statuses("""
+        smooth_ap  32  0  diverged
+        smooth_ap  32  1  diverged
+        sup_ap     32  0  failed
+        sup_ap     32  1  missing
+    """)
+    study = two_losses()
     table = build("comparison", made_up_inputs(study, bad=bad))
     assert row_of(table, "SmoothAP")[1].text == "diverged"
     assert row_of(table, "SupAP")[1].text == "1 failed, 1 missing"
 
 
 def test_marks_follow_the_printed_digits_and_pass_over_a_loss_that_diverges():
-    losses = ("smooth_ap", "sup_ap", "fast_ap", "roadmap")
-    study = made_up_study(**{**TWO, "losses": losses, "seeds": range(5)})
-    runs = made_up_runs(study, bad={("roadmap", 32, seed): "diverged" for seed in range(4)})
     level = {"smooth_ap": 0.81231, "sup_ap": 0.81234, "fast_ap": 0.8, "roadmap": 0.9}
-    scored = runs["metric"].eq("recall_at_1")
-    runs.loc[scored, "value"] = runs.loc[scored, "loss"].map(level)
-    cells = [row[1] for row in rows_of(build("comparison", made_up_inputs(study, runs=runs)))]
-    assert [cell.mark for cell in cells] == ["best", "best", "second", ""]
+    study = two_losses(losses=tuple(level), seeds=range(5))
+    diverged = [f"roadmap 32 {seed} diverged" for seed in range(4)]
+    runs = made_up_runs(study, bad=statuses("\n".join(diverged)))
+    scores = runs["metric"] == "recall_at_1"
+    runs.loc[scores, "value"] = runs["loss"].map(level)
+    table = build("comparison", made_up_inputs(study, runs=runs))
+    marks = [row[1].mark for row in rows_of(table)]
+    assert marks == ["best", "best", "second", ""]
 
 
 def test_comparison_of_a_study_without_any_finished_run_still_has_its_rows():
-    study = made_up_study(**{**TWO, "seeds": (0,)})
-    bad = {("smooth_ap", 32, 0): "missing", ("sup_ap", 32, 0): "missing"}
+    study = two_losses(seeds=(0,))
+    bad = statuses("smooth_ap 32 0 missing \n sup_ap 32 0 missing")
     table = build("comparison", made_up_inputs(study, bad=bad))
     assert column_of(table, 1) == ["missing", "missing"]
     assert "No finished run yet" in table.caption
@@ -135,7 +148,7 @@ def with_losses(study, *variants):
 
 
 def test_named_variants_are_labelled_by_the_hyperparameters_that_differ():
-    study = made_up_study(**TWO)
+    study = two_losses()
     warm = Variant("smooth_ap_tau0.1", "smooth_ap", {"tau": 0.1, "include_query": True})
     study = with_losses(study, study.blocks[0].losses[0], warm)
     table = build("comparison", made_up_inputs(study))
@@ -143,17 +156,18 @@ def test_named_variants_are_labelled_by_the_hyperparameters_that_differ():
 
 
 def test_an_option_with_one_loss_is_a_row_and_an_option_with_several_has_columns():
-    study = made_up_study(losses=("smooth_ap", "roadmap"), batch_sizes=(32, 128), seeds=(0, 1))
+    study = two_losses(losses=("smooth_ap", "roadmap"), batch_sizes=(32, 128))
     plain = study.blocks[0]
     roadmap = dataclasses.replace(plain, losses=plain.losses[1:], batch_sizes=(128,))
     blocks = [plain]
-    for option in ("dim512", "dim2048"):
-        blocks.append(dataclasses.replace(roadmap, setting=Setting("r10", (option,))))
-    blocks.append(dataclasses.replace(plain, setting=Setting("r10", ("xbm",))))
+    for block, option in ((roadmap, "dim512"), (roadmap, "dim2048"), (plain, "xbm")):
+        setting = Setting("r10", (option,))
+        blocks.append(dataclasses.replace(block, setting=setting))
     study = dataclasses.replace(study, blocks=tuple(blocks))
-    inputs = made_up_inputs(study, bad={("roadmap", 32, 0): "diverged"})
+    inputs = made_up_inputs(study, bad=statuses("roadmap 32 0 diverged"))
     table = build("comparison", inputs)
-    assert len({column.header[0] for column in table.columns[1:]}) == 2, "r10 and r10~xbm"
+    places = {column.header[0] for column in table.columns}
+    assert len(places) == 3, "none, r10 and r10~xbm"
     named = ["SmoothAP", "ROADMAP", "ROADMAP, dim512", "ROADMAP, dim2048"]
     assert column_of(table) == [*named[:2], *named]
     row = row_of(table, "ROADMAP, dim512", 1)
@@ -164,15 +178,14 @@ def test_an_option_with_one_loss_is_a_row_and_an_option_with_several_has_columns
 
 def test_an_option_is_printed_without_the_underscore_that_python_needs():
     heavy = Variant("roadmap_lambda_0.8", "roadmap", {"lambda_": 0.8})
-    inputs = made_up_inputs(with_losses(made_up_study(**TWO), heavy))
+    inputs = made_up_inputs(with_losses(two_losses(), heavy))
     assert inputs.label("roadmap_lambda_0.8") == "ROADMAP (lambda=0.8)"
 
 
 def test_paired_tests_carry_difference_interval_p_effect_and_family(inputs):
     table = build("paired", inputs)
-    sections = [section for section in table.sections if section.title.startswith("R@1")]
-    of_size = next(section for section in sections if "32" in section.title)
-    row = next(row for row in of_size.rows if row[0].text == "SupAP")
+    row = row_of(table, "SupAP")
+    assert titles_of(table)[0] == "R@1 · Glyphs-1k · r10 · batch size 32"
     found = headline_rows(inputs.paired, kind="baseline", loss="sup_ap", batch_size=32)
     test = found.iloc[0]
     assert row[1].text == f"+{100 * test.difference:.2f}"
@@ -186,7 +199,7 @@ def test_paired_tests_carry_difference_interval_p_effect_and_family(inputs):
 
 
 def test_tests_without_a_result_say_so_and_keep_their_note():
-    study = made_up_study(**{**TWO, "seeds": (0,)})
+    study = two_losses(seeds=(0,))
     row = rows_of(build("paired", made_up_inputs(study)))[0]
     assert row[3].text == "no test"
     assert row[-1].note == "one pair, no test"
@@ -200,7 +213,9 @@ def test_ablation_lists_the_steps_in_order_and_their_total(inputs):
 
 def test_all_pairs_has_every_pair_once_per_section(inputs):
     for section in build("all_pairs", inputs).sections:
-        pairs = {frozenset((row[0].text, row[1].text)) for row in section.rows}
+        pairs = set()
+        for first, second, *_ in section.rows:
+            pairs.add(frozenset({first.text, second.text}))
         assert len(pairs) == len(section.rows) == 28
 
 
@@ -236,7 +251,7 @@ def test_best_epoch_says_in_a_sentence_that_it_was_the_last(inputs):
 
 def test_published_counts_what_was_not_run(inputs):
     table = build("published", inputs)
-    assert [section.title for section in table.sections] == ["Frozen runs of this study"]
+    assert titles_of(table) == ["Frozen runs of this study"]
     left = len(inputs.verdicts) - table.rows
     assert left > 0
     assert str(left) in table.notes[0]
@@ -291,9 +306,11 @@ def test_published_shows_a_drift_with_its_direction(inputs):
 
 
 def test_values_that_are_not_finite_never_reach_a_table():
-    study = made_up_study(**{**TWO, "seeds": (0, 1, 2)})
+    study = two_losses(seeds=(0, 1, 2))
     runs = made_up_runs(study)
-    runs.loc[(runs.loss == "sup_ap") & (runs.seed == 0), "value"] = np.nan
-    cell = row_of(build("comparison", made_up_inputs(study, runs=runs)), "SupAP")[1]
+    lost = runs["loss"].eq("sup_ap") & runs["seed"].eq(0)
+    runs.loc[lost, "value"] = np.nan
+    table = build("comparison", made_up_inputs(study, runs=runs))
+    cell = row_of(table, "SupAP")[1]
     assert cell.note == "n=2"
     assert "nan" not in cell.text
