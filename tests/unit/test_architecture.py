@@ -44,34 +44,22 @@ TORCH_FREE = {  # one process each
 # Tokens of code of each package, and tokens a line of code in hundredths, at most. Tokens cannot be
 # packed: a limit of lines or statements would pay for several assignments on one line.
 BUDGETS = {
-    "__init__.py": (3, 300),
-    "__main__.py": (286, 753),
-    "analyses": (14_755, 1_050),
-    "cli": (8_975, 860),
-    "core": (12_795, 846),
-    "datasets": (19_776, 1_014),
-    "input": (7_943, 1_080),
-    "losses": (27_701, 985),
-    "metrics": (5_557, 1_069),
-    "models": (3_756, 963),
-    "papers": (32_464, 920),
-    "report": (39_127, 1_005),
-    "runs": (9_109, 1_087),
-    "stats": (20_330, 1_055),
-    "study": (15_348, 979),
-    "training": (13_163, 950),
-}
-# What changes may add to the sum of the packages, each with its reason.
-ADDED = {
-    "a GPU is fed from files, signals reach workers, finished runs stay": 2_500,
-    "scores, losses and data that gave wrong numbers are checked": 4_000,
-    "embeddings of others are scored under every protocol": 5_400,
-    "claims, figures and options of the papers that were missing": 6_000,
-    "problems have a code, those of data files, too": 430,
-    "verdicts have declared columns, and are read where they were judged": 1_700,
-    "problems of papers have a code, a key and a line": 600,
-    "the answer goes in the order of the question, printed tables have a row each": 1_800,
-    "batch sizes stand side by side, figures fit a phone, numbers are counted once": 300,
+    "__init__.py": (100, 300),
+    "__main__.py": (300, 690),
+    "analyses": (16_500, 1_020),
+    "cli": (10_900, 840),
+    "core": (13_700, 750),
+    "datasets": (22_500, 930),
+    "input": (8_600, 1_060),
+    "losses": (27_500, 980),
+    "metrics": (10_900, 1_010),
+    "models": (3_800, 930),
+    "papers": (35_600, 910),
+    "report": (42_000, 950),
+    "runs": (10_700, 960),
+    "stats": (20_300, 1_050),
+    "study": (14_700, 910),
+    "training": (13_600, 890),
 }
 LAYOUT = {
     tokenize.COMMENT,
@@ -82,10 +70,10 @@ LAYOUT = {
     tokenize.ENCODING,
     tokenize.ENDMARKER,
 }
-# How code is set, at most; goals that are not reached stand behind.
-TOKENS_A_LINE = {"benchmark": 9.5, "tests": 10.4}  # goal of tests: 10
+# How code is set, at most.
+TOKENS_A_LINE = {"benchmark": 9.4, "tests": 10}
 TOKENS_A_LINE_OF_A_FILE = 12
-PACKED = 100  # assignments of independent values in one statement
+PACKED = 10  # assignments of independent values in one statement
 NESTED = 2.0  # comprehensions inside of comprehensions, for 1,000 lines of code
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 # files of the package; those whose only importer lies beside them
@@ -229,10 +217,13 @@ def sizes() -> dict[str, tuple[int, int]]:
 
 
 def test_packages_keep_the_budget_of_tokens():
-    sums = {part: tokens for part, (tokens, _) in sizes().items()}
-    assert set(sums) == set(BUDGETS)
-    over = {part: max(0, tokens - BUDGETS[part][0]) for part, tokens in sums.items()}
-    assert sum(over.values()) <= sum(ADDED.values()), over
+    found = sizes()
+    assert set(found) == set(BUDGETS)
+    over = {}
+    for part, (tokens, _) in found.items():
+        if tokens > BUDGETS[part][0]:
+            over[part] = f"{tokens} of {BUDGETS[part][0]}"
+    assert over == {}
 
 
 def test_no_package_is_set_denser():
