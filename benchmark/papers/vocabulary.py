@@ -14,8 +14,8 @@ from pydantic import ConfigDict
 from benchmark.core.documents import read_document
 from benchmark.core.files import adapter
 from benchmark.metrics.metric import display_name, metric_of
-from benchmark.study.data_files import PACKAGE
 
+FILE = Path(__file__).with_name("vocabulary.yaml")
 # Columns of conditions that are not settings of a run.
 OPTIONS = "options"
 SPLIT = "split"
@@ -172,7 +172,7 @@ class Vocabulary(Words):
 @functools.cache
 def load_vocabulary() -> Vocabulary:
     """Return the shared vocabulary."""
-    words: Vocabulary = read_own(PACKAGE / "vocabulary.yaml", Vocabulary)
+    words: Vocabulary = read_own(FILE, Vocabulary)
     return words
 
 
