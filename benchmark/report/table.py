@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from benchmark.core.words import finite
+
+if TYPE_CHECKING:  # ``judge`` shows its answer without pandas
+    import pandas as pd
 
 TONES = {
     **dict.fromkeys(("reproduced", "supported", "ok", "identical", "agree"), "good"),
@@ -166,7 +167,8 @@ def grouped(rows: Iterable[tuple[str, list[TableCell]]]) -> list[Section]:
 
 def marks(values: pd.Series) -> pd.Series:
     """Return "best", "second" or "" per value; equal values share a mark, a lone value has none."""
-    if values.count() < 2:
-        return pd.Series("", values.index)
+    names = {}
+    if values.count() > 1:
+        names = {1: "best", 2: "second"}
     ranks = values.rank(method="dense", ascending=False)
-    return ranks.map({1: "best", 2: "second"}).fillna("")
+    return ranks.map(lambda rank: names.get(rank, ""))

@@ -14,8 +14,7 @@ from benchmark.stats.samples import BySeed, moderate
 
 GROUP = ["dataset", "setting", "batch_size", "split", "metric"]
 PLACE = ["dataset", "setting", "split", "metric"]  # pairs of one place share a spread
-# Columns of a test; ``compare``, which sees all losses, adds p_blocked. A number that cannot be
-# computed is NaN.
+# Columns of a test. A number that cannot be computed is NaN.
 TEST = [
     "n",
     "mean",
@@ -38,14 +37,14 @@ TEST = [
 def paired_tests(
     first: Floats, second: Floats, alpha: float = 0.05, shared: tuple[Floats, Floats] | None = None
 ) -> pd.DataFrame:
-    """Return the paired t-tests of T pairs of losses: columns ``TEST`` without p_blocked.
+    """Return the paired t-tests (columns ``TEST``) of T pairs of losses, all at once.
 
     ``first``, ``second`` (T, S): scores by seed, NaN for a seed without a score. Only seeds that
     both have are used. ``shared`` are the variances (T,) of one difference by seed, moderated with
     sister pairs, and their degrees of freedom. Without ``shared`` each pair has its own variance,
-    and the test is the plain one. ``p_plain`` is always of the plain test. One pair of scores, and
-    identical runs, give a difference and no test. ``d_z`` is unbiased (Hedges 1981), and NaN for
-    one degree of freedom.
+    and the test is the plain one. ``p_plain`` is always of the plain test. ``p_blocked`` is left to
+    ``compare``, which sees all losses. One pair of scores, and identical runs, give a difference
+    and no test. ``d_z`` is unbiased (Hedges 1981), and NaN for one degree of freedom.
     """
     in_first = np.isfinite(first)
     in_second = np.isfinite(second)
@@ -82,6 +81,7 @@ def paired_tests(
         "t": t,
         "p": 2 * stats.t.sf(np.abs(t), df),
         "p_plain": 2 * stats.t.sf(np.abs(plain), np.maximum(plain_df, 1)),
+        "p_blocked": np.full(len(n), np.nan),
         "d_z": d_z,
         "note": list(map(_note, n, seeds_first, seeds_second, difference, sd)),
     }
@@ -226,8 +226,8 @@ def blocked_p(scores: Floats) -> Floats:
 def against_default(scores: Sequence[BySeed], default: BySeed, alpha: float = 0.05) -> pd.DataFrame:
     """Return the test of each of ``scores`` (by seed) against ``default``, with Holm's correction.
 
-    Columns are those of ``paired_tests`` and ``corrected``. Scores that equal the default have the
-    note alone.
+    Columns are ``TEST`` and those of ``corrected``. Scores that equal the default have the note
+    alone.
     """
     by_seed = pd.DataFrame([*scores, default], dtype=float).sort_index(axis="columns")
     first = by_seed.to_numpy()[:-1]
