@@ -99,6 +99,14 @@ def tests_kept_from_the_garbage_collector() -> None:
         gc.freeze()
 
 
+@pytest.fixture(autouse=True)
+def interrupts_as_before() -> Iterator[None]:
+    """Put the answer to Ctrl-C back, which ``run`` leaves to Snakemake."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--shuffle", type=int, metavar="SEED", help="files, and tests in a file, in random order"
