@@ -1,7 +1,7 @@
 """What the losses do without training: the papers' small examples, toy ranking, surrogates."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -202,12 +202,7 @@ def worked_examples(context: Context) -> Analysis:
         "one_bin_learns_nothing": len(constant) == 1,
         "no_gap_without_calibration_loss": none == 0 and some > 0,
     }
-    x = np.linspace(-0.1, 0.1, 401)
-    parts = [
-        pd.DataFrame({"panel": "sigmoid", "x": x, "value": slope(x)}),
-        pd.DataFrame({"term": gains.keys(), "value": gains.values(), "panel": "terms"}),
-        by_bins.assign(panel="bins"),
-    ]
+    parts = _panels(gains, by_bins)
     figure = _draw_examples(*parts)
     data = pd.concat(parts, ignore_index=True)
     headers = ["example", "setting", "value", "gradient"]
@@ -242,6 +237,16 @@ def _values_of_algorithm_1() -> list[float]:
         relevant = draws.permutation(12) < positives
         values.append(algorithm_1(scores, relevant))
     return values
+
+
+def _panels(gains: Mapping[str, float], by_bins: pd.DataFrame) -> list[pd.DataFrame]:
+    """Return the values of the three panels of the figure."""
+    x = np.linspace(-0.1, 0.1, 401)
+    return [
+        pd.DataFrame({"panel": "sigmoid", "x": x, "value": slope(x)}),
+        pd.DataFrame({"term": gains.keys(), "value": gains.values(), "panel": "terms"}),
+        by_bins.assign(panel="bins"),
+    ]
 
 
 def _draw_examples(sigmoid: pd.DataFrame, terms: pd.DataFrame, by_bins: pd.DataFrame) -> Any:
