@@ -34,8 +34,8 @@ LOG_END = 1_000_000  # bytes of a log that are read
 _TRAILING = ("Traceback", "  ", "During handling", "The above exception")
 
 
-def write_spec(run: Run, results: Path) -> None:
-    """Write the specification of ``run``.
+def write_spec(run: Run, results: Path, log: Path | None = None) -> None:
+    """Write the specification of ``run``, and a line into ``log``.
 
     A finished result of another specification moves to ``previous/<digest>/`` first.
     """
@@ -52,6 +52,8 @@ def write_spec(run: Run, results: Path) -> None:
     run.spec.write(folder / SPEC)
     for name in OUTDATED.values():
         (folder / name).unlink(missing_ok=True)
+    if log:
+        log.write_text(f"specification {run.digest} written\n")
 
 
 def write_specs(runs: Iterable[Run], results: Path) -> int:

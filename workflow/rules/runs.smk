@@ -36,8 +36,7 @@ rule spec:
     params:
         digest=lambda wildcards: FLOW.run(wildcards.run).digest,
     run:
-        write_spec(FLOW.run(wildcards.run), Path(output[0]).parents[6])
-        Path(log[0]).write_text(f"specification {params.digest} written\n")
+        write_spec(FLOW.run(wildcards.run), Path(output[0]).parents[6], Path(log[0]))
 
 
 # The rolling checkpoint is no output: outputs of a failed job are deleted, and the next attempt continues from it.
