@@ -219,13 +219,13 @@ def test_files_that_are_no_part_of_a_dataset_are_named(command, tmp_path, messag
     page = tmp_path / "img.zip"
     page.write_text("<!doctype html><title>Sign in</title>")
     with pytest.raises(BenchmarkError, match=page.name):
-        command("prepare", "inshop", "--source", page, "--root", tmp_path / "root")
+        command("prepare", "inshop", "--source", page, "--root", tmp_path / "data")
     (tmp_path / "empty").mkdir()
     for source in ("empty", "nothing"):
         with messages.raised():
-            command("prepare", "cub", "--source", tmp_path / source, "--root", tmp_path / "root")
+            command("prepare", "cub", "--source", tmp_path / source, "--root", tmp_path / "data")
     with messages.raised(("missing_part", "")):
-        command("prepare", "cub", "--root", tmp_path / "root")
+        command("prepare", "cub", "--root", tmp_path / "data")
 
 
 def test_a_file_of_another_machine_is_not_taken_from_this_one(messages):
