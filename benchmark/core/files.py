@@ -103,9 +103,12 @@ def read_record(
         if isinstance(error, ValidationError):
             first = error.errors()[0]
             reason = f"{'.'.join(map(str, first['loc']))} {first['msg']}"
-        raise RunError(
-            f"{path} cannot be read as {what} ({reason}); delete it and run the study again"
-        ) from error
+        elif isinstance(error, KeyError):
+            reason = f"it has no {error}"
+        advice = "delete it and run the study again"
+        if command:
+            advice = f"run 'python -m benchmark {command}' to write it again"
+        raise RunError(f"{path} cannot be read as {what} ({reason}); {advice}") from error
 
 
 @functools.cache

@@ -122,7 +122,7 @@ class RunSpec:
     @classmethod
     def read(cls, path: Path) -> RunSpec:
         """Return the specification at ``path``; raise RunError if the file cannot be read."""
-        return read_record(cls, path, "a run specification", parse=_specification)
+        return read_record(cls, path, "a run specification", "specs STUDY", _specification)
 
 
 def _specification(content: bytes) -> RunSpec:

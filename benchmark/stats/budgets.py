@@ -51,8 +51,9 @@ def analyse_budgets(
     ):
         if column not in runs or runs[column].isna().any():
             raise RunError(
-                f"some runs are not {kind}: 'references.trials' names a study with 'rules', and "
-                "'select' writes the study of its final runs"
+                f"not all runs are {kind} (column '{column}' of runs.csv, which 'collect' writes): "
+                "'references.trials' names a study with 'rules', and 'select' writes the study of "
+                "its final runs"
             )
     scores = trial_scores(trials, metric)
     finals = _scores(final, metric)

@@ -216,5 +216,5 @@ def test_runs_that_are_no_trials_and_that_none_chose_are_an_error(of, number):
     first_unknown = runs[number].where(runs.index > 0, None)
     for others in (runs.drop(columns=number), runs.assign(**{number: first_unknown})):
         changed = tables | {of: dataclasses.replace(tables[of], runs=others)}
-        with pytest.raises(RunError, match=rf"not {of}.*references\.trials"):
+        with pytest.raises(RunError, match=rf"not all runs are {of}.*references\.trials"):
             analyse_budgets(*changed.values(), "map_at_r", 0.05)
