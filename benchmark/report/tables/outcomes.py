@@ -64,7 +64,9 @@ def outcomes(inputs: Inputs) -> Table:
 
 
 def table_outcomes(inputs: Inputs) -> list[Any]:
-    """Return the outcome of each printed table, in the order of the print: counts of numbers, and
+    """Return the outcome of each printed table, in the order of the print.
+
+    An outcome has counts of the numbers of the table, and more:
 
     close, far     undecided numbers, whose difference is inside the margin, or beyond it
     undecidable    those of the close and far numbers that no number of seeds decides
