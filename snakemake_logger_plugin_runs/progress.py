@@ -87,6 +87,9 @@ class Progress:
 
     def describe(self, run: Run) -> str:
         """Return the line of a finished run: its id, score, and how many runs are done."""
+        count = f"({self.done} of {self.total})"
+        if not Path(run.result).is_file():  # without a shared disk it lies elsewhere
+            return f"{run.name}  finished  {count}"
         result = Result.read(run.result)
         description = f"{result.status}: {result.reason}"
         if result.status == "ok":
@@ -97,7 +100,7 @@ class Progress:
             description = f"{metric} {scores[metric]:.4f}"
             if split != "test":
                 description = f"{split} {description}"
-        return f"{run.name}  {description}  ({self.done} of {self.total})"
+        return f"{run.name}  {description}  {count}"
 
 
 def reason_of(logs: Sequence[str], message: str | None) -> str:

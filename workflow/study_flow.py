@@ -49,13 +49,13 @@ class Flow:
 
     ``runs`` of a study with rules are its trials. Everything behind them is made of the final runs,
     whose study file ``selected`` is there once the checkpoint ``select`` has written it; a study
-    without rules has none. ``is_dry_run`` says that nothing below the results may change.
+    without rules has none. With ``changes_nothing`` files of outdated runs keep their names.
     """
 
     study: Study
     runs: dict[str, Run]
     results: str
-    is_dry_run: bool
+    changes_nothing: bool
     selected: Path | None
     _standings: dict[str, Standing] = field(default_factory=dict)
 
@@ -136,7 +136,9 @@ class Flow:
         """Return how a run stood when this was first asked: a job of this call finishes it."""
         run = self.run(run_id)
         if run.digest not in self._standings:
-            self._standings[run.digest] = settle(run, Path(self.results), dry_run=self.is_dry_run)
+            self._standings[run.digest] = settle(
+                run, Path(self.results), dry_run=self.changes_nothing
+            )
         return self._standings[run.digest]
 
     def settle_all(self, warn: Callable[[str], object]) -> None:
@@ -240,14 +242,14 @@ def _final_runs(path: Path, _: int) -> dict[str, Run]:
 
 
 def load_flow(
-    config: Mapping[str, Any], configfiles: Sequence[Any] = (), is_dry_run: bool = True
+    config: Mapping[str, Any], configfiles: Sequence[Any] = (), changes_nothing: bool = True
 ) -> Flow:
     """Return the flow of Snakemake's ``config``; raise ConfigError with all its problems.
 
-    config          {"study": name or path, "results": folder, "dataset": another that the study's
-                    rules allow}, all optional; or a whole study file, given with --configfile
-    configfiles     the paths given with --configfile
-    is_dry_run      whether files of outdated runs keep their names
+    config           {"study": name or path, "results": folder, "dataset": another that the study's
+                     rules allow}, all optional; or a whole study file, given with --configfile
+    configfiles      the paths given with --configfile
+    changes_nothing  whether files of outdated runs keep their names
     """
     own_file = "blocks" in config and bool(configfiles)
     unknown = ", ".join(sorted(map(str, set(config) - set(SETTINGS))))
@@ -274,7 +276,7 @@ def load_flow(
     study = load_study(asked, results)
     os.environ[STUDY] = study.name
     selected = selected_path(study, results) if study.trials else None
-    return Flow(study, expand(study), results.as_posix(), is_dry_run, selected)
+    return Flow(study, expand(study), results.as_posix(), changes_nothing, selected)
 
 
 def _misread(config: Mapping[str, Any]) -> list[str]:

@@ -235,10 +235,13 @@ def fill(
 
     Example: python -m benchmark fill reality_check --workers 2
     """
-    from benchmark.runs.folders import states_of, write_specs
+    from benchmark.runs.folders import put_away, states_of, write_specs
     from benchmark.training.fork_server import ForkServer
 
     states = states_of(load(study, results), results)
+    for run, state in states:
+        if state.status == "stale":
+            put_away(run, results)
     write_specs([run for run, _ in states], results)
     specs = [results / run.spec.folder / SPEC for run, state in states if not state.result]
     server = ForkServer()

@@ -98,7 +98,7 @@ def read_record(
     except FileNotFoundError as error:
         advice = f": run 'python -m benchmark {command}'" if command else f"; expected {what}"
         raise RunError(f"{path} does not exist{advice}") from error
-    except (ValueError, LookupError, TypeError) as error:
+    except (OSError, ValueError, LookupError, TypeError) as error:
         reason = str(error)
         if isinstance(error, ValidationError):
             first = error.errors()[0]

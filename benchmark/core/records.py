@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -121,12 +121,19 @@ class RunSpec:
 
     @classmethod
     def read(cls, path: Path) -> RunSpec:
-        """Return the specification at ``path``; raise RunError if the file cannot be read."""
-        return read_record(cls, path, "a run specification", "specs STUDY", _specification)
+        """Return the specification at ``path``.
+
+        Raise RunError if the file is not one of this schema, ConfigError if its recipe has options
+        that this version does not know.
+        """
+        parse = partial(_specification, str(path))
+        return read_record(cls, path, "a run specification", "specs STUDY", parse)
 
 
-def _specification(content: bytes) -> RunSpec:
+def _specification(place: str, content: bytes) -> RunSpec:
     data = json.loads(content)
+    if data["schema"] != SCHEMA:
+        raise ValueError(f"it has schema {data['schema']}, not {SCHEMA}")
     loss = data["loss"]
     return RunSpec(
         DatasetChoice(data["run_id"].partition("/")[0], **data["dataset"]),
@@ -134,7 +141,7 @@ def _specification(content: bytes) -> RunSpec:
         LossChoice(loss["variant"], loss["name"], loss["params"]),
         data["batch_size"],
         data["seed"],
-        build(Recipe, data["recipe"], "recipe"),
+        build(Recipe, data["recipe"], place),
     )
 
 

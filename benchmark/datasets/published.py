@@ -14,7 +14,7 @@ import pandas as pd
 
 from benchmark.core.documents import whole_number
 from benchmark.core.options import option, options
-from benchmark.core.paths import is_text
+from benchmark.core.paths import is_text, leaves_root
 from benchmark.core.seeding import derive
 from benchmark.datasets import DATASETS
 from benchmark.datasets.base import (
@@ -141,7 +141,11 @@ class Cars196(IndexedLoader):
                 classes = whole_numbers(images["class"]).tolist()
             # a path must be directly in a folder of images
             folders = ("car_ims", "cars_train", "cars_test")
-            wrong = [path for path in listed if path.rpartition("/")[0] not in folders]
+            wrong = []
+            for path in listed:
+                parent, _, name = path.rpartition("/")
+                if leaves_root(path) or parent not in folders or not name:
+                    wrong.append(path)
             what = f"paths in {file} outside its folder of images"
             findings.add_all("path_outside", what, wrong, "get it again")
             nameless = sorted({number for number in classes if not 1 <= number <= len(names)})

@@ -217,7 +217,7 @@ def _count_by_comparing(
     limits[taken, 0] = values
 
     def count(compare: np.ufunc) -> np.ndarray:
-        # bits of packed bytes are counted faster than bytes that are true
+        # packed bits are counted faster than bytes
         packed = np.packbits(compare(scores[:, None, :], limits), axis=2)
         return np.bitwise_count(packed).sum(axis=2, dtype=np.uint32)[taken]
 

@@ -104,6 +104,7 @@ def score(
             "(rows, dimensions)"
         )
     check_both("query and gallery", query, gallery)
+    depths = checked_depths(recall_at)
     every = np.arange(embeddings.shape[0])
     alike = {}
     for likeness, values in {"": labels, "camera": cameras, "category": categories}.items():
@@ -116,7 +117,7 @@ def score(
         names = every
     facts, alike["itself"], far = examine(embeddings, classes, names)
     scores = Scores(facts, [], [])
-    rank = functools.partial(ranked, recall_at=checked_depths(recall_at), threads=threads)
+    rank = functools.partial(ranked, recall_at=depths, threads=threads)
     rows_of = functools.partial(EmbeddedRows, embeddings, alike)
     sides = [_chosen(rows, every) for rows in (query, gallery) if rows is not None]
     for level, (used, judged) in (ground_truth or {}).items():

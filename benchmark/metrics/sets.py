@@ -80,15 +80,16 @@ def embedded_sets(
 def check_both(names: str, first: Any, second: Any) -> None:
     """Raise DataError if one of two arguments is given without the other."""
     if (first is None) != (second is None):
-        shapes = [None if array is None else np.shape(array) for array in (first, second)]
-        raise DataError(f"{names} have shapes {shapes}; give both or neither")
+        lengths = [None if rows is None else len(rows) for rows in (first, second)]
+        raise DataError(f"{names} have lengths {lengths}; give both or neither")
 
 
 def checked_depths(recall_at: Any) -> list[int]:
     """Return the K of recall@K; raise DataError unless these are whole numbers from 1."""
     depths = np.asarray(recall_at)
-    if depths.size and (depths.dtype.kind not in "iu" or depths.ndim != 1 or depths.min() < 1):
-        raise DataError(f"recall_at is {recall_at!r}; whole numbers from 1 are needed")
+    is_whole = not depths.size or (depths.dtype.kind in "iu" and depths.min() >= 1)
+    if depths.ndim != 1 or not is_whole:
+        raise DataError(f"recall_at is {recall_at!r}; a list of whole numbers from 1 is needed")
     return depths.tolist()
 
 

@@ -491,9 +491,11 @@ def _swept(line: PanelLine) -> pd.DataFrame:
         """Return the scores by seed in [0, 1]."""
         return {seed: value / 100 for seed, value in sample.by_seed.items()}
 
-    scores = [in_unit(sample) for _, sample in swept]
+    scores = []
     rows = []
-    for (facts, _), by_seed in zip(swept, scores, strict=True):
+    for facts, sample in swept:
+        by_seed = in_unit(sample)
+        scores.append(by_seed)
         n, mean, sd, *_ = t_interval(by_seed.values())
         numbers = {"score": mean, "score_sd": sd, "score_n": n}
         rows.append({**facts, **numbers, "claims": panel.claims})

@@ -37,15 +37,18 @@ _TRAILING = ("Traceback", "  ", "During handling", "The above exception")
 def write_spec(run: Run, results: Path, log: Path | None = None) -> None:
     """Write the specification of ``run``, and a line into ``log``.
 
-    A finished result of another specification moves to ``previous/<digest>/`` first.
+    A finished result of another specification is copied to ``previous/<digest>/`` first, because
+    the next training replaces it.
     """
     folder = Path(results) / run.spec.folder
-    settle(run, results)
-    old = _digest(folder / OUTDATED[RESULT])
-    if old:
-        sources = {name: name for name in KEPT} | {RESULT: OUTDATED[RESULT]}
-        if _digest(folder / OUTDATED[SPEC]) == old:
-            sources[SPEC] = OUTDATED[SPEC]
+    _restore(folder, run.digest)
+    sources = {name: name for name in (RESULT, SPEC, *KEPT)}
+    if not (folder / RESULT).exists():
+        sources |= OUTDATED
+    old = _digest(folder / sources[RESULT])
+    if old and old != run.digest:
+        if _digest(folder / sources[SPEC]) != old:
+            del sources[SPEC]
         for name, source in sources.items():
             if (folder / source).exists():
                 copy_file(folder / source, folder / PREVIOUS / old / name)
@@ -66,6 +69,16 @@ def write_specs(runs: Iterable[Run], results: Path) -> int:
     return written
 
 
+def put_away(run: Run, results: Path) -> None:
+    """Move a result of another specification, with its files, to ``previous/<digest>/``.
+
+    Training never replaces a result. Snakemake deletes the files itself.
+    """
+    write_spec(run, results)
+    for name in (RESULT, *KEPT):
+        (Path(results) / run.spec.folder / name).unlink(missing_ok=True)
+
+
 def settle(run: Run, results: Path, *, dry_run: bool = False) -> Standing:
     """Rename the outdated files of a run, and return whether the run is finished.
 
@@ -79,8 +92,7 @@ def settle(run: Run, results: Path, *, dry_run: bool = False) -> Standing:
     if run.digest in (_digest(folder / RESULT), _digest(folder / OUTDATED[RESULT])):
         if not dry_run:
             _restore(folder, run.digest)
-            if digest_of(folder / SPEC) != run.digest:
-                run.spec.write(folder / SPEC)
+            write_specs([run], results)
         return "finished"
     names = [name for name in OUTDATED if (folder / name).exists()]
     if all(_digest(folder / name) == run.digest for name in names):

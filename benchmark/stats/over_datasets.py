@@ -86,9 +86,9 @@ def _places(
 def compare_ranks(scores: pd.DataFrame, alpha: float = 0.05) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the average rank of each loss, best first, and the test of each pair of losses.
 
-    ``scores`` are means over seeds, with a row per dataset and a column per loss. Datasets on which
-    a loss has no score are left out. Tied losses share their mean rank. No pair is significant if
-    Friedman's test, which needs three losses, is not.
+    ``scores`` are means over seeds, with a row for each of at least three datasets and a column per
+    loss. Datasets on which a loss has no score are left out. Tied losses share their mean rank. No
+    pair is significant if Friedman's test, which needs three losses, is not.
     """
     scores = scores.dropna()
     datasets, losses = scores.shape

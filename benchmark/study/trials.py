@@ -12,6 +12,7 @@ Trials draw values from ranges that are declared beside the options::
 """
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -181,13 +182,13 @@ def final_columns(spec: RunSpec) -> dict[str, Any]:
     that ``select`` did not write.
     """
     *options, rules = spec.setting.options or ("",)
-    budget = "0" if rules == AUTHORS else rules.removeprefix(EQUAL)
-    if not budget.isdigit():
+    by_select = re.fullmatch(rf"{AUTHORS}|{EQUAL}(\d\d?)", rules)
+    if not by_select:
         return {}
     return {
         "trials.dataset": spec.dataset.label,
         "trials.setting": Setting(spec.setting.backbone, tuple(options)).label,
-        "trials.budget": int(budget),
+        "trials.budget": int(by_select[1] or 0),
     }
 
 

@@ -77,13 +77,14 @@ class Stepper:
         images: torch.Tensor,
         labels: torch.Tensor,
         step: int,
-        numbers: np.ndarray = NO_NUMBERS,
+        image_numbers: np.ndarray = NO_NUMBERS,
         reads: bool = True,
     ) -> None:
         """Take step number ``step`` on images (B, C, H, W) and labels (B,), both on the CPU.
 
-        numbers  numbers of the training images (B,), for the memory
-        reads    whether the loss reads the memory, which is then also written after a step
+        image_numbers  numbers of the training images (B,), for the memory
+        reads          whether the loss reads the memory. A memory that is not written first is
+                       written only then.
 
         ``drain`` returns the loss.
         """
@@ -96,7 +97,7 @@ class Stepper:
             loss = self._step_by_groups(images, labels, size)
         else:
             embeddings, backward = self._forward(images, seed)
-            loss, gradient = self._differentiate(embeddings, labels, numbers, reads)
+            loss, gradient = self._differentiate(embeddings, labels, image_numbers, reads)
             backward(gradient)
         self._update()
         self._pending.append(loss)
@@ -153,29 +154,29 @@ class Stepper:
         self,
         embeddings: torch.Tensor,
         labels: torch.Tensor,
-        numbers: np.ndarray,
+        image_numbers: np.ndarray,
         reads: bool,
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the loss, and the gradient (B, D) of the scaled loss at the embeddings.
 
         The gradient of the loss's own parameters is added to these. The batch is written to the
-        memory before or after the loss reads it.
+        memory before the loss reads it, or after.
         """
         leaves = embeddings.detach().requires_grad_()
         memory = self.memory
         if memory is not None and memory.write_first:
-            memory.store(leaves, numbers)
+            memory.store(leaves, image_numbers)
         with diverging_with(leaves), self.stopwatch.running():
             with autocast(self.config, self.device):
                 if memory is not None and reads:
-                    others, other_labels = memory.references(numbers)
+                    others, other_labels = memory.references(image_numbers)
                     pools = leaves, labels, others, self._for_loss(other_labels)
                     value = self.loss.with_memory(*pools, generator=self._generator)
                 else:
                     value = self.loss(leaves, labels, generator=self._generator)
             self.scaler.scale(value).backward()
         if memory is not None and reads and not memory.write_first:
-            memory.store(leaves, numbers)
+            memory.store(leaves, image_numbers)
         assert leaves.grad is not None  # given by backward
         return value.detach(), leaves.grad
 

@@ -117,11 +117,12 @@ def test_cores_are_a_number_or_all(verb, cores, tmp_path):
 
 
 @pytest.mark.parametrize("words", [["--root", ""], ["--root="], [""]])
-def test_an_empty_argument_is_no_folder(words, monkeypatch):
+def test_an_empty_argument_is_no_folder(words, monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["benchmark", "data", "check", "cub", *words])
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 2
+    assert "an argument is empty" in capsys.readouterr().err
 
 
 def test_a_working_folder_that_is_gone_is_said_at_once(tmp_path, monkeypatch, capsys):

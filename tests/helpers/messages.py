@@ -52,7 +52,7 @@ class Messages:
         found = [problem for problem in self(caught.value) if any(problem)]
         assert found == [*problems], f"{found} in: {caught.value}"
 
-    def numbers(self, text: str) -> list[str]:
+    def told_numbers(self, text: str) -> list[str]:
         """Compare a text for people with the snapshot, too; return the numbers in it."""
         self.told.append(text)
         return re.findall(r"[−+]?\d+(?:\.\d+)?", text)

@@ -119,6 +119,7 @@ def test_ctrl_c_saves_what_runs_and_the_same_command_continues(fresh: Workplace)
     assert "Exception" not in screen
     assert "rror" not in screen
     assert "\nstopping" in stays
+    assert "the same command continues" in stays
     found = re.search(r"stopped: (\d) of 3 .* (\d) more", stays)
     assert found
     finished = fresh.results()

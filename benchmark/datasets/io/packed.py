@@ -72,15 +72,15 @@ class PackedImages:
         """Raise DataError when the folder is absent or half-written."""
         self.folder = root / f"packed-{side}"
         self.side = side
-        complete = self.folder / COMPLETE
-        if not complete.is_file():
+        try:
+            content = json.loads((self.folder / COMPLETE).read_text())
+            self.digest = content["digest"]
+            self.largest = content["largest"]
+        except (OSError, ValueError, KeyError) as error:  # half-written, or of an older version
             raise DataError(
                 f"no complete packed images in {self.folder}; write it again with 'data prepare', "
                 f"or leave out packed: {side}"
-            )
-        content = json.loads(complete.read_text())
-        self.digest = content["digest"]
-        self.largest = content["largest"]
+            ) from error
         self._index = _read_index(self.folder / INDEX).set_index("path")
 
     def missing(self, paths: Sequence[str]) -> list[str]:

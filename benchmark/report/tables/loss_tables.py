@@ -231,7 +231,7 @@ def last_scores(inputs: Inputs) -> LastScores:
     means = rows_of(inputs.summary, selection="last").reindex(columns=columns)
     moved = _moved(runs, means)
     # Marks follow the printed digits: what looks equal is marked equal.
-    printed = means["mean"].astype(float).round(4).mask(inputs.diverges(means))
+    printed = means["mean"].astype(float).map(_in_print).mask(inputs.diverges(means))
     settings = [moved[place][0] for place in zip(means["dataset"], means["setting"], strict=True)]
     means = means.assign(column=settings)
     compared = [means[name] for name in ("dataset", "column", "split", "batch_size", "metric")]
@@ -270,6 +270,11 @@ def last_scores(inputs: Inputs) -> LastScores:
                 score = scores.get((cell, heading.split, heading.metric))
                 cells[heading] = _score(score, states.get(cell), seeds)
     return LastScores(headings, by_size, seeds)
+
+
+def _in_print(score: float) -> float:
+    """Return a score as it is printed, in percent: pandas rounds halves another way."""
+    return round(100 * score, 2)
 
 
 def _moved(
@@ -566,10 +571,10 @@ def test_columns(
 @TABLES.register("ranks", display="Average ranks over datasets")
 def ranks(inputs: Inputs) -> Table:
     """Return per setting, batch size and metric the losses from the best average rank on."""
-    ranks = inputs.some("ranks").sort_values("rank", kind="stable")
-    ranks["best"] = ranks.groupby(OVER)["loss"].transform("first")
+    by_rank = inputs.some("ranks").sort_values("rank", kind="stable")
+    by_rank["best"] = by_rank.groupby(OVER)["loss"].transform("first")
     tests = inputs.rank_tests.rename(columns={"loss": "best", "against": "loss"})
-    ranks = ranks.merge(tests, on=[*OVER, "best", "loss"], how="left")
+    compared = by_rank.merge(tests, on=[*OVER, "best", "loss"], how="left")
 
     def heading(row: Any) -> str:
         return (
@@ -596,7 +601,7 @@ def ranks(inputs: Inputs) -> Table:
         of_test(numbers("p (Holm)", p_value, "p_holm")),
         words("Outcome", outcome),
     ]
-    rows = ((heading(row), row) for row in ordered(ranks, inputs, *OVER, "rank"))
+    rows = ((heading(row), row) for row in ordered(compared, inputs, *OVER, "rank"))
     caption = (
         "Rank of each loss by its mean over seeds at the last epoch, 1 for the best, averaged over "
         "datasets; a dataset counts once, by the mean over its splits, and a loss that diverges "
@@ -699,7 +704,7 @@ def _budget_rows(
     A row of ``ranks`` gets its mark, and the test of ``gaps`` for its loss.
     """
     condition = ["dataset", "setting", "batch_size"]
-    printed = ranks["mean"].round(4).where(ranks["n"] > 0)
+    printed = ranks["mean"].map(_in_print).where(ranks["n"] > 0)
     compared = [ranks[name] for name in (*condition, "trials")]
     ranks = ranks.assign(mark=printed.groupby(compared).transform(marks))
     tests = rows_of(gaps, trials=most).drop(columns="trials")

@@ -96,13 +96,13 @@ def table_outcomes(inputs: Inputs) -> list[Any]:
         not_run=is_judged & (verdict == NOT_RUN),
         unjudged=~is_judged,
     )
-    outcomes = counted.groupby(PRINTED_IN).sum()
-    outcomes["median"] = size.groupby([numbers[name] for name in PRINTED_IN]).median()
-    outcomes["drifts"] = [
+    counts = counted.groupby(PRINTED_IN).sum()
+    counts["median"] = size.groupby([numbers[name] for name in PRINTED_IN]).median()
+    counts["drifts"] = [
         [*standing_drifts(rows[standing[rows.index]], rows, inputs)]
         for _, rows in numbers.groupby(PRINTED_IN)
     ]
-    rows = records(outcomes.reset_index())
+    rows = records(counts.reset_index())
     return sorted(rows, key=lambda row: (row.source, in_print(row.table)))
 
 

@@ -190,7 +190,7 @@ def _section(
             if entry and entry.number.is_score:  # times have no best
                 score = entry.ours.ours_mean
             scores.append(score)
-        printed = pd.Series(scores, dtype=float).round(2)
+        printed = pd.Series(scores, dtype=float).map(lambda score: round(score, 2))
         for line, entry, mark, n in zip(lines, column, marks(printed), counts, strict=True):
             line.append(_cell(entry, mark, n))
     title = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 import pytest
@@ -178,3 +179,45 @@ def test_named_losses_equal_their_class_with_the_settings_of_its_paper(name, the
     mined = miner and miner(rows, labels)
     expected = theirs(rows, labels, mined)
     assert create_loss(name)(rows, labels).item() == pytest.approx(expected.item(), rel=1e-6)
+
+
+@pytest.fixture
+def compared():
+    """Return rows and labels, their cosines, which pairs share a class, and which are one row."""
+    rows, labels = batch()
+    cosines = (rows @ rows.T).double()
+    same = labels.unsqueeze(1) == labels
+    return rows, labels, cosines, same, torch.eye(24, dtype=torch.bool)
+
+
+def test_sup_con_is_equation_2_of_khosla(compared):
+    rows, labels, cosines, same, itself = compared
+    exponent = (cosines / 0.1).masked_fill(itself, -math.inf)
+    log_share = exponent - exponent.logsumexp(1, keepdim=True)
+    of_positives = log_share.masked_fill(~same | itself, 0.0)
+    expected = -(of_positives.sum(1) / 3).mean()
+    value = create_loss("sup_con")(rows, labels)
+    assert value.item() == pytest.approx(expected.item(), rel=1e-5)
+
+
+def test_circle_is_equations_6_to_8_of_sun(compared):
+    rows, labels, cosines, same, itself = compared
+    near = cosines.masked_fill(~same | itself, math.nan)
+    far = cosines.masked_fill(same, math.nan)
+    pull = -80 * (1.4 - near).clamp(min=0) * (near - 0.6)
+    push = 80 * (far + 0.4).clamp(min=0) * (far - 0.4)
+    pulls = pull.nan_to_num(-math.inf).logsumexp(1)
+    pushes = push.nan_to_num(-math.inf).logsumexp(1)
+    expected = torch.nn.functional.softplus(pulls + pushes).mean()
+    value = create_loss("circle")(rows, labels)
+    assert value.item() == pytest.approx(expected.item(), rel=1e-5)
+
+
+def test_multi_similarity_is_equation_15_of_wang(compared):
+    rows, labels, cosines, same, itself = compared
+    positive = torch.exp(-2 * (cosines - 1)).masked_fill(~same | itself, 0).sum(1)
+    negative = torch.exp(50 * (cosines - 1)).masked_fill(same, 0).sum(1)
+    expected = (torch.log1p(positive) / 2 + torch.log1p(negative) / 50).mean()
+    params = {"alpha": 2, "beta": 50, "base": 1}
+    value = make("MultiSimilarityLoss", params=params)(rows, labels)
+    assert value.item() == pytest.approx(expected.item(), rel=1e-5)

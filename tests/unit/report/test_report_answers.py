@@ -55,10 +55,12 @@ def test_a_setting_with_a_single_loss_does_not_count_beside_one_that_compares(me
         r        128  smooth_ap_tau_0.1  0.8208
         r~dim32  128  roadmap            0.9
     """)
-    numbers = messages.numbers(answers.highest_means(found))
+    text = answers.highest_means(found)
+    numbers = messages.told_numbers(text)
     assert "70.00" in numbers
     assert "82.08" in numbers
     assert "90.00" not in numbers
+    assert "FastAP at batch size 32" in text
 
 
 def test_over_two_settings_the_highest_means_are_counted(messages):
@@ -68,12 +70,28 @@ def test_over_two_settings_the_highest_means_are_counted(messages):
         s  32  fast_ap    0.6
         s  32  smooth_ap  0.8
     """)
-    assert messages.numbers(answers.highest_means(found))[-3:] == ["1", "1", "2"]
+    text = answers.highest_means(found)
+    assert messages.told_numbers(text)[-3:] == ["1", "1", "2"]
+    assert "FastAP in 1" in text
+    assert "SmoothAP in 1" in text
+
+
+def test_a_rise_and_a_fall_with_the_batch_size_are_told_apart(messages):
+    found = means("""
+        r  32   fast_ap    0.7
+        r  128  fast_ap    0.75
+        r  32   smooth_ap  0.8
+        r  128  smooth_ap  0.7
+    """)
+    text = answers.batch_sizes(found)
+    assert messages.told_numbers(text)[:5] == ["32", "128", "1", "+5.0", "−10.0"]
+    assert "rises for FastAP" in text
+    assert "falls for SmoothAP" in text
 
 
 def test_settings_where_nothing_is_compared_do_not_count(messages):
     found = means("r 32 fast_ap 0.7 \n r~p8 32 fast_ap 0.6")
-    assert messages.numbers(answers.highest_means(found)) == ["2"]
+    assert messages.told_numbers(answers.highest_means(found)) == ["2"]
 
 
 def test_more_losses_than_are_named_are_counted(messages):
@@ -81,7 +99,13 @@ def test_more_losses_than_are_named_are_counted(messages):
     for size, loss in enumerate(("smooth_ap", "sup_ap", "roadmap", "fast_ap", "softbin_ap")):
         for setting in "rs":
             rows += f"{setting} {size} {loss} 0.9 \n {setting} {size} contrastive 0.1 \n"
-    assert messages.numbers(answers.highest_means(means(rows)))[-5:] == ["2", "2", "2", "2", "10"]
+    assert messages.told_numbers(answers.highest_means(means(rows)))[-5:] == [
+        "2",
+        "2",
+        "2",
+        "2",
+        "10",
+    ]
 
 
 TESTS = {
@@ -115,7 +139,7 @@ TWO_PLACES = means("r 32 sup_ap 0.6 \n s 32 sup_ap 0.7").inputs.summary
 @pytest.mark.parametrize("case", TESTS)
 def test_the_first_sentence_answers_by_batch_size(case, messages):
     found = asked(ablation=compared(TESTS[case]), summary=means(PLACES).inputs.summary)
-    numbers = messages.numbers(answers.gains(found))
+    numbers = messages.told_numbers(answers.gains(found))
     differences = [number for number in numbers if number != "1"]  # of R@1
     assert differences == [*ANSWERS[case].split(), FAMILY_SIZE]
 
@@ -141,7 +165,7 @@ def test_without_an_ablation_the_tests_with_the_baseline_answer(messages):
     rows = "".join(f"{name} 32 0.0{at} {at > 3} \n" for at, name in enumerate("abcdefgh"))
     tests = compared(rows, kind="baseline", family_size=8)
     text = answers.gains(asked(ablation=tests.iloc[:0], paired=tests, summary=place))
-    assert messages.numbers(text) == ["32", "4", "+4.0", "+7.0", "1", "4", "8"]
+    assert messages.told_numbers(text) == ["32", "4", "+4.0", "+7.0", "1", "4", "8"]
 
 
 def test_over_many_conditions_each_loss_is_counted(messages):
@@ -152,23 +176,23 @@ def test_over_many_conditions_each_loss_is_counted(messages):
         roadmap  32   0.1   False
         roadmap  64   0.1   False
     """)
-    found = messages.numbers(answers.gains(asked(ablation=tests, summary=TWO_PLACES)))
+    found = messages.told_numbers(answers.gains(asked(ablation=tests, summary=TWO_PLACES)))
     assert found == ["2", "1", "3", "1", "3", FAMILY_SIZE]
     none = tests.assign(significant=False)
-    found = messages.numbers(answers.gains(asked(ablation=none, summary=TWO_PLACES)))
+    found = messages.told_numbers(answers.gains(asked(ablation=none, summary=TWO_PLACES)))
     assert found == ["3", FAMILY_SIZE]
     one = none[none["batch_size"] == 32]
-    found = messages.numbers(answers.gains(asked(ablation=one, summary=TWO_PLACES)))
+    found = messages.told_numbers(answers.gains(asked(ablation=one, summary=TWO_PLACES)))
     assert found == [FAMILY_SIZE]
 
 
 def test_a_step_in_one_condition_is_given_with_its_interval_and_verdict(messages):
     one = compared("roadmap 128 0.0008 False", against="sup_ap")
     text = answers.last_step(asked(ablation=one, summary=TWO_PLACES))
-    assert messages.numbers(text) == ["1", "+0.1", "−0.9", "+1.1", "128"]
+    assert messages.told_numbers(text) == ["1", "+0.1", "−0.9", "+1.1", "128"]
     two = pd.concat([one, compared("roadmap 32 0.02 True", against="sup_ap")])
     text = answers.last_step(asked(ablation=two, summary=TWO_PLACES))
-    assert messages.numbers(text) == ["1", "+0.08", "+2.00", "2", "1", "0"]
+    assert messages.told_numbers(text) == ["1", "+0.08", "+2.00", "2", "1", "0"]
 
 
 def test_what_the_tests_say_comes_before_the_highest_mean_and_what_cannot_be_asked_is_said():
@@ -182,7 +206,7 @@ def test_each_source_of_noise_is_named_with_its_share_and_interval(messages):
     rows = [("initial weights", 0.414, 0.034, 0.836), ("interaction", 0.466, 0.077, 0.869)]
     table = pd.DataFrame(rows, columns=["source", "share", "low", "high"])
     table = table.assign(**PLACE, batch_size=32, loss="smooth_ap", runs=25)
-    numbers = messages.numbers(answers.noise_shares(asked(noise=table)))
+    numbers = messages.told_numbers(answers.noise_shares(asked(noise=table)))
     assert "25" in numbers
     assert numbers[-6:] == ["41", "3", "84", "47", "8", "87"]
     assert answers.noise_shares(asked(noise=table.assign(metric="map"))) == ""
@@ -210,8 +234,8 @@ def test_the_answer_of_a_papers_study_counts_numbers_and_claims(paper, messages)
     verdicts.loc[two[0], columns] = ["drifted", True, "low", -2.14]
     verdicts.loc[two[1], "verdict"] = "inconclusive"
     numbers, claims = answer(dataclasses.replace(paper, verdicts=verdicts))
-    assert messages.numbers(numbers) == ["302", "298", "3", "1"]
-    assert messages.numbers(claims) == ["2", "1", "1"]
+    assert messages.told_numbers(numbers) == ["302", "298", "3", "1"]
+    assert messages.told_numbers(claims) == ["2", "1", "1"]
 
 
 def test_claims_of_other_papers_are_no_part_of_the_answer(paper):
@@ -222,15 +246,15 @@ def test_claims_of_other_papers_are_no_part_of_the_answer(paper):
 def test_the_answer_over_many_places_counts_conditions(paper, messages):
     unjudged = {"verdicts": paper.verdicts.iloc[:0], "claims": pd.DataFrame()}
     gains, step, best = answer(dataclasses.replace(paper, **unjudged))
-    assert messages.numbers(gains)[-2] == "12"
-    assert messages.numbers(step)[-3] == "12"
-    assert messages.numbers(best)[-1] == "12"
+    assert messages.told_numbers(gains)[-2] == "12"
+    assert messages.told_numbers(step)[-3] == "12"
+    assert messages.told_numbers(best)[-1] == "12"
 
 
 def test_claims_that_no_study_can_decide_are_counted_among_those_not_run(paper, messages):
     claims = paper.claims.assign(outside=["", "", "no faces", "no faces"])
     sentences = answer(dataclasses.replace(paper, claims=claims))
-    assert messages.numbers(sentences[-1])[-2:] == ["1", "1"]
+    assert messages.told_numbers(sentences[-1])[-2:] == ["1", "1"]
 
 
 def test_claims_are_counted_as_published(paper):

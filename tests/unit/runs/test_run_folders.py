@@ -20,7 +20,14 @@ from benchmark.core.words import rough_duration
 from benchmark.datasets import loader_of
 from benchmark.models import backbone
 from benchmark.report.summary import closing_words
-from benchmark.runs.folders import settle, states_of, status_in, write_spec, write_specs
+from benchmark.runs.folders import (
+    put_away,
+    settle,
+    states_of,
+    status_in,
+    write_spec,
+    write_specs,
+)
 from benchmark.runs.plan import plan_text, seconds_left, sources_text
 from benchmark.study import Resources, load_study
 
@@ -159,7 +166,8 @@ def test_a_finished_result_is_kept_where_it_is_of_another_specification(results,
     assert RunSpec.read(kept / "spec.json") == old
     assert (kept / "provenance.json").is_file()
     assert RunSpec.read(folder / "spec.json") == run.spec
-    assert not (folder / "result.json").exists(), "training would refuse to replace it"
+    put_away(run, results)
+    assert {path.name for path in folder.iterdir()} == {"spec.json", "previous"}
 
 
 def test_closing_words_name_states_verdicts_and_the_report(study, results, runs, finish):

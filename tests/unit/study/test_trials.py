@@ -9,6 +9,7 @@ import yaml
 from study_flow import load_flow
 
 from benchmark.core.options import option
+from benchmark.core.records import Setting
 from benchmark.study import load, load_study
 from benchmark.study.grid import expand
 from benchmark.study.model import name_on
@@ -145,6 +146,8 @@ def test_the_selection_becomes_an_ordinary_study_of_fresh_seeds(ruled, tmp_path)
     trial = expand(study)["glyphs_tiny.fold1/tinynet~trial02/roadmap/bs16/seed1"].spec
     assert trial_columns(trial) == block | {"trials.fold": 1, "trials.trial": 2}
     assert final_columns(trial) == {}
+    wide = replace(trial, setting=Setting("tinynet", ("224",)))
+    assert final_columns(wide) == {}
 
 
 def test_the_final_study_has_its_own_recipes(ruled, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -50,6 +51,16 @@ def test_failed_runs_are_counted_and_the_others_go_on(tmp_path):
     said = next(line for line in printed.splitlines() if str(log.parent.name) in line)
     assert "nowhere" in said
     assert "nowhere" in log.read_text()
+
+
+def test_a_changed_study_trains_again_and_the_old_results_are_kept(tmp_path):
+    for tau in (0.1, 0.2):
+        study = small_study("own", ["smooth_ap_wide"], tau) | {"seeds": [0]}
+        assert ended(fill(tmp_path, study))[0] == 0
+    (result,) = (tmp_path / "results" / "runs").glob("*/*/*/*/*/result.json")
+    (kept,) = result.parent.glob("previous/*/result.json")
+    assert json.loads(kept.read_text())["spec_digest"] == kept.parent.name
+    assert json.loads(result.read_text())["spec_digest"] != kept.parent.name
 
 
 @pytest.mark.parametrize("number", long_but([signal.SIGINT], [signal.SIGTERM, signal.SIGHUP]))

@@ -124,16 +124,16 @@ def test_the_page_shows_the_tables_and_figures_that_were_made_and_makes_none(inp
 
 def test_the_answer_is_computed_from_the_results(inputs, messages):
     _, step, _, best = answer(inputs)
-    assert "4" in messages.numbers(best), "seeds of a loss that diverged once"
+    assert "4" in messages.told_numbers(best), "seeds of a loss that diverged once"
     row = inputs.ablation.query("metric == 'recall_at_1' and batch_size == 32 and step == '2'")
     difference = f"{100 * row.iloc[0].difference:+.1f}".replace("-", "−")
-    assert difference in messages.numbers(step)
+    assert difference in messages.told_numbers(step)
 
 
 def test_the_answer_claims_no_difference_without_a_test(messages):
     study = two_losses(seeds=(0,))
     first, *_ = answer(made_up_inputs(study))
-    assert messages.numbers(first) == ["32"]
+    assert messages.told_numbers(first) == ["32"]
 
 
 def test_counts_add_up_to_all_runs_and_all_references(inputs):
@@ -148,10 +148,10 @@ def test_counts_add_up_to_all_runs_and_all_references(inputs):
 
 def test_notices_name_partial_diverged_and_stand_in_results(inputs, messages):
     partial, diverged, stand_in, interim = notices(inputs)
-    assert messages.numbers(partial) == ["2", "80"]
-    assert messages.numbers(diverged) == ["1"]
+    assert messages.told_numbers(partial) == ["2", "80"]
+    assert messages.told_numbers(diverged) == ["1"]
     assert "Stand-in data" in stand_in
-    assert messages.numbers(interim) == ["6"]
+    assert messages.told_numbers(interim) == ["6"]
 
 
 def test_a_page_of_made_up_runs_says_so_in_its_title_and_first(clean):

@@ -82,8 +82,8 @@ def test_page_says_which_metrics_finished_runs_lack_and_builds_from_the_rest(tmp
     lacking = (none["metric"] == "map_at_r") & (none["loss"] == "sup_ap") & (none["seed"] == 0)
     inputs = made_up_inputs(SMALL, runs=none[~lacking])
     one_run, no_run = notices(inputs)
-    assert messages.numbers(one_run) == ["1"]
-    assert messages.numbers(no_run) == []
+    assert messages.told_numbers(one_run) == ["1"]
+    assert messages.told_numbers(no_run) == []
     cells = written_page(inputs, tmp_path).split('id="table-comparison"')[1]
     assert "n=1" in cells, "a mean of fewer runs says so"
 

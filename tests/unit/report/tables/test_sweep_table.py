@@ -140,10 +140,10 @@ def test_one_seed_gives_no_test_and_the_sentence_says_so():
 
 def test_the_answer_to_a_study_of_sweeps_begins_with_the_claims_and_the_sweeps(inputs, messages):
     claims, swept, gains, best = answer(inputs)
-    assert messages.numbers(claims) == ["1", "1"]
-    assert messages.numbers(swept)[:4] == ["2", "2", "20", "−10.13"]
-    assert messages.numbers(gains)[0] == "5"
-    assert messages.numbers(best)[0] == "1"
+    assert messages.told_numbers(claims) == ["1", "1"]
+    assert messages.told_numbers(swept)[:4] == ["2", "2", "20", "−10.13"]
+    assert messages.told_numbers(gains)[0] == "5"
+    assert messages.told_numbers(best)[0] == "1"
 
 
 def test_the_page_shows_the_table_below_the_figures(inputs):
