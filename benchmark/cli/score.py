@@ -4,30 +4,29 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from typer import Argument, Option
 
 from benchmark.cli import app, echo, file_to_write, parse_pairs
-from benchmark.core.errors import ConfigError, DataError, unknown_name
+from benchmark.core.errors import ConfigError, unknown_name
 from benchmark.core.files import write_json, write_text
 
 if TYPE_CHECKING:
     from benchmark.metrics.protocols import Record
 
-OF_ROWS = ("labels", "cameras", "categories", "names")
-KEYS = ("embeddings", "query", "gallery", *OF_ROWS)
 KEY_HELP = "name in the files of embeddings, query, gallery, labels, cameras, categories or names"
 
 
 @app.command()
 def score(
     embeddings: Path = Argument(help="embeddings: .npz, .npy, .safetensors or .pt"),
-    labels: Path | None = Option(None, help="their labels, and more: .csv, .npy, or as above"),
+    labels: Path | None = Option(None, help="their labels, and more: .csv, .tsv, or as above"),
     gallery: Path | None = Option(None, help="embeddings of the gallery"),
     gallery_labels: Path | None = Option(None, help="their labels, and more"),
     ground_truth: Path | None = Option(None, help="gnd_*.pkl of a landmark set"),
     key: list[str] | None = Option(None, metavar="WHAT=NAME", help=KEY_HELP),
+    unlabelled: Literal["leave-out"] | None = Option(None, help="rows without a label"),
     recall_at: list[int] = Option(
         [1, 10],
         help="K, may be repeated",
@@ -53,22 +52,29 @@ def score(
     import pandas as pd
     from jinja2 import Environment, PackageLoader
 
+    from benchmark.datasets.io.embeddings import ROLES, SIDES, Reader
     from benchmark.datasets.landmarks import read_ground_truth
     from benchmark.metrics import score as score_rows
+    from benchmark.metrics.given import chosen
     from benchmark.metrics.metric import k_of
     from benchmark.metrics.protocols import meanings
 
     asked = asked_numbers(published, metric, dataset)
-    names = parse_pairs("--key", key or [], KEYS)
-    labelled = ground_truth is None
-    given = read(embeddings, labels, names, labelled)
+    if (gallery_labels and not gallery) or (unlabelled and ground_truth):
+        wrong = "--gallery-labels needs --gallery; --ground-truth needs all rows, not --unlabelled"
+        raise ConfigError("score", [wrong])
+    names = parse_pairs("--key", key or [], ROLES)
+    reader = Reader(names, ground_truth is None, unlabelled is not None)
+    given = reader.read(embeddings, labels)
     if gallery is not None:
-        others = read(gallery, gallery_labels, names, labelled)
-        given = joined(given, others)
+        given = reader.join(given, reader.read(gallery, gallery_labels))
     if ground_truth is not None:
-        given["ground_truth"] = read_ground_truth(ground_truth)
+        rows = given["embeddings"].shape[0]
+        sizes = [len(chosen(side, given[side], rows)) for side in SIDES]
+        given["ground_truth"] = read_ground_truth(ground_truth, sizes)
     depths = set(recall_at) | set(filter(None, [k_of(number.metric) for number in asked]))
     scores = score_rows(**given, recall_at=sorted(depths))
+    scores.facts.update({"not used": reader.unused[:20], "rows left out": reader.left_out})
     # the last two fields of a record are arrays
     records = [dict(zip(row._fields, row[:-2], strict=False)) for row in scores.records]
     content = {
@@ -88,60 +94,6 @@ def score(
     )
     template = templates.get_template("score.txt.j2")
     echo(template.render(content, metrics=meanings("metrics"), family=family_of))
-
-
-def read(
-    path: Path,
-    labels: Path | None,
-    names: dict[str, str],
-    labelled: bool,
-) -> dict[str, Any]:
-    """Return the arguments of ``benchmark.metrics.score`` in one file or two.
-
-    ``names`` gives the name in the file for a role. ``labelled``: labels are needed.
-    """
-    from benchmark.datasets.io.arrays import read_arrays
-
-    arrays = read_arrays(path, "embeddings")
-    if labels is not None:
-        arrays |= read_arrays(labels, "labels")
-    listed = ", ".join(f"{name} {array.dtype} {array.shape}" for name, array in arrays.items())
-    for role, name in names.items():
-        if role not in KEYS or name not in arrays:
-            message = f"--key {role}={name}: {path} has {listed}"
-            raise DataError(f"{message}; allowed: one of {', '.join(KEYS)} = a name of the file")
-        arrays[role] = arrays[name]
-    for role, dimensions, kinds in (("embeddings", 2, "f"), ("labels", 1, "iuU")):
-        if role in arrays:
-            continue
-        fitting = [
-            array
-            for name, array in arrays.items()
-            if array.ndim == dimensions and array.dtype.kind in kinds and name not in KEYS
-        ]
-        if len(fitting) == 1:
-            arrays[role] = fitting[0]
-        elif labelled or role == "embeddings":
-            message = f"{path} has {listed}; which are the {role}?"
-            raise DataError(f"{message} Say --key {role}=NAME, or give --labels")
-    return {role: arrays.get(role) for role in KEYS}
-
-
-def joined(given: dict[str, Any], others: dict[str, Any]) -> dict[str, Any]:
-    """Return one set of queries and a gallery, the queries first."""
-    import numpy as np
-
-    from benchmark.metrics.rows import Joined
-
-    embeddings = Joined(given["embeddings"], others["embeddings"])
-    numbers = np.arange(embeddings.shape[0])
-    count = len(given["embeddings"])
-    arrays = {"embeddings": embeddings, "query": numbers[:count], "gallery": numbers[count:]}
-    for role in OF_ROWS:
-        arrays[role] = None
-        if given[role] is not None and others[role] is not None:
-            arrays[role] = np.concatenate([given[role], others[role]])
-    return arrays
 
 
 class AskedScore(NamedTuple):

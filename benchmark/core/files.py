@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
 
-from benchmark.core.errors import RunError
+from benchmark.core.errors import DataError, RunError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,6 +55,20 @@ def copy_file(source: Path, target: Path) -> None:
     """Copy a file with its dates, atomically."""
     with replacing(target) as temporary:
         shutil.copy2(source, temporary)
+
+
+def check_regular(path: Path, most: int | None = None) -> None:
+    """Raise DataError for a pipe, a device, a folder, or a file of more than ``most`` bytes.
+
+    Reading a pipe or a device may never end. Links are followed. A path that does not exist passes.
+    """
+    if not os.path.exists(path):
+        return
+    if not os.path.isfile(path):
+        raise DataError(f"{path} is not a regular file; give the path of a file on a disk")
+    size = os.path.getsize(path)
+    if most is not None and size > most:
+        raise DataError(f"{path} has {size:,} bytes (allowed: {most:,}); divide it")
 
 
 def begin_folder(folder: Path) -> None:

@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 
 from benchmark.core.errors import DataError
+from benchmark.core.files import check_regular
 from benchmark.core.options import option, options
 from benchmark.core.paths import leaves_root
 from benchmark.datasets import DATASETS
@@ -61,6 +62,7 @@ DISTRACTORS = "revisitop1m"
 DISTRACTOR_LIST = "revisitop1m.txt"
 CLUSTERS = "retrieval-SfM-120k-imagenames-clusterids.mat"
 ANNOTATIONS = "annotations/annotation_clean_train.txt"
+MOST_BYTES = 2**27  # of a ground truth; those of both sets have less than 2**20
 
 
 class RevisitedLoader(IndexedLoader):
@@ -164,14 +166,28 @@ def judged_levels(
     return levels
 
 
-def read_ground_truth(path: Path) -> dict[str, tuple[np.ndarray, Judgements]]:
-    """Return what ``judged_levels`` does of a ``gnd_*.pkl``; raise DataError for other files."""
+def read_ground_truth(
+    path: Path,
+    given: Sequence[int],
+) -> dict[str, tuple[np.ndarray, Judgements]]:
+    """Return what ``judged_levels`` does of a ``gnd_*.pkl``; raise DataError for other files, and
+    where it lists another number of queries than ``given``, or more images."""
+    check_regular(path, MOST_BYTES)
     try:
         content = read_plain_pickle(path)
         images = len(content["imlist"])
-        return judged_levels([read_entry(entry, images)[1] for entry in content["gnd"]])
+        graded = [read_entry(entry, images)[1] for entry in content["gnd"]]
     except Exception as error:  # whatever the bytes provoke
         raise DataError(f"{path} is no ground truth of landmarks: {error!r:.160}") from error
+    queries, gallery = given
+    if queries != len(graded) or gallery < images:
+        swapped = gallery == len(graded) and queries >= images
+        advice = "exchange the two" if swapped else "give both in the order of its lists"
+        raise DataError(
+            f"{path} lists {len(graded):,} queries and {images:,} images, given are {queries:,} "
+            f"queries and a gallery of {gallery:,}; {advice}"
+        )
+    return judged_levels(graded)
 
 
 def read_entry(entry: Any, images: int) -> tuple[list[float], dict[str, np.ndarray]]:

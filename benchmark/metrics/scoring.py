@@ -9,6 +9,7 @@ import numpy as np
 from benchmark.core.errors import DataError
 from benchmark.core.results import Array
 from benchmark.core.seeding import derive
+from benchmark.metrics.given import check_embeddings, check_others, chosen
 from benchmark.metrics.protocols import (
     Found,
     Record,
@@ -28,7 +29,6 @@ LIKENESSES = ("camera", "category")  # in this order
 ZERO = ("others", "gallery")  # protocols that may also count a query without a positive as 0
 ONE = {"one_per_class": ""}
 ITSELF = {"itself_hit": "hit", "itself_miss": "miss"}
-TYPES = ("float16", "float32", "float64")
 DRAWS = 10
 POOLED = 100_000  # most rows of queries and gallery that are also searched as one set
 Rank = Callable[[EmbeddedRows, EmbeddedRows, Mapping[str, str]], dict[str, Found]]
@@ -98,14 +98,13 @@ def score(
     from a file, because they are read in blocks. Raise DataError for sizes that do not fit, for
     rows that are not finite, and if no query has a positive.
     """
-    if embeddings.dtype not in TYPES or len(embeddings.shape) != 2:
-        raise DataError(
-            f"embeddings are {embeddings.dtype} {embeddings.shape}; allowed: {', '.join(TYPES)} "
-            "(rows, dimensions)"
-        )
-    check_both("query and gallery", query, gallery)
-    depths = checked_depths(recall_at)
+    check_embeddings(embeddings)
     every = np.arange(embeddings.shape[0])
+    check_others(len(every), ground_truth if labels is None else labels, names, threads)
+    check_both("query and gallery", query, gallery)
+    roles = {"query": query, "gallery": gallery}
+    sides = [chosen(role, rows, len(every)) for role, rows in roles.items() if rows is not None]
+    depths = checked_depths(recall_at)
     alike = {}
     for likeness, values in {"": labels, "camera": cameras, "category": categories}.items():
         if values is not None:
@@ -119,12 +118,15 @@ def score(
     scores = Scores(facts, [], [])
     rank = functools.partial(ranked, recall_at=depths, threads=threads)
     rows_of = functools.partial(EmbeddedRows, embeddings, alike)
-    sides = [_chosen(rows, every) for rows in (query, gallery) if rows is not None]
     for level, (used, judged) in (ground_truth or {}).items():
         if not len(used):
             continue
-        if not sides or max(used) >= len(sides[0]):
-            raise DataError("landmarks: query and gallery are needed, in the order of their lists")
+        highest = np.concatenate([*judged.relevant, *judged.ignored]).max()
+        if not sides or max(used) >= len(sides[0]) or highest >= len(sides[1]):
+            raise DataError(
+                f"landmarks: query and gallery have {[*map(len, sides)]} rows, the ground truth "
+                f"speaks of number {max(used)} and {highest}; give both in the order of its lists"
+            )
         queries = embeddings[sides[0][used]]
         kept = landmark_scores(queries, embeddings[sides[1]], judged)[1]
         by_metric = {"map_trapezoid": kept.averages["map"].astype(float)}
@@ -153,11 +155,3 @@ def score(
     if not scores.records:
         raise DataError(f"score: {'; '.join(scores.left_out)}")
     return scores
-
-
-def _chosen(rows: Any, every: Array) -> Array:
-    """Return the indices of rows that are given as a mask or as indices; else raise DataError."""
-    try:
-        return every[rows]
-    except (IndexError, TypeError) as error:
-        raise DataError(f"query and gallery must be masks {every.shape} or indices") from error

@@ -80,8 +80,8 @@ def embedded_sets(
 def check_both(names: str, first: Any, second: Any) -> None:
     """Raise DataError if one of two arguments is given without the other."""
     if (first is None) != (second is None):
-        lengths = [None if rows is None else len(rows) for rows in (first, second)]
-        raise DataError(f"{names} have lengths {lengths}; give both or neither")
+        shapes = [None if rows is None else np.shape(rows) for rows in (first, second)]
+        raise DataError(f"{names} have shapes {shapes}; give both or neither")
 
 
 def checked_depths(recall_at: Any) -> list[int]:
@@ -111,7 +111,7 @@ def numbered(name: str, rows: Any, labels: Any, known: dict[Any, int]) -> np.nda
         is_whole = isinstance(label, Real) and label % 1 == 0
         if not is_whole and not isinstance(label, (str, bytes)):
             raise DataError(
-                f"{name}: the label of row {row} is {label!r}; a label is a whole number or a "
+                f"{name}: the label of row {row} is {label!r:.80}; a label is a whole number or a "
                 "text. Leave out rows without one: embeddings[known], labels[known]"
             )
     numbers = [known.setdefault(label, len(known)) for label in values]

@@ -101,11 +101,11 @@ def test_arrays_are_mapped_and_not_loaded(tmp_path):
         ("3\n4\n", {"labels": [3, 4]}),
         ("label\n#1\n#2\n", {"label": ["#1", "#2"]}),
         ('label,query,names\na,True,"x, y"\nb,False,z\n',
-         {"label": ["a", "b"], "query": [True, False], "names": ["x, y", "z"]}),
+         {"label": ["a", "b"], "query": ["True", "False"], "names": ["x, y", "z"]}),
         ("\ufefflabel\n1.5\n007\n", {"label": ["1.5", "007"]}),
     ],
 )  # fmt: skip
-def test_a_table_gives_its_columns_as_numbers_texts_or_masks(tmp_path, text, expected):
+def test_a_table_gives_its_columns_as_numbers_or_texts(tmp_path, text, expected):
     (tmp_path / "labels.csv").write_text(text, encoding="utf-8")
     found = read_arrays(tmp_path / "labels.csv", "labels")
     assert {name: each.tolist() for name, each in found.items()} == expected

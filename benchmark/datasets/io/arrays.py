@@ -1,8 +1,10 @@
 """Arrays that others saved: .npy, .npz, .safetensors, .pt and .csv, mapped where the format allows.
 
-No pickle is opened, and the size that a header states is compared with that of the file.
+No pickle is opened, and the size that a header states is compared with that of the file. Messages
+of numpy and torch are not passed on: some advise to load a file unsafely.
 """
 
+import warnings
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -11,24 +13,37 @@ from typing import Any
 import numpy as np
 
 from benchmark.core.errors import DataError
+from benchmark.core.files import check_regular
 from benchmark.core.results import Array
+from benchmark.datasets.io.columns import read_columns
 
 UNPACKED = 2**30  # bytes of a compressed member, at most: it is unpacked in memory
+LISTED = 2**20  # bytes of a file's list of arrays, at most
 LOCAL_HEADER = 30  # bytes of a zip file before a member's name
+# Where a file says how many bytes its list of arrays has, and in how many bytes it says so.
+OF_ZIP = (-10, 4)
+OF_SAFETENSORS = (0, 8)
 
 
 def read_arrays(path: Path, name: str) -> dict[str, Array]:
     """Return the arrays of a file by name; ``name`` is the name of an array without one.
 
-    Raise DataError for a file that is missing, damaged or of another kind, or names code to run.
+    bfloat16 becomes float32. Raise DataError for a file that is missing, damaged or of another
+    kind, or names code to run.
     """
-    if path.suffix not in READERS:
+    suffix = path.suffix.lower()
+    if suffix not in READERS:
         raise DataError(f"{path} is none of {', '.join(READERS)}")
+    check_regular(path)
+    read, advice = READERS[suffix]
     try:
-        return READERS[path.suffix](path, name)
+        with warnings.catch_warnings(action="ignore"):
+            return read(path, name)
+    except DataError:
+        raise
     except Exception as error:  # whatever the bytes provoke
-        message = f"{path} cannot be read safely ({type(error).__name__}: {error})"
-        raise DataError(f"{message:.600}; save plain arrays") from error
+        reason = getattr(error, "strerror", None) or "damaged, or more than plain arrays"
+        raise DataError(f"{path} cannot be read safely: {reason}; {advice}") from error
 
 
 def _npy(path: Path, name: str) -> dict[str, Array]:
@@ -36,12 +51,24 @@ def _npy(path: Path, name: str) -> dict[str, Array]:
 
 
 def _npz(path: Path, name: str) -> dict[str, Array]:
+    if zipfile.is_zipfile(path):
+        _check_list(path, *OF_ZIP)
     arrays = {}
     with zipfile.ZipFile(path) as archive:
         for member in archive.infolist():
             with archive.open(member) as stream:
                 arrays[member.filename.removesuffix(".npy")] = _member(path, member, stream)
     return arrays
+
+
+def _check_list(path: Path, place: int, length: int) -> None:
+    """Raise DataError for a long list of arrays; its size stands at ``place``, or so far before
+    the end."""
+    with path.open("rb") as file:
+        file.seek(place, 2 if place < 0 else 0)
+        size = int.from_bytes(file.read(length), "little")
+    if size > LISTED:
+        raise DataError(f"{path} lists its arrays in {size:,} bytes (allowed: {LISTED:,})")
 
 
 def _member(
@@ -51,16 +78,18 @@ def _member(
 ) -> Array:
     packed = member.compress_type != zipfile.ZIP_STORED
     if packed and member.file_size > UNPACKED:
-        raise ValueError(
-            f"{member.filename} has {member.file_size:,} bytes, compressed; save it with "
+        raise DataError(
+            f"{path}: {member.filename} has {member.file_size:,} bytes, compressed; save it with "
             "numpy.savez, which can be mapped"
         )
-    np.lib.format.read_magic(stream)
-    shape, fortran, kind = np.lib.format.read_array_header_1_0(stream)
+    read_header = np.lib.format.read_array_header_2_0
+    if np.lib.format.read_magic(stream) == (1, 0):
+        read_header = np.lib.format.read_array_header_1_0
+    shape, fortran, kind = read_header(stream)
     begin = stream.tell()
     size = int(np.prod(shape, dtype=object)) * kind.itemsize
     if kind.hasobject or begin + size != member.file_size:
-        raise ValueError(f"{member.filename} holds objects, or not what its header says")
+        raise DataError(f"{path}: {member.filename} holds objects, or not what its header says")
     order: Any = "F" if fortran else "C"
     if packed or not size:
         return np.frombuffer(stream.read(), kind).reshape(shape, order=order)
@@ -82,52 +111,48 @@ def _member(
 def _tensors(path: Path, name: str) -> dict[str, Array]:
     import torch
 
-    if path.suffix == ".safetensors":
+    if path.suffix.lower() == ".safetensors":
         from safetensors.torch import load_file
 
+        _check_list(path, *OF_SAFETENSORS)
         content: Any = load_file(path)
     else:
         mapped = zipfile.is_zipfile(path)
+        if mapped:
+            _check_list(path, *OF_ZIP)
         content = torch.load(
             path,
             map_location="cpu",
             weights_only=True,
             mmap=mapped,
         )
-    if isinstance(content, torch.Tensor):
+    if isinstance(content, (list, tuple)) and all(map(torch.is_tensor, content)):
+        content = dict(enumerate(content))
+    elif isinstance(content, (list, tuple, torch.Tensor)):
         content = {name: content}
-    return {key: np.asarray(array) for key, array in content.items()}
+    return {str(key): _plain(value) for key, value in content.items()}
 
 
-def _csv(path: Path, name: str) -> dict[str, Array]:
-    rows = np.loadtxt(
-        path,
-        str,
-        None,
-        ",",
-        ndmin=2,
-        quotechar='"',
-        encoding="utf-8-sig",
-    )
-    names = rows[0].tolist()
-    columns = rows[1:].T
-    if len(names) == 1 and names[0].isdecimal():  # no heading
-        names = [name]
-        columns = rows.T
-    return dict(zip(names, map(_column, columns), strict=True))
+def _plain(value: Any) -> Array:
+    """Return a tensor, or a list of values, as an array."""
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        value = value.detach()
+        if value.dtype == torch.bfloat16:
+            value = value.float()
+    return np.asarray(value, dtype=object if isinstance(value, (list, tuple)) else None)
 
 
-def _column(values: Array) -> Array:
-    if np.isin(values, ["True", "False"]).all():
-        return values == "True"
-    return values.astype(int) if np.char.isdecimal(np.char.lstrip(values, "-")).all() else values
-
-
-READERS: dict[str, Callable[[Path, str], dict[str, Array]]] = {
-    ".npz": _npz,
-    ".npy": _npy,
-    ".csv": _csv,
-    ".safetensors": _tensors,
-    ".pt": _tensors,
-    ".pth": _tensors,
+NUMPY = "save plain arrays by numpy.savez('features.npz', embeddings=..., labels=...)"
+TORCH = "save tensors by torch.save({'embeddings': ..., 'labels': ...}, 'features.pt')"
+TABLE = "save text in UTF-8 with a heading"
+READERS: dict[str, tuple[Callable[[Path, str], dict[str, Array]], str]] = {
+    ".npz": (_npz, NUMPY),
+    ".npy": (_npy, NUMPY),
+    ".csv": (read_columns, TABLE),
+    ".tsv": (read_columns, TABLE),
+    ".safetensors": (_tensors, TORCH),
+    ".pt": (_tensors, TORCH),
+    ".pth": (_tensors, TORCH),
 }

@@ -1,0 +1,68 @@
+"""What callers hand to ``score``: checked, and roles as numbers of rows."""
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from benchmark.core.errors import DataError, failing
+from benchmark.core.results import Array
+
+TYPES = ("float16", "float32", "float64")
+WORDS = {"true": True, "false": False}
+
+
+def check_embeddings(embeddings: Any) -> None:
+    """Raise DataError unless embeddings are an array (N, D) of floats, both at least 1."""
+    kind = getattr(embeddings, "dtype", type(embeddings).__name__)
+    shape = tuple(getattr(embeddings, "shape", ()))
+    if kind not in TYPES or len(shape) != 2 or 0 in shape:
+        raise DataError(
+            f"embeddings are {kind} {shape}; allowed: {', '.join(TYPES)} (rows, dimensions), an "
+            "array with at least one of both"
+        )
+
+
+def check_others(
+    count: int,
+    labels: Any,
+    names: Any,
+    threads: Any,
+) -> None:
+    """Raise DataError for arguments that do not fit embeddings of ``count`` rows."""
+    is_number = isinstance(threads, (int, np.integer)) and threads >= 1
+    problems = failing(
+        (labels is None, "labels", "are None; give one a row, or a ground truth"),
+        (names is not None and len(names) != count, "names", f"must be {count:,}, one a row"),
+        (threads is not None and not is_number, "threads", f"is {threads!r}; allowed: from 1"),
+    )
+    if problems:
+        raise DataError("; ".join(map(str, problems)))
+
+
+def chosen(role: str, rows: Any, count: int) -> Array:
+    """Return the numbers int64 of the rows, of ``count``, that have a role; else raise DataError.
+
+    ``rows`` is a mask (count,) of bool, of 0 and 1, or of the texts true and false; or the numbers
+    of the rows, each once.
+    """
+    given = np.asarray(rows, dtype=object)
+    values = [WORDS.get(str(value).strip().lower(), value) for value in given.ravel().tolist()]
+    kinds = set(map(type, values))
+    is_whole = bool not in kinds and all(issubclass(kind, Integral) for kind in kinds)
+    different = set(values) if is_whole else set()
+    is_mask = len(values) == count and (kinds == {bool} or (is_whole and different <= {0, 1}))
+    is_numbers = (
+        is_whole
+        and len(different) == len(values)
+        and all(0 <= number < count for number in different)
+    )
+    numbers = np.flatnonzero(values) if is_mask else np.array(values if is_numbers else [], int)
+    if given.ndim != 1 or is_mask == is_numbers or not len(numbers):
+        raise DataError(
+            f"{role} has shape {given.shape} and begins with {values[:3]!r:.80}; this fits "
+            f"{'both' if is_mask and is_numbers else 'none'} of: a mask of {count:,} times True or "
+            "False, or 1 or 0; numbers of rows, the first is 0, each once, "
+            f"below {count:,}. One row at least is needed"
+        )
+    return numbers
