@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -52,7 +53,7 @@ def score(
     import pandas as pd
     from jinja2 import Environment, PackageLoader
 
-    from benchmark.datasets.io.embeddings import ROLES, SIDES, Reader
+    from benchmark.datasets.io.embeddings import ROLES, SIDES, joined, read_roles
     from benchmark.datasets.landmarks import read_ground_truth
     from benchmark.metrics import score as score_rows
     from benchmark.metrics.given import chosen
@@ -64,17 +65,24 @@ def score(
         wrong = "--gallery-labels needs --gallery; --ground-truth needs all rows, not --unlabelled"
         raise ConfigError("score", [wrong])
     names = parse_pairs("--key", key or [], ROLES)
-    reader = Reader(names, ground_truth is None, unlabelled is not None)
-    given = reader.read(embeddings, labels)
+    read = functools.partial(
+        read_roles,
+        names=names,
+        labelled=ground_truth is None,
+        leave_out=unlabelled is not None,
+    )
+    given, unused = read(embeddings, labels)
     if gallery is not None:
-        given = reader.join(given, reader.read(gallery, gallery_labels))
+        others, more = read(gallery, gallery_labels)
+        unused += more
+        given = joined(given, others, unused)
     if ground_truth is not None:
         rows = given["embeddings"].shape[0]
         sizes = [len(chosen(side, given[side], rows)) for side in SIDES]
         given["ground_truth"] = read_ground_truth(ground_truth, sizes)
     depths = set(recall_at) | set(filter(None, [k_of(number.metric) for number in asked]))
     scores = score_rows(**given, recall_at=sorted(depths))
-    scores.facts.update({"not used": reader.unused[:20], "rows left out": reader.left_out})
+    scores.facts["not used"] = unused[:20]
     # the last two fields of a record are arrays
     records = [dict(zip(row._fields, row[:-2], strict=False)) for row in scores.records]
     content = {

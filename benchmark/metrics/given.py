@@ -1,6 +1,5 @@
 """What callers hand to ``score``: checked, and roles as numbers of rows."""
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -48,21 +47,17 @@ def chosen(role: str, rows: Any, count: int) -> Array:
     """
     given = np.asarray(rows, dtype=object)
     values = [WORDS.get(str(value).strip().lower(), value) for value in given.ravel().tolist()]
-    kinds = set(map(type, values))
-    is_whole = bool not in kinds and all(issubclass(kind, Integral) for kind in kinds)
-    different = set(values) if is_whole else set()
-    is_mask = len(values) == count and (kinds == {bool} or (is_whole and different <= {0, 1}))
-    is_numbers = (
-        is_whole
-        and len(different) == len(values)
-        and all(0 <= number < count for number in different)
-    )
-    numbers = np.flatnonzero(values) if is_mask else np.array(values if is_numbers else [], int)
+    array = np.array(values) if len(set(map(type, values))) == 1 else given
+    is_whole = array.dtype.kind in "iu"
+    is_mask = array.dtype.kind == "b" or (is_whole and np.isin(array, [0, 1]).all())
+    is_mask = is_mask and len(values) == count
+    # a number that is too high or there twice is not found
+    is_numbers = is_whole and np.isin(np.arange(count), array).sum() == len(values)
+    numbers = np.flatnonzero(array) if is_mask else array
     if given.ndim != 1 or is_mask == is_numbers or not len(numbers):
         raise DataError(
-            f"{role} has shape {given.shape} and begins with {values[:3]!r:.80}; this fits "
-            f"{'both' if is_mask and is_numbers else 'none'} of: a mask of {count:,} times True or "
-            "False, or 1 or 0; numbers of rows, the first is 0, each once, "
-            f"below {count:,}. One row at least is needed"
+            f"{role} has shape {given.shape} and begins with {values[:3]!r:.80}, which is "
+            f"{'both' if is_numbers else 'none'} of: a mask of {count:,} times True or False, or 1 "
+            f"or 0, with a True; numbers of rows below {count:,}, each once, the first row is 0"
         )
     return numbers

@@ -19,7 +19,6 @@ from benchmark.datasets.io.columns import read_columns
 
 UNPACKED = 2**30  # bytes of a compressed member, at most: it is unpacked in memory
 LISTED = 2**20  # bytes of a file's list of arrays, at most
-LOCAL_HEADER = 30  # bytes of a zip file before a member's name
 # Where a file says how many bytes its list of arrays has, and in how many bytes it says so.
 OF_ZIP = (-10, 4)
 OF_SAFETENSORS = (0, 8)
@@ -35,15 +34,14 @@ def read_arrays(path: Path, name: str) -> dict[str, Array]:
     if suffix not in READERS:
         raise DataError(f"{path} is none of {', '.join(READERS)}")
     check_regular(path)
-    read, advice = READERS[suffix]
     try:
         with warnings.catch_warnings(action="ignore"):
-            return read(path, name)
+            return READERS[suffix](path, name)
     except DataError:
         raise
     except Exception as error:  # whatever the bytes provoke
         reason = getattr(error, "strerror", None) or "damaged, or more than plain arrays"
-        raise DataError(f"{path} cannot be read safely: {reason}; {advice}") from error
+        raise DataError(f"{path} cannot be read safely: {reason}; {SAVE}") from error
 
 
 def _npy(path: Path, name: str) -> dict[str, Array]:
@@ -57,7 +55,9 @@ def _npz(path: Path, name: str) -> dict[str, Array]:
     with zipfile.ZipFile(path) as archive:
         for member in archive.infolist():
             with archive.open(member) as stream:
-                arrays[member.filename.removesuffix(".npy")] = _member(path, member, stream)
+                start = archive.fp.tell() if archive.fp else 0
+                name = member.filename.removesuffix(".npy")
+                arrays[name] = _member(path, member, stream, start)
     return arrays
 
 
@@ -75,7 +75,9 @@ def _member(
     path: Path,
     member: zipfile.ZipInfo,
     stream: Any,
+    start: int,
 ) -> Array:
+    """Return the array of a member whose bytes ``start`` there; it is mapped if it can be."""
     packed = member.compress_type != zipfile.ZIP_STORED
     if packed and member.file_size > UNPACKED:
         raise DataError(
@@ -93,16 +95,11 @@ def _member(
     order: Any = "F" if fortran else "C"
     if packed or not size:
         return np.frombuffer(stream.read(), kind).reshape(shape, order=order)
-    with path.open("rb") as file:
-        file.seek(member.header_offset)
-        header = file.read(LOCAL_HEADER)
-    names = int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:], "little")
-    start = member.header_offset + LOCAL_HEADER + names + begin
     return np.memmap(
         path,
         kind,
         "r",
-        start,
+        start + begin,
         shape,
         order,
     )
@@ -144,15 +141,13 @@ def _plain(value: Any) -> Array:
     return np.asarray(value, dtype=object if isinstance(value, (list, tuple)) else None)
 
 
-NUMPY = "save plain arrays by numpy.savez('features.npz', embeddings=..., labels=...)"
-TORCH = "save tensors by torch.save({'embeddings': ..., 'labels': ...}, 'features.pt')"
-TABLE = "save text in UTF-8 with a heading"
-READERS: dict[str, tuple[Callable[[Path, str], dict[str, Array]], str]] = {
-    ".npz": (_npz, NUMPY),
-    ".npy": (_npy, NUMPY),
-    ".csv": (read_columns, TABLE),
-    ".tsv": (read_columns, TABLE),
-    ".safetensors": (_tensors, TORCH),
-    ".pt": (_tensors, TORCH),
-    ".pth": (_tensors, TORCH),
+SAVE = "save arrays by numpy.savez, tensors by torch.save, or a table in UTF-8"
+READERS: dict[str, Callable[[Path, str], dict[str, Array]]] = {
+    ".npz": _npz,
+    ".npy": _npy,
+    ".csv": read_columns,
+    ".tsv": read_columns,
+    ".safetensors": _tensors,
+    ".pt": _tensors,
+    ".pth": _tensors,
 }
