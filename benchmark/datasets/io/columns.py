@@ -28,7 +28,7 @@ def read_columns(path: Path, name: str) -> dict[str, Array]:
     """
     check_regular(path, MOST_BYTES)
     with path.open(encoding="utf-8-sig", newline="") as file:
-        heading = QUOTED.sub("", file.readline())
+        heading = QUOTED.sub("", file.readline()).strip(" ")
         second = QUOTED.sub("", file.readline()).strip()
         used = [mark for mark in SEPARATORS if mark in heading]
         hidden = set(second) & {*SEPARATORS, *(set(heading) & set(REFUSED))}
