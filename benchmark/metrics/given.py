@@ -55,9 +55,12 @@ def chosen(role: str, rows: Any, count: int) -> Array:
     is_numbers = is_whole and np.isin(np.arange(count), array).sum() == len(values)
     numbers = np.flatnonzero(array) if is_mask else array
     if given.ndim != 1 or is_mask == is_numbers or not len(numbers):
+        found = f"{values[:3]!r:.80} ..."
+        if is_whole:
+            found = f"whole numbers from {array.min()} to {array.max()}"
         raise DataError(
-            f"{role} has shape {given.shape} and begins with {values[:3]!r:.80}, which is "
-            f"{'both' if is_numbers else 'none'} of: a mask of {count:,} times True or False, or 1 "
-            f"or 0, with a True; numbers of rows below {count:,}, each once, the first row is 0"
+            f"{role} has shape {given.shape}, {found}, which is {'both' if is_numbers else 'none'} "
+            f"of: a mask of {count:,} times True or False, or 1 or 0, with a True; numbers of rows "
+            f"from 0 to {count - 1:,}, each once"
         )
     return numbers

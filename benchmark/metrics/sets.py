@@ -115,7 +115,7 @@ def numbered(name: str, rows: Any, labels: Any, known: dict[Any, int]) -> np.nda
                 "text. Leave out rows without one: embeddings[known], labels[known]"
             )
     numbers = [known.setdefault(label, len(known)) for label in values]
-    if len({isinstance(label, Real) for label in known}) > 1:
+    if len({isinstance(label, Real) or type(label) for label in known}) > 1:
         raise DataError(f"{name}: some labels are numbers and some text, which are never equal")
     return np.array(numbers, dtype=np.int64)
 

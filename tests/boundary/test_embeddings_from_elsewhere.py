@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import pickle
+import re
 import struct
 import zipfile
 
@@ -161,3 +163,102 @@ def test_a_header_may_not_ask_for_more_than_the_file_has(tmp_path):
         (tmp_path / name).write_bytes(text)
         with pytest.raises(DataError, match=name):
             read_arrays(tmp_path / name, "embeddings")
+
+
+def csv_of(text):
+    return "label\n" + text
+
+
+def zip_of_many():
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for number in range(30_000):
+            archive.writestr(f"array{number}.npy", b"")
+    return stream.getvalue()
+
+
+NONE = {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}
+LARGE = {
+    "wide.csv": csv_of("a\n" * 1000 + "b" * 1001 + "\n").encode(),
+    "long.csv": csv_of("b\n" * 2**24).encode(),
+    "many.npz": zip_of_many(),
+    "many.safetensors": tensors({f"array{number}": NONE for number in range(30_000)}),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_what_would_cost_much_is_refused_in_a_short_message(tmp_path, name):
+    (tmp_path / name).write_bytes(LARGE[name])
+    with pytest.raises(DataError, match=r"more than 1,000 letters|allowed: [\d,]+\)") as error:
+        read_arrays(tmp_path / name, "labels")
+    assert len(str(error.value)) < 500
+
+
+@pytest.mark.parametrize("suffix", ["npz", "npy", "pt", "csv", "safetensors"])
+def test_pipes_devices_and_folders_are_refused_at_once(tmp_path, suffix):
+    pipe = tmp_path / f"pipe.{suffix}"
+    device = tmp_path / f"device.{suffix}"
+    folder = tmp_path / f"folder.{suffix}"
+    os.mkfifo(pipe)
+    device.symlink_to("/dev/zero")
+    folder.mkdir()
+    for path in (pipe, device, folder):
+        with pytest.raises(DataError, match="not a regular file"):
+            read_arrays(path, "labels")
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_no_message_is_that_of_a_library_that_advises_to_load_unsafely(tmp_path, name, recwarn):
+    (tmp_path / name).write_bytes(WRONG[name])
+    with pytest.raises(DataError) as error:
+        read_arrays(tmp_path / name, "embeddings")
+    assert not re.search("weights_only|allow_pickle|unsafe|max_header|Error", str(error.value))
+    assert len(recwarn) == 0
+
+
+TENSOR = torch.from_numpy(ROWS.astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    ("content", "names"),
+    [
+        ({"embeddings": TENSOR.bfloat16()}, ["embeddings"]),
+        ({"embeddings": torch.nn.Parameter(TENSOR)}, ["embeddings"]),
+        ((TENSOR, torch.from_numpy(LABELS)), ["0", "1"]),
+        ([TENSOR], ["0"]),
+        ({"embeddings": torch.cat([TENSOR, TENSOR])[4:], "names": ["a"]}, ["embeddings", "names"]),
+    ],
+)  # fmt: skip
+def test_tensors_are_read_as_networks_leave_them(tmp_path, content, names):
+    torch.save(content, tmp_path / "rows.pt")
+    found = read_arrays(tmp_path / "rows.pt", "embeddings")
+    assert list(found) == names
+    assert found[names[0]].dtype == np.float32
+    assert np.array_equal(found[names[0]], ROWS)  # small whole numbers are exact in bfloat16
+
+
+@pytest.mark.parametrize("version", [(1, 0), (2, 0), (3, 0)])
+def test_headers_of_numpy_may_have_any_version(tmp_path, version):
+    stream = io.BytesIO()
+    np.lib.format.write_array(stream, ROWS, version=version)
+    (tmp_path / "rows.npz").write_bytes(zipped(stream.getvalue()))
+    assert np.array_equal(read_arrays(tmp_path / "rows.npz", "x")["embeddings"], ROWS)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "label;camera,front\n1;2\n",
+        "label\n1;2\n3;4\n",
+        "label|camera\n1|2\n",
+        "label camera\n1 2\n",
+        "label,label\n1,2\n",
+        "label,camera\n1,2,3\n",
+        "label,camera\n\n1,2\n",
+        'label\n"a\n',
+    ],
+)
+def test_a_table_that_can_be_read_in_two_ways_is_an_error(tmp_path, text):
+    (tmp_path / "labels.csv").write_text(text)
+    with pytest.raises(DataError, match=r"labels\.csv"):
+        read_arrays(tmp_path / "labels.csv", "labels")

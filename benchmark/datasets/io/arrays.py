@@ -141,7 +141,7 @@ def _plain(value: Any) -> Array:
     return np.asarray(value, dtype=object if isinstance(value, (list, tuple)) else None)
 
 
-SAVE = "save arrays by numpy.savez, tensors by torch.save, or a table in UTF-8"
+SAVE = "save arrays by numpy.savez, tensors without arrays by torch.save, or a table in UTF-8"
 READERS: dict[str, Callable[[Path, str], dict[str, Array]]] = {
     ".npz": _npz,
     ".npy": _npy,

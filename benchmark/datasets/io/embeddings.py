@@ -108,9 +108,7 @@ def joined(queries: Roles, gallery: Roles, unused: list[str]) -> Roles:
     widths = [each.shape[1] for each in embeddings]
     sides = [side for side in SIDES for roles in both if roles[side] is not None]
     if sides:
-        raise DataError(
-            f"--gallery names all rows to search; leave it out, or the {sides} of a file"
-        )
+        raise DataError(f"--gallery says which rows search; leave it out, or {sides} of a file")
     if widths[0] != widths[1]:
         raise DataError(f"queries have {widths[0]} dimensions, the gallery {widths[1]}")
     roles: Roles = {"embeddings": Joined(*embeddings)}

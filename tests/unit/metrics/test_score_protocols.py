@@ -372,7 +372,23 @@ def test_rows_that_are_not_finite_are_counted_and_named():
     [
         ({"embeddings": np.ones((4, 2), np.int64)}, "int64 .* allowed: float16"),
         ({"embeddings": np.ones(4, np.float32)}, r"float32 \(4,\)"),
+        ({"embeddings": [[1.0, 0.0]] * 4}, r"list \(\); allowed: float16"),
+        ({"embeddings": np.ones((0, 2), np.float32)}, r"float32 \(0, 2\)"),
+        ({"embeddings": np.ones((4, 0), np.float32)}, r"float32 \(4, 0\)"),
         ({"labels": [1, 2]}, "labels"),
+        ({"labels": None}, "labels .*None; give one a row"),
+        ({"names": ["a", "b"]}, "names .*4, one a row"),
+        ({"threads": -1}, "threads .*-1"),
+        ({"threads": 0}, "threads .*0"),
+        ({"query": [[0, 1], [2, 3]], "gallery": [1]}, r"query has shape \(2, 2\)"),
+        ({"query": 3, "gallery": [1]}, r"query has shape \(\)"),
+        ({"query": [0.0, 1.0], "gallery": [1]}, "query .* none of"),
+        ({"query": [True, 2], "gallery": [1]}, "query .* none of"),
+        ({"query": [-1], "gallery": [1]}, "query .*whole numbers from -1 to -1, which is none of"),
+        ({"query": [2, 2], "gallery": [1]}, "query .* none of: .* each once"),
+        ({"query": [], "gallery": [1]}, "query .* none of"),
+        ({"query": [False] * 4, "gallery": [1]}, "query .* with a True"),
+        ({"query": [0], "gallery": ["yes", "no", "no", "no"]}, "gallery .* none of"),
         ({"cameras": [1, 2]}, "camera"),
         ({"recall_at": (0, 1)}, "whole numbers from 1"),
         ({"recall_at": (1.5,)}, "whole numbers from 1"),
@@ -387,6 +403,39 @@ def test_what_does_not_fit_is_refused_with_what_is_allowed(change, words):
     given = {"embeddings": np.eye(4, 2, dtype=np.float32), "labels": [0, 0, 1, 1]}
     with pytest.raises(DataError, match=words):
         score(**(given | change))
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        [True, False, True, False],
+        [1, 0, 1, 0],
+        np.array([1, 0, 1, 0], np.uint8),
+        [0, 2],
+        np.array([0, 2], np.uint64),
+        ["TRUE", " false", "True", "false "],
+        torch.tensor([True, False, True, False]),
+    ],
+)
+def test_roles_are_masks_or_numbers_of_rows(query):
+    rows = np.array([[1, 0], [0.9, 0.1], [0, 1], [0.2, 1]], np.float32)
+    found = score(rows, [0, 0, 1, 1], query=query, gallery=[1, 3])
+    counted = {each.queries for each in found.records if each.protocol == "gallery"}
+    assert counted == {2}
+    assert values(found, "gallery")["recall_at_1"] == 1
+
+
+@pytest.mark.parametrize("query", [[0, 1], [1, 0]])
+def test_a_role_that_is_a_mask_and_numbers_of_rows_is_an_error(query):
+    with pytest.raises(DataError, match="both of: a mask"):
+        score(np.eye(2, dtype=np.float32), [0, 0], query=query, gallery=[True, True])
+
+
+def test_a_ground_truth_that_speaks_of_more_rows_is_an_error():
+    graded = [{"easy": np.array([3]), "hard": np.array([], int), "junk": np.array([9])}]
+    rows = np.eye(6, dtype=np.float32)
+    with pytest.raises(DataError, match=r"have \[1, 5\] rows, .* number 0 and 9"):
+        score(rows, None, query=[0], gallery=range(1, 6), ground_truth=judged_levels(graded))
 
 
 def test_a_protocol_in_which_no_query_has_a_positive_is_named_as_left_out():

@@ -175,6 +175,9 @@ def test_landmarks_are_scored_with_their_ground_truth(tmp_path):
     output = call(*words, "--ground-truth", tmp_path / "gnd.pkl")
     for level in ("easy", "medium", "hard"):
         assert len(cells(output, level)) == 1
+    queries, _, images = words
+    with pytest.raises(BenchmarkError, match=r"3 queries and 12 images, .* 20 queries .* exchange"):
+        call(images, "--gallery", queries, "--ground-truth", tmp_path / "gnd.pkl")
     (tmp_path / "bad.pkl").write_bytes(b"no pickle")
     with pytest.raises(BenchmarkError, match="no ground truth of landmarks"):
         call(*words, "--ground-truth", tmp_path / "bad.pkl")
@@ -192,3 +195,69 @@ def test_landmarks_are_scored_with_their_ground_truth(tmp_path):
 def test_what_people_type_is_checked(archive, words, message):
     with pytest.raises(BenchmarkError, match=message):
         call(archive, *words)
+
+
+def halves(rows, folder, query=(), gallery=()):
+    """Write queries and gallery in two files; the pairs change what each has."""
+    embeddings, labels = rows
+    for name, part, changes in (
+        ("query", slice(0, None, 2), query),
+        ("gallery", slice(1, None, 2), gallery),
+    ):
+        content = {"embeddings": embeddings[part], "labels": labels[part], **dict(changes)}
+        np.savez(folder / f"{name}.npz", **content)
+    return [folder / "query.npz", "--gallery", folder / "gallery.npz"]
+
+
+EVERY = np.arange(150)
+LARGE = EVERY + 2**62
+
+
+@pytest.mark.parametrize(
+    ("query", "gallery", "words"),
+    [
+        ({}, {"labels": EVERY.astype(str)}, "some labels are numbers and some text"),
+        ({"labels": np.array(["a"] * 150)}, {"labels": np.array([b"a"] * 150)}, "some text"),
+        ({"query": EVERY < 9}, {}, r"--gallery .* \['query'\] of a file"),
+        ({}, {"gallery": EVERY}, r"--gallery .* \['gallery'\] of a file"),
+        ({}, {"embeddings": np.ones((150, 8), "f4")}, "16 dimensions, the gallery 8"),
+        ({}, {"labels": EVERY[:9]}, r"labels int64 \(9,\); each row needs one of the labels"),
+        ({"names": EVERY[:9]}, {}, "each row needs one of the names"),
+        ({"labels": np.full(150, np.nan)}, {}, "150 labels are missing .*row 0: .*nan"),
+        ({"cameras": np.array(["", "a"] * 75)}, {}, "75 cameras are missing"),
+        ({"embeddings": np.ones(150, "f4")}, {}, r"embeddings are float32 \(150,\)"),
+    ],
+)
+def test_two_files_that_do_not_go_together_are_an_error(rows, tmp_path, query, gallery, words):
+    with pytest.raises(BenchmarkError, match=words):
+        call(*halves(rows, tmp_path, query, gallery))
+
+
+def test_numbers_of_two_types_are_compared_exactly(rows, tmp_path):
+    # all are equal as float64
+    words = halves(rows, tmp_path, {"labels": LARGE.astype("u8")}, {"labels": LARGE + 200})
+    assert "gallery: no query has a positive" in call(*words)
+
+
+def test_arrays_that_are_not_used_are_named(rows, tmp_path):
+    words = halves(rows, tmp_path, {"camids": EVERY, "cameras": EVERY}, {"camids": EVERY})
+    assert "not used: camids, camids, cameras of one file" in call(*words)
+
+
+def test_embeddings_in_a_file_of_labels_are_an_error_unless_one_array_is_named(
+    rows, archive, tmp_path
+):
+    embeddings, labels = rows
+    np.save(tmp_path / "new.npy", embeddings[::-1])
+    words = [tmp_path / "new.npy", "--labels", archive]
+    with pytest.raises(BenchmarkError, match="embeddings come from the first"):
+        call(*words)
+    expected = score(embeddings[::-1].copy(), labels).records[0]
+    output = call(*words, "--key", "labels=labels")
+    assert cells(output, "others")[0] == pytest.approx(100 * expected.value, abs=0.005)
+    assert "not used: embeddings" in output
+
+
+def test_options_that_need_others_are_an_error(archive):
+    with pytest.raises(BenchmarkError, match="--gallery-labels needs --gallery"):
+        call(archive, "--gallery-labels", archive)
