@@ -110,41 +110,61 @@ def judge(
     family: str = Option(
         "1", metavar="TESTS", help="numbers that you judge together, with this one"
     ),
+    table: Path | None = Option(
+        None, metavar="FILE", help="CSV of many numbers, which are judged together"
+    ),
     as_json: bool = Option(False, "--json", help="print JSON instead of text"),
 ) -> None:
     """Judge a score of yours against a published one.
 
     Without --spread, the spread between runs is that of several --ours, or the published one.
 
+    A --table has the columns name, metric, ours (or ours_1, ours_2, ... for runs) and published;
+    it may have the other options, too, which else hold for all rows.
+
     Example: python -m benchmark judge --ours 62.4 --n 1 --published 65.9 --spread 0.3
 
     Example: python -m benchmark judge --ours 70.0 --published 71.4 --published-spread 0.2
 
     Example: python -m benchmark judge --ours 70.1 --ours 70.6 --ours 70.3 --published 71.4
+
+    Example: python -m benchmark judge --table numbers.csv --spread 0.3
     """
     import json
 
     from benchmark.papers.vocabulary import margin_of
-    from benchmark.report.judged_number import as_text
+    from benchmark.report.judged_number import as_table, as_text
     from benchmark.stats import judgement
 
     # Numbers are texts, so that all mistakes are told at once and the printed digits are counted.
-    case = judgement.question(
-        default_margin=margin_of,
-        ours=ours or [],
-        n=n,
-        published=published,
-        spread=spread,
-        published_spread=published_spread,
-        published_n=published_n,
-        margin=margin,
-        metric=metric,
-        family=family,
-        unexpected=words or [],
-    )
-    answer = judgement.judge(case)
-    text = json.dumps(answer, indent=2) if as_json else as_text(answer)
-    echo(text)
+    options: dict[str, Any] = {
+        "n": n,
+        "spread": spread,
+        "published_spread": published_spread,
+        "published_n": published_n,
+        "margin": margin,
+        "metric": metric,
+    }
+    answer: Any
+    if table is not None:
+        from benchmark.stats.judged_table import judge_table, read_cases
+
+        if ours or published is not None or words or family != "1":
+            raise ConfigError("judge", ["--table has --ours, --published and --family of its own"])
+        answer = judge_table(read_cases(table, options, margin_of))
+        text = as_table(answer)
+    else:
+        case = judgement.question(
+            default_margin=margin_of,
+            ours=ours or [],
+            published=published,
+            family=family,
+            unexpected=words or [],
+            **options,
+        )
+        answer = judgement.judge(case)
+        text = as_text(answer)
+    echo(json.dumps(answer, indent=2) if as_json else text)
 
 
 @app.command()

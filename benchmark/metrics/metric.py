@@ -138,6 +138,19 @@ def check_metric(name: str) -> str | None:
     return unknown_name("metric", name, known)
 
 
+def metric_named(text: str) -> str:
+    """Return the name of a metric that is written as people do: ``recall_at_10`` for ``R@10``.
+
+    Letter case does not count, and ``Recall@10`` is known, too. Any other text stays as it is.
+    """
+    short = re.sub(r"(?i)^recall@", "R@", text.strip())
+    for metric in METRICS.values():
+        names = f"{metric.at(_K)}|{metric.at(_K, shown=True)}"
+        if found := re.fullmatch(names, short, re.IGNORECASE):
+            return metric.at(found[found.lastindex or 0])
+    return text
+
+
 def display_name(name: str) -> str:
     """Return the name as tables show it: ``recall_at_10`` is ``R@10``; others stay."""
     metric = metric_of(name)

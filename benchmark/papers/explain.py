@@ -24,7 +24,6 @@ from benchmark.stats.reproduction import (
     MARKS,
     STANDARD_ERRORS,
     STANDING,
-    TestResult,
     applies,
     compare,
 )
@@ -196,10 +195,7 @@ def explain(verdicts: pd.DataFrame, at: int, sides: Sequence[Sides], table: RunT
     numbers = frame_of(family)
     _, tests, worlds = tests_of(numbers, row.level)
 
-    def of_number(tests: TestResult) -> TestResult:
-        return TestResult(**{name: values[position] for name, values in vars(tests).items()})
-
-    test = of_number(tests)
+    test = tests.at(position)
     if reasons(numbers, tests, row.level)[position] not in BY_TEST:
         worlds = {}
     runs = table.runs
@@ -223,8 +219,8 @@ def explain(verdicts: pd.DataFrame, at: int, sides: Sequence[Sides], table: RunT
         side=side,
         identical=numbers["identical"][position],
         test=test,
-        plain=of_number(compare(evidence_of(numbers, plain=True), row.level)),
-        worlds={name: of_number(world) for name, world in worlds.items()},
+        plain=compare(evidence_of(numbers, plain=True), row.level).at(position),
+        worlds={name: world.at(position) for name, world in worlds.items()},
         epoch=EPOCHS[row.selection],
         place=" ".join(dict.fromkeys(table_name)),
         metric=display_name(row.metric),

@@ -1,6 +1,6 @@
-"""The answer to "is my score that of the paper?" in words: templates/judgement.txt.j2."""
+"""The answer to "is my score that of the paper?" in words: templates/judgement*.txt.j2."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchmark.core.words import count
@@ -19,3 +19,9 @@ def as_text(found: Mapping[str, Any]) -> str:
         limited=REPRODUCED if found["largest_spread"][DRIFTED] == 0 else DRIFTED,
     )
     return text.rstrip()
+
+
+def as_table(answers: Sequence[Mapping[str, Any]]) -> str:
+    """Return the answers of ``judge_table`` as a table with a line each."""
+    template = TEMPLATES.overlay(autoescape=False).get_template("judgements.txt.j2")
+    return template.render(answers=answers, count=count, alpha=ALPHA).rstrip()

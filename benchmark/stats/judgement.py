@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 from scipy import optimize
 
 from benchmark.core.errors import ConfigError
-from benchmark.metrics.metric import check_metric
+from benchmark.metrics.metric import check_metric, metric_named
 from benchmark.stats.planning import Design, seeds_to_decide, smallest_drift
 from benchmark.stats.reproduction import (
     ALPHA,
@@ -24,6 +24,7 @@ from benchmark.stats.reproduction import (
     UNDECIDED,
     UNTESTED,
     Evidence,
+    TestResult,
     applies,
     compare,
     marks,
@@ -57,6 +58,7 @@ class JudgedCase:
     published_n       runs behind ``published``; None: not stated, counts as one run
     rounding          half a unit of the last printed digit
     family            numbers that are judged together, this number included
+    name, metric      of a row of a table, as people read them
     """
 
     ours: tuple[float, ...]
@@ -68,13 +70,15 @@ class JudgedCase:
     published_n: int | None = None
     rounding: float = 0.0
     family: int = 1
+    name: str = ""
+    metric: str = ""
 
 
 def question(
     *,
     ours: Sequence[str],
-    published: str | None,
     default_margin: Callable[[str, float], float],
+    published: str | None = None,
     metric: str = "recall_at_1",
     margin: str | None = None,
     n: str | None = None,
@@ -107,26 +111,24 @@ def question(
             problems.append(f"{option}: {error}")
             return None
 
-    scores = [read("--ours", text, _score) for text in ours]
-    reference = read("--published", published, _score)
+    scores = [read("--ours", text, score_in_percent) for text in ours]
+    reference = read("--published", published, score_in_percent)
     runs = read("--n", n, _count)
     if runs and len(ours) > 1 and runs != len(ours):
         problems.append(
             f"--n: {runs} runs, but {len(ours)} values of --ours; give each run its value, or "
             "their mean and --n"
         )
-    width = read("--margin", margin, _points)
+    width = read("--margin", margin, points_of)
     if margin is None:
-        # a metric may be named as tables show it
-        name = re.sub(r"(?i)^(?:r|recall)@(?=\d)", "recall_at_", metric.strip())
-        name = {"map@r": "map_at_r", "map": "map"}.get(name.lower(), name)
+        name = metric_named(metric)
         problem = check_metric(name)
         if problem:
             problems.append(f"--metric: {problem}")
         width = default_margin(name, math.nan if reference is None else reference)
     others = {
-        "spread": read("--spread", spread, _points),
-        "published_spread": read("--published-spread", published_spread, _points),
+        "spread": read("--spread", spread, points_of),
+        "published_spread": read("--published-spread", published_spread, points_of),
         "published_n": read("--published-n", published_n, _count),
         "family": read("--family", family, _count),
     }
@@ -142,7 +144,8 @@ def question(
     )
 
 
-def _score(text: str) -> float:
+def score_in_percent(text: str) -> float:
+    """Return the score that a text has; raise ValueError with advice for any other text."""
     value = _number(text.strip().removesuffix("%").rstrip(), text, "62.4")
     if not 0 <= value <= 100:
         raise ValueError(f"{text} is not a score; scores are 0 to 100 percent")
@@ -152,7 +155,8 @@ def _score(text: str) -> float:
     return value
 
 
-def _points(text: str) -> float:
+def points_of(text: str) -> float:
+    """Return a width in percentage points; raise ValueError with advice for any other text."""
     value = _number(text.strip(), text, "0.3")
     if not 0 < value <= 100:
         raise ValueError(f"{text} must be above 0 and at most 100 points")
@@ -217,8 +221,23 @@ def _evidence(case: JudgedCase) -> tuple[Evidence, float, str]:
     return evidence, spread, origin
 
 
+def in_noise(ours: float, published: float, spread: float, rounding: float) -> bool:
+    """Return whether the 95 % interval of the difference of two runs with a known spread holds 0.
+
+    It is +- 1.96 sqrt(2) ``spread``, widened by half of the last printed digit.
+    """
+    evidence = Evidence(ours, 1, published, spread**2, np.inf, slack=rounding)
+    interval = compare(evidence, alpha=ALPHA / 2)
+    return bool(interval.low <= 0 <= interval.high)
+
+
 def judge(case: JudgedCase) -> dict[str, Any]:
-    """Return the answer to ``case`` as plain values for JSON; None for what is not known.
+    """Return the answer to ``case`` alone: see ``answers``."""
+    return answers([case])[0]
+
+
+def answers(cases: Sequence[JudgedCase]) -> list[dict[str, Any]]:
+    """Return the answer to each case of one family as plain values for JSON; None: not known.
 
     stands                 whether the verdict is the same under the assumptions of ``STANDING``;
                            None for a verdict that is neither reproduced nor drifted
@@ -235,38 +254,55 @@ def judge(case: JudgedCase) -> dict[str, Any]:
     smallest_drift_called  by number of runs: the smallest drift that they call in 80 % of cases
     """
 
-    def known(value: Any) -> float | None:
-        return float(value) if np.isfinite(value) else None
+    found = [_evidence(case) for case in cases]
+    fields = [[*vars(evidence).values()] for evidence, _, _ in found]
+    whole = Evidence(*np.array(fields, float).T)
+    family = cases[0].family
+    tests = compare(whole, planned=family)
+    worlds = marks(whole, planned=family)
+    tips = {name: tipping_points(whole, name, planned=family) for name in (LABORATORY, SPREAD)}
+    results = []
+    for at, case in enumerate(cases):
+        of_worlds = {name: world.at(at) for name, world in worlds.items()}
+        of_tips = {name: _known(points[at]) for name, points in tips.items()}
+        results.append(_answer(case, tests.at(at), of_worlds, of_tips))
+    return results
 
+
+def _known(value: Any) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _answer(
+    case: JudgedCase,
+    test: TestResult,
+    worlds: Mapping[str, TestResult],
+    tips: dict[str, float | None],
+) -> dict[str, Any]:
     evidence, spread, origin = _evidence(case)
     behind = case.published_n or 1
-    test = compare(evidence, planned=case.family)
     verdict = str(test.verdict)
     asks = applies(evidence.reference_n)
     tested = verdict != UNTESTED
-    worlds = marks(evidence, planned=case.family) if tested else {}
     sensitivity = {}
-    for name, mark in worlds.items():
+    for name, mark in worlds.items() if tested else ():
         sensitivity[name] = {
             "assumption": MARKS[name],
             "applies": bool(asks[name]),
             "verdict": str(mark.verdict),
             "stands": bool(mark.verdict == verdict),
-            "p_drift": known(mark.p_drift),
-            "p_equivalence": known(mark.p_equivalence),
+            "p_drift": _known(mark.p_drift),
+            "p_equivalence": _known(mark.p_equivalence),
         }
     stands = None
     if verdict in (REPRODUCED, DRIFTED):
         stands = all(sensitivity[name]["stands"] for name in STANDING)
     design = Design(0, spread, case.family, reference_runs=behind, margin=case.margin)
-    numbers = ("se", "df", "low", "high", "p_equivalence", "p_drift")
+    numbers = ("se", "df", "low", "high", "p_equivalence", "p_drift", "p_holm")
     return {
         "verdict": verdict,
         "stands": stands,
-        "tips": {
-            name: known(tipping_points(evidence, name, planned=case.family)[0])
-            for name in (LABORATORY, SPREAD)
-        },
+        "tips": tips,
         "difference": float(test.difference),
         "margin": case.margin,
         "family": case.family,
@@ -277,18 +313,18 @@ def judge(case: JudgedCase) -> dict[str, Any]:
             "spread": case.published_spread,
             "rounding": case.rounding,
         },
-        "spread": {"of_one_run": known(spread), "from": origin},
-        "test": {name: known(getattr(test, name)) for name in numbers} if tested else None,
+        "spread": {"of_one_run": _known(spread), "from": origin},
+        "test": {name: _known(getattr(test, name)) for name in numbers} if tested else None,
         "sensitivity": sensitivity,
         "largest_spread": {
-            word: known(_largest_spread(evidence, case.family, word))
+            word: _known(_largest_spread(evidence, case.family, word))
             for word in (REPRODUCED, DRIFTED)
         },
         "would_decide": (
             _deciding(evidence, behind, case.family) if verdict == UNDECIDED else None
         ),
         "smallest_drift_called": {
-            str(runs): known(smallest_drift(replace(design, seeds=runs)))
+            str(runs): _known(smallest_drift(replace(design, seeds=runs)))
             for runs in (PLANNED if tested else ())
         },
     }

@@ -132,6 +132,10 @@ class TestResult:
     p_holm: Floats
     verdict: NDArray[np.str_]
 
+    def at(self, place: int) -> TestResult:
+        """Return the results of one number."""
+        return TestResult(**{name: values[place] for name, values in vars(self).items()})
+
 
 def arrays_of(evidence: Evidence) -> dict[str, Floats]:
     """Return the fields of ``evidence`` as arrays of float64, by name."""

@@ -6,7 +6,7 @@ import re
 import shlex
 
 import pytest
-from pages import ROOT
+from pages import ROOT, blocks, write_files
 from typer.testing import CliRunner
 
 from benchmark.__main__ import app
@@ -43,11 +43,13 @@ EXAMPLES = [each for page in PAGES for each in EXAMPLE.findall(page.read_text(en
 
 
 def test_every_public_report_has_its_example():
-    assert len(EXAMPLES) >= 5
+    assert len(EXAMPLES) >= 6
 
 
 @pytest.mark.parametrize(("command", "shown"), EXAMPLES, ids=[command for command, _ in EXAMPLES])
-def test_an_example_shows_what_the_command_prints(command, shown):
+def test_an_example_shows_what_the_command_prints(command, shown, tmp_path, monkeypatch):
+    write_files([each for page in PAGES for each in blocks(page)], tmp_path)
+    monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(app, shlex.split(command)[3:])
     assert result.exit_code == 0
     assert result.output.rstrip() == shown.rstrip()

@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from benchmark.core.errors import ConfigError
+from benchmark.metrics.metric import metric_named
 from benchmark.report.judged_number import as_text
 from benchmark.stats.judgement import (
     GIVEN,
@@ -203,9 +204,28 @@ def test_what_is_no_score_is_refused(score):
     assert len(problems(score)) == 1
 
 
-@pytest.mark.parametrize("name", ["R@1", "recall@1", "recall_at_1", "mAP@R", "map"])
-def test_metrics_may_be_written_as_tables_show_them(name):
-    assert asked(metric=name).margin == 1.0
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("R@1", "recall_at_1"),
+        (" r@10 ", "recall_at_10"),
+        ("Recall@4", "recall_at_4"),
+        ("RECALL_AT_1", "recall_at_1"),
+        ("mAP@R", "map_at_r"),
+        ("MAP", "map"),
+        ("R@0", "R@0"),
+        ("mAP@5", "mAP@5"),
+    ],
+)
+def test_metrics_may_be_written_as_tables_show_them(text, name):
+    assert metric_named(text) == name
+    if name == text:
+        (problem,) = problems(metric=text)
+        assert f"unknown metric '{text}'" in problem
+    else:
+        assert asked(metric=text, default_margin=lambda metric, score: len(metric)).margin == len(
+            name
+        )
 
 
 def test_the_margin_given_goes_before_the_metrics():
