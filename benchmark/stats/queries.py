@@ -15,15 +15,22 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy import special
 
 from benchmark.core.results import read_query_scores
 from benchmark.runs.run_table import RunTable
-from benchmark.stats.intervals import Floats, drawn_weights, percentile_interval
+from benchmark.stats.intervals import (
+    NO_SPREAD,
+    Floats,
+    drawn_weights,
+    percentile_interval,
+)
 
 REPETITIONS = 2000
 AT_ONCE = 250
 LOSS_CELL = ["dataset", "setting", "batch_size", "loss"]
 QUERY_COLUMNS = ["query_low", "query_high", "queries", "classes"]
+FEWEST_CLASSES = 20  # of an interval over other classes; docs/background/error_rates.md says why
 
 
 class DrawnScore(NamedTuple):
@@ -39,6 +46,39 @@ class DrawnScore(NamedTuple):
             return np.nan, np.nan
         low, high = percentile_interval(self.drawn, confidence)
         return float(low), float(high)
+
+
+def interval_over_classes(scores: Floats, classes: NDArray[np.generic]) -> tuple[float, float]:
+    """Return the 95 % interval of the mean of ``scores`` (Q,), had other classes been tested.
+
+    NaN below ``FEWEST_CLASSES``. The intervals of a study's tables are those of ``DrawnScore``,
+    which give the difference of two losses an interval, too.
+    """
+    _, index = np.unique(classes, return_inverse=True)
+    sizes = np.bincount(index)
+    if len(sizes) < FEWEST_CLASSES:
+        return np.nan, np.nan
+    return logit_interval(np.bincount(index, weights=scores), sizes)
+
+
+def logit_interval(sums: NDArray[Any], sizes: NDArray[Any]) -> tuple[float, float]:
+    """Return the 95 % interval of a score in [0, 1], of its ``sums`` (C,) over queries by class.
+
+    A t interval on the logit scale. The standard error is that of the jackknife, which leaves out
+    one class at a time. The degrees of freedom are the effective number of classes less one:
+    (sum of ``sizes``)^2 / (sum of their squares), Kish 1965. NaN where all classes score the same.
+    """
+    queries = sizes.sum()
+    score = sums.sum() / queries
+    without = (sums.sum() - sums) / (queries - sizes)
+    se = np.sqrt(len(sizes) - 1) * without.std()
+    if se < NO_SPREAD:
+        return np.nan, np.nan
+    effective = queries**2 / (sizes**2).sum()
+    quantile = special.stdtrit(max(effective - 1, 1), 0.975)
+    half = quantile * se / (score * (1 - score))
+    ends = special.expit(special.logit(score) + np.array([-half, half]))
+    return float(ends[0]), float(ends[1])
 
 
 def drawn_scores(
