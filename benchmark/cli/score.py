@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import re
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from typer import Argument, Option
 
 from benchmark.cli import app, echo, file_to_write, parse_pairs
-from benchmark.core.errors import ConfigError, unknown_name
+from benchmark.core.errors import ConfigError, Problem, unknown_name
 from benchmark.core.files import write_json, write_text
 
 if TYPE_CHECKING:
@@ -35,21 +36,27 @@ def score(
         max=10**9,
     ),
     published: str | None = Option(None, metavar="SCORE", help="printed score, in percent"),
-    metric: str = Option("recall_at_1", help="its metric"),
+    metric: str = Option("recall_at_1", help="its metric, such as R@1, mAP@R or mAP"),
+    spread: str | None = Option(
+        None, metavar="POINTS", help="standard deviation of one run, for --published and --dataset"
+    ),
     dataset: str | None = Option(None, help="compare with all that papers print for it"),
+    explain: bool = Option(False, "--explain", help="also say who uses each protocol and metric"),
     csv: Path | None = Option(None, help="write the scores here", callback=file_to_write),
     json: Path | None = Option(None, help="write everything here", callback=file_to_write),
 ) -> None:
     """Score embeddings of yours under every protocol.
 
-    Facts about the rows come first, then a line for each protocol, and who uses it.
+    What a printed number may be comes first, then facts about the rows and all scores.
 
     Example: python -m benchmark score embeddings.npz
 
     Example: python -m benchmark score features.npy --labels labels.csv --dataset vehicleid
 
-    Example: python -m benchmark score test.npz --published 95.0 --metric recall_at_1
+    Example: python -m benchmark score test.npz --published 58.7 --metric mAP@R --spread 0.3
     """
+    from shutil import get_terminal_size
+
     import pandas as pd
     from jinja2 import Environment, PackageLoader
 
@@ -59,8 +66,9 @@ def score(
     from benchmark.metrics.given import chosen
     from benchmark.metrics.metric import k_of
     from benchmark.metrics.protocols import meanings
+    from benchmark.stats.queries import FEWEST_CLASSES
 
-    asked = asked_numbers(published, metric, dataset)
+    asked, noise = asked_numbers(published, metric, dataset, spread)
     if (gallery_labels and not gallery) or (unlabelled and ground_truth):
         wrong = "--gallery-labels needs --gallery; --ground-truth needs all rows, not --unlabelled"
         raise ConfigError("score", [wrong])
@@ -89,7 +97,7 @@ def score(
         "facts": scores.facts,
         "records": records,
         "left_out": scores.left_out,
-        "numbers": [nearest(scores.records, number) for number in asked],
+        "numbers": [nearest(scores.records, number, noise) for number in asked],
     }
     if csv is not None:
         write_text(csv, pd.DataFrame(records).to_csv(index=False))
@@ -101,7 +109,16 @@ def score(
         lstrip_blocks=True,
     )
     template = templates.get_template("score.txt.j2")
-    echo(template.render(content, metrics=meanings("metrics"), family=family_of))
+    text = template.render(
+        content,
+        metrics=meanings("metrics"),
+        family=family_of,
+        explain=explain,
+        noise=noise,
+        fewest=FEWEST_CLASSES,
+        width=get_terminal_size((120, 24)).columns,
+    )
+    echo(text.rstrip())
 
 
 class AskedScore(NamedTuple):
@@ -117,32 +134,45 @@ def asked_numbers(
     published: str | None,
     metric: str,
     dataset: str | None,
-) -> list[AskedScore]:
-    """Return the number of --published, and the numbers that papers print for a dataset."""
-    from benchmark.metrics.metric import check_metric
+    spread: str | None,
+) -> tuple[list[AskedScore], float | None]:
+    """Return the number of --published, the numbers that papers print for a dataset, --spread."""
+    from benchmark.metrics.metric import metric_named
     from benchmark.papers.paper import cite, countable_numbers
-    from benchmark.stats.judgement import NUMBER, half_of_last_digit
+    from benchmark.papers.vocabulary import margin_of
+    from benchmark.stats.judgement import question
 
     asked = []
-    wrong = check_metric(metric)
-    if published is not None:
-        if wrong is None and not NUMBER.fullmatch(published):
-            wrong = f"--published '{published}' is not a number such as 62.4"
-        if wrong is not None:
-            raise ConfigError("score", [wrong])
-        rounding = half_of_last_digit(published)
-        asked.append(AskedScore(published, metric, float(published), rounding))
+    noise = None
+    problems: list[Problem] = []
+    try:
+        case = question(  # "50" stands for a score of which nothing is asked
+            ours=["50"],
+            published="50" if published is None else published,
+            metric=metric,
+            spread=spread,
+            default_margin=margin_of,
+        )
+    except ConfigError as error:
+        problems += error.problems
+    else:
+        noise = case.spread
+        if published is not None:
+            name = metric_named(metric)
+            asked.append(AskedScore(published, name, case.published, case.rounding))
     if dataset is not None:
         numbers = [number for number in countable_numbers() if number.is_score]
         known = {number.dataset for number in numbers}
         if dataset not in known:
-            raise ConfigError("score", [unknown_name("dataset of the papers", dataset, known)])
+            problems.append(Problem(unknown_name("dataset of the papers", dataset, known)))
         for number in numbers:
             if number.dataset == dataset:
                 row = f"{number.row_label} {number.protocol}"
                 what = f"{number.text}, {cite(number.source, number.table)}: {row}"
                 asked.append(AskedScore(what, number.metric, number.points, number.rounding))
-    return asked
+    if problems:
+        raise ConfigError("score", problems)
+    return asked, noise
 
 
 def family_of(metric: str) -> str:
@@ -150,30 +180,45 @@ def family_of(metric: str) -> str:
     return re.sub(r"_[0-9]+$", "_k", metric)
 
 
-def nearest(records: list[Record], asked: AskedScore) -> dict[str, Any]:
+def nearest(
+    records: list[Record],
+    asked: AskedScore,
+    noise: float | None,
+) -> dict[str, Any]:
     """Return a printed number with the records that may be it, nearest first.
 
-    ``fits`` of a record: whether its interval, widened by the rounding, holds the number.
+    prints_so    whether ours, rounded to the digits of the print, is the print
+    distance     ours - printed, in points
+    in_noise     whether two runs with the spread ``noise`` differ by as much; None without it
+    low, high    what other classes may give (``interval_over_classes``); None: too few classes
     """
     from benchmark.metrics.protocols import meanings
-    from benchmark.stats.queries import drawn_scores
+    from benchmark.stats.judgement import in_noise
+    from benchmark.stats.queries import interval_over_classes
 
     candidates: list[dict[str, Any]] = []
     for record in records:
         printed_as = meanings("metrics")[family_of(record.metric)]["printed_as"]
         if re.sub("k$", record.metric.rpartition("_")[2], printed_as) == asked.metric:
-            drawn = drawn_scores({"": record.scores}, record.classes)[""]
-            low, high = (100 * end for end in drawn.interval())
-            fits = low - asked.rounding <= asked.points <= high + asked.rounding
+            points = 100 * record.value
+            distance = points - asked.points
+            within = None
+            if noise is not None:
+                within = in_noise(points, asked.points, noise, asked.rounding)
+            ends = interval_over_classes(record.scores, record.classes)
+            low, high = (None if isnan(end) else 100 * end for end in ends)
             candidates.append(
                 {
                     "protocol": record.protocol,
                     "metric": record.metric,
-                    "points": 100 * record.value,
+                    "points": points,
+                    # a half prints either way
+                    "prints_so": abs(distance) <= asked.rounding + 1e-9,
+                    "distance": distance,
+                    "in_noise": within,
                     "low": low,
                     "high": high,
-                    "fits": bool(fits),
                 }
             )
-    candidates.sort(key=lambda candidate: abs(candidate["points"] - asked.points))
+    candidates.sort(key=lambda candidate: abs(candidate["distance"]))
     return {**asked._asdict(), "fits": candidates}

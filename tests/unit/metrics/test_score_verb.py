@@ -6,14 +6,20 @@ import csv
 import json
 import pickle
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
 from typer.testing import CliRunner
 
 from benchmark.__main__ import app
-from benchmark.core.errors import BenchmarkError
+from benchmark.cli.score import asked_numbers, nearest
+from benchmark.core.errors import BenchmarkError, ConfigError
 from benchmark.metrics import retrieval_metrics, score
+from benchmark.metrics.protocols import Record
+from benchmark.papers.vocabulary import margin_of
+from benchmark.stats.judgement import in_noise, judge, question
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +59,7 @@ def cells(output, protocol):
     return [float(text) for text in re.findall(r"\d+\.\d+", line)]
 
 
-def test_facts_come_first_then_a_row_a_protocol_then_who_uses_it(rows, archive):
+def test_facts_come_first_then_a_row_a_protocol_then_what_each_means(rows, archive):
     output = call(archive)
     headings = ("Facts", "Scores in percent", "Protocols", "Metrics")
     places = [output.index(heading) for heading in headings]
@@ -62,8 +68,23 @@ def test_facts_come_first_then_a_row_a_protocol_then_who_uses_it(rows, archive):
     first = cells(output, "others")
     assert first[0] == pytest.approx(100 * found["recall_at_1"], abs=0.005)
     assert first[4] == pytest.approx(100 * found["map"], abs=0.005)
-    assert "fastreid/data/datasets/vehicleid.py" in output
     assert "FAULT: the query stays in the ranking" in output
+    user = "fastreid/data/datasets/vehicleid.py"
+    assert user not in output
+    assert user in call(archive, "--explain")
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_no_line_is_wider_than_the_terminal(rows, tmp_path, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    query = np.arange(300) % 4 == 0
+    content = {"query": query, "gallery": ~query, "cameras": np.arange(300) % 3}
+    np.savez(
+        tmp_path / "a.npz", embeddings=rows[0], labels=rows[1], categories=rows[1] % 3, **content
+    )
+    output = call(tmp_path / "a.npz", "--published", "61.3", "--spread", "1")
+    assert len(cells(output, "gallery_other_category")) == (6 if width == 80 else 10)
+    assert max(map(len, output.splitlines())) <= width
 
 
 def test_query_and_gallery_in_one_file_or_two_give_the_same_rows(rows, tmp_path):
@@ -115,43 +136,107 @@ def test_the_files_have_what_python_returns(rows, archive, tmp_path):
     assert [each["metric"] for each in table] == [each.metric for each in records]
 
 
+def fits_of(archive, *words):
+    """Return what ``--json`` has for each score that may be the one number asked for."""
+    return json_of(archive, *words)["numbers"][0]["fits"]
+
+
 def test_a_printed_number_is_found_where_it_arises_nearest_first(rows, archive):
     values = {(each.protocol, each.metric): 100 * each.value for each in score(*rows).records}
     asked = round(values["one_per_class", "recall_at_1"], 1)
     output = call(archive, "--published", asked)
-    answer = output[output.index(f"Printed R@1 {asked}") :]
-    nearest = answer.splitlines()[1]
+    first, same, _, nearest, *_ = output.splitlines()
+    assert first == f"Printed R@1 {asked}"
+    assert same == "  prints so: one_per_class"
     assert nearest.split()[0] == "one_per_class"
-    assert nearest.endswith("gives it")
-    assert "is no proof" in answer
-    fits = json_of(archive, "--published", asked)["numbers"][0]["fits"]
+    assert nearest.endswith("prints so")
+    assert "That is no proof" in " ".join(output.split())
+    fits = fits_of(archive, "--published", asked)
     gaps = [abs(fit["points"] - asked) for fit in fits]
     assert gaps == sorted(gaps)
+    assert [abs(fit["distance"]) for fit in fits] == pytest.approx(gaps)
     for fit in fits:
-        assert fit["low"] <= fit["points"] + 1e-9
+        assert fit["prints_so"] == (round(fit["points"], 1) == asked)
+        assert fit["in_noise"] is None
 
 
-def test_a_printed_number_that_no_protocol_gives_is_said_so(archive):
-    assert "No protocol gives it." in call(archive, "--published", "99.9")
+def test_no_mark_rests_on_the_interval_over_other_classes(rows, archive):
+    (others,) = (
+        100 * each.value
+        for each in score(*rows).records
+        if (each.protocol, each.metric) == ("others", "recall_at_1")
+    )
+    asked = f"{others + 0.3:.1f}"
+    output = call(archive, "--published", asked)
+    (fit,) = (
+        fit
+        for fit in fits_of(archive, "--published", asked)
+        if (fit["protocol"], fit["metric"]) == ("others", "recall_at_1")
+    )
+    assert fit["low"] < float(asked) < fit["high"]
+    assert not fit["prints_so"]
+    assert "No protocol prints so; the nearest is " in output
+    line = next(each for each in output.splitlines() if each.startswith("  others "))
+    assert line.endswith("]")
+    assert "gives" not in output
 
 
-def test_the_interval_is_that_of_means_over_classes_drawn_with_replacement(rows, archive):
-    fits = json_of(archive, "--published", "50")["numbers"][0]["fits"]
-    by_name = {(fit["protocol"], fit["metric"]): fit for fit in fits}
+@pytest.mark.parametrize(("printed", "same"), [("58.6", 1), ("58.7", 1), ("58.5", 0), ("58.65", 1)])
+def test_a_half_prints_either_way(printed, same):
+    """Of 2,000 queries 1,173 are right: 58.65."""
+    right = np.arange(2000) < 1173
+    record = Record("others", "recall_at_1", right.mean(), None, 2000, {}, right, np.arange(2000))
+    asked, _ = asked_numbers(printed, "recall_at_1", None, None)
+    (fit,) = nearest([record], *asked, None)["fits"]
+    assert fit["prints_so"] == same
+
+
+def test_a_spread_marks_what_two_runs_of_it_differ_by(archive):
+    # the difference of two runs has the spread sqrt(2) s; 95 % of it, and half a digit
+    limit = 1.959964 * np.sqrt(2) * 0.3 + 0.05
+    assert in_noise(62.0 + limit - 1e-4, 62.0, 0.3, 0.05)
+    assert not in_noise(62.0 + limit + 1e-4, 62.0, 0.3, 0.05)
+    asked = fits_of(archive, "--published", "50.0")[0]["points"]
+    words = ("--published", f"{asked + 0.5:.1f}", "--spread", "0.3")
+    nearest = fits_of(archive, *words)[0]
+    assert (nearest["prints_so"], nearest["in_noise"]) == (False, True)
+    lines = call(archive, *words).splitlines()
+    assert lines[3].endswith("]  in noise")
+    assert not lines[-1].endswith("in noise")
+    alone = question(ours=[str(nearest["points"])], published=words[1], default_margin=margin_of)
+    verdict = judge(replace(alone, spread=0.3))["test"]
+    assert abs(nearest["distance"]) <= 1.959964 * verdict["se"] + alone.rounding
+
+
+def test_a_printed_number_that_no_protocol_prints_is_said_so(archive):
+    output = call(archive, "--published", "99.9")
+    assert "No protocol prints so; the nearest is 0.10 points away." in output
+
+
+def test_few_classes_have_no_interval_over_other_classes(rows, tmp_path):
+    for classes, has_one in ((19, False), (20, True)):
+        few = rows[1] < classes
+        np.savez(tmp_path / "few.npz", embeddings=rows[0][few], labels=rows[1][few])
+        words = (tmp_path / "few.npz", "--published", "50.3")
+        by_name = {(fit["protocol"], fit["metric"]): fit for fit in fits_of(*words)}
+        assert (by_name["others", "recall_at_1"]["low"] is not None) == has_one
+        line = next(each for each in call(*words).splitlines() if each.startswith("  others "))
+        assert line.endswith("none") != has_one
+
+
+def test_the_interval_is_that_of_classes_left_out_one_by_one(rows, archive):
+    by_name = {(fit["protocol"], fit["metric"]): fit for fit in fits_of(archive, "--published", 50)}
     ours = by_name["others", "recall_at_1"]
     records = {(each.protocol, each.metric): each for each in score(*rows).records}
     by_class = records["others", "recall_at_1"].scores.reshape(60, 5).mean(axis=1)
-    draws = np.random.default_rng(1).choice(by_class, (4000, 60))
-    means = 100 * draws.mean(axis=1)
-    low, high = np.quantile(means, [0.025, 0.975])
-    # ends of two percentile bootstraps of 2,000 and 4,000 draws differ by about 0.2 of an sd
-    tolerance = 0.3 * np.std(means)
-    assert ours["low"] == pytest.approx(low, abs=tolerance)
-    assert ours["high"] == pytest.approx(high, abs=tolerance)
+    mean = by_class.mean()
+    half = stats.t.ppf(0.975, 59) * by_class.std(ddof=1) / np.sqrt(60) / (mean * (1 - mean))
+    ends = 100 / (1 + np.exp(-np.log(mean / (1 - mean)) - np.array([-half, half])))
+    assert (ours["low"], ours["high"]) == pytest.approx(ends)
 
 
 def test_a_dataset_names_what_papers_print_for_it(archive):
-    output = call(archive, "--dataset", "vehicleid")
+    output = " ".join(call(archive, "--dataset", "vehicleid").split())
     assert "Printed R@1 94.9, Smooth-AP, table 3: Smooth-AP small" in output
     with pytest.raises(BenchmarkError, match="did you mean 'vehicleid'"):
         call(archive, "--dataset", "vehicleids")
@@ -186,8 +271,11 @@ def test_landmarks_are_scored_with_their_ground_truth(tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--published", "high"], "'high' is not a number such as 62.4"),
-        (["--published", "62", "--metric", "recall@1"], "unknown metric 'recall@1'"),
+        (["--published", "high"], "'high' is not a number; write a number such as 62.4"),
+        (["--published", "0.577"], "--published: 0.577 looks like a fraction; .* write 57.7"),
+        (["--published", "-1"], "--published: -1 is not a score"),
+        (["--published", "62", "--metric", "recal@1"], "unknown metric 'recal@1'"),
+        (["--published", "62", "--spread", "0"], "--spread: 0 must be above 0"),
         (["--key", "rows=embeddings"], "--key rows=embeddings: .* allowed: one of embeddings"),
         (["--key", "labels=ids"], "--key labels=ids: .* has embeddings float32"),
     ],
@@ -261,3 +349,15 @@ def test_embeddings_in_a_file_of_labels_are_an_error_unless_one_array_is_named(
 def test_options_that_need_others_are_an_error(archive):
     with pytest.raises(BenchmarkError, match="--gallery-labels needs --gallery"):
         call(archive, "--gallery-labels", archive)
+
+
+def test_all_mistakes_of_the_question_are_told_at_once(archive):
+    words = ("--published", "0.5", "--metric", "NMI", "--spread", "x", "--dataset", "cubs")
+    with pytest.raises(ConfigError) as caught:
+        call(archive, *words)
+    assert len(caught.value.problems) == 4
+
+
+@pytest.mark.parametrize("name", ["mAP@R", "MAP@r", "map_at_r"])
+def test_a_metric_may_be_named_as_the_table_shows_it(archive, name):
+    assert call(archive, "--published", "50", "--metric", name).startswith("Printed mAP@R 50\n")
