@@ -29,6 +29,8 @@ def score(
     ground_truth: Path | None = Option(None, help="gnd_*.pkl of a landmark set"),
     key: list[str] | None = Option(None, metavar="WHAT=NAME", help=KEY_HELP),
     unlabelled: Literal["leave-out"] | None = Option(None, help="rows without a label"),
+    junk: list[str] = Option([], metavar="LABEL", help="leave its rows out of everything"),
+    distractors: list[str] = Option([], metavar="LABEL", help="its rows are no positive, no query"),
     recall_at: list[int] = Option(
         [1, 10],
         help="K, may be repeated",
@@ -89,7 +91,12 @@ def score(
         sizes = [len(chosen(side, given[side], rows)) for side in SIDES]
         given["ground_truth"] = read_ground_truth(ground_truth, sizes)
     depths = set(recall_at) | set(filter(None, [k_of(number.metric) for number in asked]))
-    scores = score_rows(**given, recall_at=sorted(depths))
+    scores = score_rows(
+        **given,
+        junk=labels_of(junk),
+        distractors=labels_of(distractors),
+        recall_at=sorted(depths),
+    )
     scores.facts["not used"] = unused[:20]
     # the last two fields of a record are arrays
     records = [dict(zip(row._fields, row[:-2], strict=False)) for row in scores.records]
@@ -119,6 +126,11 @@ def score(
         width=get_terminal_size((120, 24)).columns,
     )
     echo(text.rstrip())
+
+
+def labels_of(texts: list[str]) -> list[Any]:
+    """Return the labels that are typed so: a text and, if it is one, a whole number."""
+    return [*texts, *map(int, filter(re.compile("-?[0-9]+").fullmatch, texts))]
 
 
 class AskedScore(NamedTuple):

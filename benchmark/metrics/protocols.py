@@ -92,8 +92,11 @@ def with_class_means(scores: dict[str, Array], classes: Array) -> dict[str, Arra
     return {**scores, "map_at_r_by_class": means}
 
 
-def measured(ranked: Ranked, recall_at: Sequence[int]) -> dict[str, Array]:
-    """Return {metric: (Q,)}: ``METRICS``, and what other libraries print under their names."""
+def measured(ranked: Ranked, recall_at: Sequence[int], sizes: Array) -> dict[str, Array]:
+    """Return {metric: (Q,)}: ``METRICS``, and what other libraries print under their names.
+
+    ``sizes`` (Q,): images of the query's class, the query counted.
+    """
     scores = {}
     counts = ranked.counts
     for k in recall_at:
@@ -108,9 +111,8 @@ def measured(ranked: Ranked, recall_at: Sequence[int]) -> dict[str, Array]:
     within = ranked.ranks <= np.repeat(counts, counts)
     hits = np.maximum(ranked.total(within), 1)
     scores["map_at_r_found"] = scores["map_at_r"] * counts / hits
-    size = counts + 1  # of the class, the query included
-    in_size = ranked.ranks <= np.repeat(size, counts)
-    scores["map_at_c"] = ranked.total(in_size * ranked.precision) / size
+    in_size = ranked.ranks <= np.repeat(sizes, counts)
+    scores["map_at_c"] = ranked.total(in_size * ranked.precision) / sizes
     return scores
 
 
@@ -164,7 +166,8 @@ def ranked(
     """Return what each protocol finds when the queries search a gallery.
 
     ``gallery is query`` means that each row queries all the others. ``ways``: the way of
-    ``changed`` of each protocol. Memory: one block of scores for each likeness.
+    ``changed`` of each protocol. Rows of a class below 0 are no queries. Memory: one block of
+    scores for each likeness.
     """
     memory = BLOCK_BYTES
     if gallery.kept is None:
@@ -185,12 +188,15 @@ def ranked(
             counts, ranks = changed(way, block, others.get(way, block), span)
             some = counts > 0
             positives = Ranked.of(counts[some], ranks)
-            for metric, scores in measured(positives, recall_at).items():
+            sizes = positives.counts + (way != "hit")
+            for metric, scores in measured(positives, recall_at, sizes).items():
                 empty = np.full(len(classes), np.nan)
                 found[protocol].setdefault(metric, empty)[numbers[some]] = scores
     whole = {}
+    asked = classes >= 0
     for protocol, by_metric in found.items():
-        whole[protocol] = (with_class_means(by_metric, classes), classes)
+        of_asked = {metric: values[asked] for metric, values in by_metric.items()}
+        whole[protocol] = (with_class_means(of_asked, classes[asked]), classes[asked])
     return whole
 
 

@@ -76,9 +76,9 @@ def positive_ranks(
     index = ClassIndex(gallery.classes)
     rows = query.items.rows
     items = gallery.items.rows
-    size = block_size(len(gallery.classes), block_bytes)
+    size = block_size(len(gallery.classes), 4 * block_bytes // rows.dtype.itemsize)
     shape = (min(size, len(rows)), len(items))
-    buffer = np.empty(shape, dtype=np.float32)
+    buffer = np.empty(shape, rows.dtype)
 
     def multiply(chosen: slice) -> np.ndarray:
         queries = rows[chosen]
@@ -180,7 +180,7 @@ def score_blocks(
 def rank_rows(scores: np.ndarray, counts: np.ndarray, items: np.ndarray) -> np.ndarray:
     """Return the ranks (T,) of ``items`` (T,), ascending in each row; 1 is best, ties by index.
 
-    ``scores`` float32 (R, N); ``counts`` (R,) says how many of ``items`` belong to each row, sum T.
+    ``scores`` (R, N); ``counts`` (R,) says how many of ``items`` belong to each row, sum T.
     """
     bounds = np.concatenate([[0], np.cumsum(counts)])
     rows = np.repeat(np.arange(len(scores)), counts)
@@ -213,7 +213,7 @@ def _count_by_comparing(
     """
     counts = np.diff(bounds)
     taken = np.arange(counts.max()) < counts[:, None]
-    limits = np.full((*taken.shape, 1), np.inf, dtype=np.float32)
+    limits = np.full((*taken.shape, 1), np.inf, scores.dtype)
     limits[taken, 0] = values
 
     def count(compare: np.ufunc) -> np.ndarray:

@@ -1,17 +1,26 @@
 """Rows of embeddings, in memory or mapped from a file, made ready one block at a time."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from benchmark.core.errors import DataError
 from benchmark.core.results import Array
-from benchmark.metrics.sets import UNIT_TOLERANCE, DistinctRows, EmbeddedSet, unit_rows
+from benchmark.metrics.sets import (
+    UNIT_TOLERANCE,
+    DistinctRows,
+    EmbeddedSet,
+    first_equal,
+    unit_rows,
+)
 
+SINGLE = np.dtype(np.float32)
+DOUBLE = np.dtype(float)
 BLOCK = 16_384  # rows that are read at a time
 IN_MEMORY = 2**29  # bytes of float32 rows; a larger set is read again for each block of queries
 PLACES = 100  # of a ranking, where equal scores are looked for
+STEPS = 4096  # most multiples in a scaled code; all floats are multiples of some tiny number
 
 
 class Joined:
@@ -35,13 +44,33 @@ class Joined:
         return rows
 
 
+class Space(NamedTuple):
+    """How rows enter products, and the protocols that rank by these.
+
+    names   the ends of their names: "" for cosine similarity, "_euclidean", "_hamming"
+    unit    what rows are divided by; None: they get length 1
+    dtype   of rows and scores
+    centre  what is taken off then
+    """
+
+    names: list[str]
+    unit: np.float64 | None = None
+    dtype: np.dtype[Any] = SINGLE
+    centre: Any = 0
+
+    def ready(self, rows: Array) -> Array:
+        """Return rows as they enter the products."""
+        if self.unit is None:
+            return unit_rows(rows)
+        return (rows / self.unit).astype(self.dtype) - self.centre
+
+
 class EmbeddedRows:
-    """The distinct ones among chosen rows of embeddings (N, D), float32, ready for products.
+    """The distinct ones among chosen rows of embeddings (N, D), ready for products.
 
     alike   {likeness: int64 (N,)}: rows with equal numbers are alike in class (""), in class and
             camera ("camera"), in category ("category"), or in all ("itself")
     chosen  int64 (M,): which rows
-    centre  what is taken off for Euclidean distances; None: rows have length 1
     """
 
     def __init__(
@@ -49,11 +78,12 @@ class EmbeddedRows:
         embeddings: Any,
         alike: Mapping[str, Array],
         chosen: Array,
-        centre: Any = None,
+        space: Space,
     ):
         self.embeddings = embeddings
         self.alike = {likeness: numbers[chosen] for likeness, numbers in alike.items()}
-        self.centre = centre
+        self.space = space
+        self.dtype = space.dtype
         same = self.alike["itself"]
         _, first, index = np.unique(same, return_index=True, return_inverse=True)
         kept, self.number = np.unique(first[index], return_inverse=True)
@@ -61,8 +91,8 @@ class EmbeddedRows:
         self.tied: list[bool] = []
         self.kept = None
         width = embeddings.shape[1]
-        if 4 * len(kept) * width <= IN_MEMORY:
-            self.kept = self.ready(self.numbers)
+        if self.dtype.itemsize * len(kept) * width <= IN_MEMORY:
+            self.kept = space.ready(embeddings[self.numbers])
 
     def like(self, likeness: str) -> EmbeddedSet:
         """Return the rows with the numbers of a likeness in place of classes."""
@@ -74,15 +104,8 @@ class EmbeddedRows:
 
     def __getitem__(self, chosen: slice) -> Array:
         if self.kept is None:
-            return self.ready(self.numbers[chosen])
+            return self.space.ready(self.embeddings[self.numbers[chosen]])
         return self.kept[chosen]
-
-    def ready(self, numbers: Array) -> Array:
-        """Return rows as they enter the products."""
-        rows = self.embeddings[numbers]
-        if self.centre is None:
-            return unit_rows(rows)
-        return rows.astype(np.float32) - self.centre
 
 
 def blocks(count: int) -> list[slice]:
@@ -102,7 +125,7 @@ def products(
     for chosen in columns:
         block = items[chosen]
         np.matmul(queries, block.T, out=out[:, chosen])
-        if items.centre is not None:  # x.y - |y|^2 / 2 orders as distances do
+        if items.space.unit is not None:  # x.y - |y|^2 / 2 orders as distances do
             out[:, chosen] -= np.square(block).sum(axis=1) / 2
     return out
 
@@ -124,53 +147,104 @@ def watched(
     return scores
 
 
+def common_step(values: Array, step: float, least: float) -> float:
+    """Return the largest number of which ``step`` and all values are whole multiples.
+
+    Euclid's algorithm, which floats do without rounding; 0.0 for a number below ``least``.
+    """
+    rest = np.append(values, step)
+    while len(rest := np.abs(rest[rest != 0])) > 1:
+        step = rest.min()
+        if step < least:
+            return 0.0
+        rest = np.append(np.fmod(rest, step), step)
+    return step
+
+
 def examine(
     embeddings: Any,
+    kept: Array,
     classes: Array,
     names: Any,
-) -> tuple[dict[str, Any], Array, Array | None]:
-    """Return facts about rows (N, D), the first row equal to each, int64 (N,), and the centre (D,).
+) -> tuple[dict[str, Any], Array, list[Space]]:
+    """Return facts about the rows ``kept``, the first row equal to each, and the spaces they are
+    ranked in, of cosine similarity first.
 
-    The centre is None if all rows have length 1. Raise DataError for rows that are not finite.
+    classes  int64 (N,); below 0: none. Raise DataError for rows that are not finite.
     """
-    every = np.arange(len(classes))
-    lengths = np.empty(len(every))
-    prints = np.empty(len(every), np.uint64)  # equal rows have equal numbers
     width = embeddings.shape[1]
-    total = np.zeros(width)
-    weights = np.random.default_rng(0).integers(2**63, size=width, dtype=np.uint64)
-    for chosen in blocks(len(every)):
-        block = embeddings[every[chosen]].astype(np.float32)
+    kind = np.result_type(embeddings.dtype, SINGLE)
+    tops = np.empty(len(kept))
+    prints = np.empty(len(classes), np.uint64)
+    words = width * kind.itemsize // 4
+    weights = np.random.default_rng(0).integers(2**63, size=words, dtype=np.uint64)
+    for chosen in blocks(len(kept)):
+        block = embeddings[kept[chosen]].astype(kind)
         block += 0  # -0.0 equals 0.0
-        squares = np.einsum("nd,nd->n", block, block, dtype=float)
-        lengths[chosen] = np.sqrt(squares)
-        total += block.sum(axis=0, dtype=float)
-        prints[chosen] = np.einsum("nd,d->n", block.view(np.uint32), weights)
-    broken = np.flatnonzero(~np.isfinite(lengths))
+        tops[chosen] = np.abs(block).max(axis=1)
+        prints[kept[chosen]] = np.einsum("nd,d->n", block.view(np.uint32), weights)
+    broken = kept[~np.isfinite(tops)]
     if len(broken):
         raise DataError(
             f"embeddings: {len(broken)} rows are not finite, from row {broken[0]} (the first is 0) "
             "on; leave them out"
         )
-    _, first, index = np.unique(prints, return_index=True, return_inverse=True)
-    same = first[index]
-    again = np.flatnonzero(same != every)
-    earlier = same[again]
-    other = classes[again] != classes[earlier]
-    sizes = np.unique(classes, return_counts=True)[1]
-    shown = np.quantile(lengths, [0, 0.5, 1]).round(4)
+    same = first_equal(embeddings, kept, prints)
+    again = kept[same[kept] != kept]
+    other = classes[again] != classes[same[again]]
+    of_class = classes[kept]
+    sizes = np.unique(of_class[of_class >= 0], return_counts=True)[1]
+    lengths, spaces = spaces_of(embeddings, kept, tops.max())
+    shown = np.quantile(lengths, [0, 0.5, 1])
     facts = {
-        "rows": len(every),
+        "rows": len(kept),
         "rows that are not finite": 0,
         "classes": len(sizes),
         "classes with one row": int((sizes == 1).sum()),
         "rows equal to an earlier one": len(again),
         "the first of them": np.asarray(names)[again[:5]].tolist(),
         "of them with another label": int(other.sum()),
-        "smallest, median, largest length": shown.tolist(),
+        "smallest, median, largest length": [float(f"{length:.5g}") for length in shown],
     }
+    return facts, same, spaces
+
+
+def spaces_of(embeddings: Any, kept: Array, top: float) -> tuple[Array, list[Space]]:
+    """Return the lengths (K,) of the rows ``kept``, and the spaces they are ranked in.
+
+    ``top`` is the largest absolute value. Rows of whole numbers, or of whole multiples of one
+    number, have exact scores where the sums fit into a float: as cosine similarity only if all have
+    one length, so that none is divided by its own.
+    """
+    unit = np.ldexp(1.0, np.frexp(top)[1] - 1)  # powers of two change no digit
+    plain = Space([], unit, DOUBLE)
+    step = largest = top / unit
+    least = min(1 / unit, largest / STEPS)
+    squares = np.empty(len(kept))
+    total = np.zeros(embeddings.shape[1])
+    for chosen in blocks(len(kept)):
+        block = plain.ready(embeddings[kept[chosen]])
+        squares[chosen] = np.einsum("nd,nd->n", block, block)
+        total += block.sum(axis=0)
+        for part in (block[:1], block):  # a row shows most sets that have no step
+            step = step and common_step(part, step, least)
+    lengths = np.sqrt(squares) * unit
+    names = []
     rounding = max(UNIT_TOLERANCE, np.finfo(embeddings.dtype).eps)
-    if np.abs(lengths - 1).max() <= rounding:
-        return facts, same, None
-    mean = total / len(every)
-    return facts, same, mean.astype(np.float32)
+    if np.abs(lengths - 1).max() > rounding:
+        names.append("_euclidean")
+    space = Space(names, unit, centre=(total / len(kept)).astype(SINGLE))
+    squares = np.rint(squares / (step or 1) ** 2)
+    sums = 3 * squares.max()  # bounds twice the scores, which have halves
+    if step and sums < 2**53:
+        ones = squares.sum()
+        has_no_minus = np.rint(total.sum() / step) == ones
+        if step == largest and (has_no_minus or ones == block.shape[1] * len(kept)):
+            names.append("_hamming")
+        space = Space(names, step * unit, SINGLE if sums < 2**24 else DOUBLE)
+        if squares.min() == squares.max():
+            names.insert(0, "")
+    spaces = [space] if names else []
+    if "" not in names:
+        spaces.insert(0, Space([""]))
+    return lengths, spaces

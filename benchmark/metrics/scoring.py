@@ -50,10 +50,8 @@ class Scores(NamedTuple):
 
     def add_pair(self, pair: str, rows: EmbeddedRows, items: EmbeddedRows, rank: Rank) -> None:
         """Add the records and facts of all protocols in which ``rows`` search ``items``."""
-        if rows.centre is not None:
-            pair += "_euclidean"
-        ways = {pair: ""}
-        if rows.centre is None:
+        ways = {pair + name: "" for name in rows.space.names}
+        if pair in ways:
             likenesses = [likeness for likeness in LIKENESSES if likeness in rows.alike]
             ways |= {f"{pair}_other_{likeness}": likeness for likeness in likenesses}
             inside = int(np.isin(rows.alike["itself"], items.alike["itself"]).sum())
@@ -69,7 +67,8 @@ class Scores(NamedTuple):
                 self.facts[f"{pair}: queries without a positive"] = skipped
                 zeros = {metric: np.nan_to_num(values) for metric, values in by_metric.items()}
                 self.add(f"{pair}_zero", [(with_class_means(zeros, classes), classes)])
-        tied = f"{pair}: queries with equal scores of different rows in the first {PLACES} places"
+        tied = f"queries with equal scores of different rows in the first {PLACES} places"
+        tied = f"{pair}{rows.space.names[0]}: {tied}"
         self.facts[tied] = f"{sum(items.tied)} of {len(items.tied)} looked at"
 
 
@@ -83,6 +82,8 @@ def score(
     categories: Any = None,
     names: Any = None,
     ground_truth: "Mapping[str, tuple[Array, Judgements]] | None" = None,
+    junk: Any = (),
+    distractors: Any = (),
     recall_at: Sequence[int] = (1, 10),
     threads: int | None = None,
 ) -> Scores:
@@ -91,6 +92,8 @@ def score(
     query, gallery       rows that search, and rows that are searched: masks (N,) or indices
     cameras, categories  (N,) of the rows: protocols leave out items that share them
     names                (N,): names of the rows in facts
+    junk                 labels of rows that are left out everywhere
+    distractors          labels of rows that are no positive and no query, but stay in the gallery
     ground_truth         of landmarks: level -> numbers of its queries, and their judgements; labels
                          may then be None, and other rows of the gallery are distractors
 
@@ -110,11 +113,27 @@ def score(
         if values is not None:
             alike[likeness] = numbered(likeness or "labels", embeddings, values, {})
     classes = alike.setdefault("", every)
-    if "camera" in alike:
-        alike["camera"] += classes * (alike["camera"].max() + 1)
     if names is None:
         names = every
-    facts, alike["itself"], far = examine(embeddings, classes, names)
+    sides = [_chosen(rows, every) for rows in (query, gallery) if rows is not None]
+    of_rows = np.array(every if labels is None else labels, dtype=object)
+    is_junk, is_distractor, is_minus_one = (
+        np.isin(of_rows, np.array(given, dtype=object)) for given in (junk, distractors, [-1, "-1"])
+    )
+    kept = every[~is_junk]
+    searching = [rows[~is_junk[rows]] for rows in sides]
+    if not all(map(len, (kept, *searching))):
+        raise DataError(f"junk {junk}: no other row searches or is searched")
+    classes[is_distractor] = -1 - every[is_distractor]  # no two are of one class
+    facts, alike["itself"], spaces = examine(embeddings, kept, np.maximum(classes, -1), names)
+    marked = {
+        "rows left out as junk": is_junk,
+        "distractors": is_distractor,
+        "rows labelled -1": is_minus_one & ~is_junk & ~is_distractor,
+    }
+    facts |= {name: int(rows.sum()) for name, rows in marked.items() if rows.any()}
+    if "camera" in alike:
+        alike["camera"] += classes * (alike["camera"].max() + 1)
     scores = Scores(facts, [], [])
     rank = functools.partial(ranked, recall_at=depths, threads=threads)
     rows_of = functools.partial(EmbeddedRows, embeddings, alike)
@@ -128,30 +147,26 @@ def score(
                 f"speaks of number {max(used)} and {highest}; give both in the order of its lists"
             )
         queries = embeddings[sides[0][used]]
-        kept = landmark_scores(queries, embeddings[sides[1]], judged)[1]
-        by_metric = {"map_trapezoid": kept.averages["map"].astype(float)}
+        found = landmark_scores(queries, embeddings[sides[1]], judged)[1]
+        by_metric = {"map_trapezoid": found.averages["map"].astype(float)}
         scores.records.extend(records_of(level, [(by_metric, used)]))
-    together = not sides or len(every) <= POOLED
+    together = not sides or len(kept) <= POOLED
     if not together:
-        scores.left_out.append(f"all {len(every):,} rows as one set: above {POOLED:,}")
-    centres: list[Array | None] = [None]
-    if far is not None:
-        centres.append(far)
-    if labels is None:
-        centres = []
-    for centre in centres:
+        scores.left_out.append(f"all {len(kept):,} rows as one set: above {POOLED:,}")
+    for space in spaces if labels is not None else []:
         if sides:
-            queries = rows_of(sides[0], centre)
-            scores.add_pair("gallery", queries, rows_of(sides[1], centre), rank)
+            queries, items = (rows_of(rows, space) for rows in searching)
+            scores.add_pair("gallery", queries, items, rank)
         if together:
-            whole = rows_of(every, centre)
+            whole = rows_of(kept, space)
             scores.add_pair("others", whole, whole, rank)
-    if labels is not None and together and facts["classes"] < len(every):
+    if labels is not None and together and facts["classes"] < (classes[kept] >= 0).sum():
         draws = []
         for draw in range(DRAWS):
-            rest, one_each = random_gallery(classes, derive(0, "score gallery", draw))
-            draws.append(rank(rows_of(rest), rows_of(one_each), ONE)["one_per_class"])
+            parts = random_gallery(classes[kept], derive(0, "score gallery", draw))
+            rest, one_each = (rows_of(kept[part], spaces[0]) for part in parts)
+            draws.append(rank(rest, one_each, ONE)["one_per_class"])
         scores.add("one_per_class", draws)
-    if not scores.records:
+    if {record.protocol for record in scores.records} <= set(ITSELF):
         raise DataError(f"score: {'; '.join(scores.left_out)}")
     return scores

@@ -30,18 +30,29 @@ class DistinctRows(NamedTuple):
         """Return the distinct ones among rows (N, D).
 
         Rows that differ nearly always do so in their first or last column. Two float32 are 64 bits,
-        one number to sort by. Only rows that share this number are compared whole.
+        one number to sort by.
         """
         ends = np.frombuffer(bits(rows[:, [0, -1]]), np.uint64)
-        _, index, counts = np.unique(ends, return_inverse=True, return_counts=True)
-        first = np.arange(len(rows))
-        known: dict[bytes, int] = {}
-        for item in np.flatnonzero(counts[index] > 1).tolist():
-            first[item] = known.setdefault(bits(rows[item]), item)
-        if (first == np.arange(len(rows))).all():
+        every = np.arange(len(rows))
+        first = first_equal(rows, every, ends)
+        if (first == every).all():
             return cls(rows, first)
         kept, number = np.unique(first, return_inverse=True)
         return cls(rows[kept], number)
+
+
+def first_equal(rows: Any, chosen: np.ndarray, prints: np.ndarray) -> np.ndarray:
+    """Return int64 (N,): the first of the ``chosen`` rows (N, D) that equals each of them.
+
+    Equal rows have equal ``prints`` (N,). Only rows whose prints are equal are compared whole, in
+    the type they are stored in.
+    """
+    first = np.arange(len(prints))
+    _, index, counts = np.unique(prints[chosen], return_inverse=True, return_counts=True)
+    known: dict[bytes, np.ndarray] = {}
+    for row in chosen[counts[index] > 1, None]:  # an array of one number
+        first[row] = known.setdefault(bits(rows[row]), row)
+    return first
 
 
 def bits(values: np.ndarray) -> bytes:

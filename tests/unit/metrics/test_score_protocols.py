@@ -439,7 +439,7 @@ def test_a_ground_truth_that_speaks_of_more_rows_is_an_error():
 
 
 def test_a_protocol_in_which_no_query_has_a_positive_is_named_as_left_out():
-    rows = np.eye(4, dtype=np.float32)
+    rows = unit(np.eye(4) + 0.5)
     found = score(rows, [0, 0, 1, 1], query=[0, 1], gallery=[2, 3])
     assert found.left_out == ["gallery: no query has a positive"]
     assert {each.protocol for each in found.records} >= {"others", "one_per_class"}
@@ -447,7 +447,7 @@ def test_a_protocol_in_which_no_query_has_a_positive_is_named_as_left_out():
 
 def test_queries_and_a_gallery_of_many_rows_are_not_searched_as_one_set(monkeypatch):
     monkeypatch.setattr("benchmark.metrics.scoring.POOLED", 3)
-    rows = np.eye(4, dtype=np.float32)
+    rows = unit(np.eye(4) + 0.5)
     found = score(rows, [0, 0, 1, 1], query=[0, 2], gallery=[1, 3])
     assert {each.protocol for each in found.records} == {"gallery"}
     assert found.left_out == ["all 4 rows as one set: above 3"]
