@@ -18,6 +18,7 @@ from benchmark.metrics import (
     nearest_neighbours,
     ranks,
     retrieval_metrics,
+    score,
 )
 from benchmark.metrics.sets import DistinctRows, unit_rows
 
@@ -157,3 +158,78 @@ def test_a_set_without_repeated_rows_is_not_copied():
     distinct = DistinctRows.of(rows)
     assert distinct.rows is rows
     assert distinct.number.tolist() == list(range(50))
+
+
+EINSUM = np.einsum
+
+
+def same_prints(how, *given, **more):
+    """Return zeros in place of the prints of rows, and all other sums as they are."""
+    found = EINSUM(how, *given, **more)
+    return np.zeros_like(found) if how == "nd,d->n" else found
+
+
+def equal_to_an_earlier_one(rows, labels=None, **more):
+    labels = np.arange(len(rows)) % 2 if labels is None else labels
+    return score(rows, labels, **more).facts["rows equal to an earlier one"]
+
+
+# Two sign codes that one sum of 64-bit weights does not tell apart.
+FIRST = "0011000001101011000011111101010100100111001011100101101001100010"
+SECOND = "0101000111010000101110010111001011001011111001101101100000110100"
+
+
+@pytest.mark.parametrize("scale", [1, 0.125, 3])
+def test_codes_that_a_fingerprint_takes_for_one_stay_two(scale):
+    codes = np.array([[2.0 * int(bit) - 1 for bit in code] for code in (FIRST, SECOND)])
+    rows = np.repeat(codes, 3, axis=0)
+    rows[1::3, :3] *= -1
+    rows[2::3, 3:6] *= -1
+    found = score((scale * rows).astype(np.float32), [0, 0, 0, 1, 1, 1], recall_at=(1,))
+    assert found.facts["rows equal to an earlier one"] == 0
+    nearest = {each.protocol: each.value for each in found.records if each.metric == "recall_at_1"}
+    assert nearest["others"] == 1
+    # the same where every pair of rows is proposed
+    copies = np.concatenate([rows, rows[::-1]])
+    assert equal_to_an_earlier_one(copies) == 6
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    kind=st.sampled_from([np.float16, np.float32, np.float64]),
+    width=st.integers(1, 12),
+    scale=st.sampled_from([1, 2.0**-20, 0.1]),
+    all_share_a_print=st.booleans(),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_rows_are_equal_if_all_their_numbers_are(kind, width, scale, all_share_a_print, seed):
+    rng = np.random.default_rng(seed)
+    rows = (scale * rng.integers(-1, 2, (80, width))).astype(kind)
+    rows[rng.random(rows.shape) < 0.1] *= -1  # some zeros get a minus
+    known = [tuple(row) for row in (rows + 0.0).tolist()]
+    expected = len(known) - len(set(known))
+    with pytest.MonkeyPatch.context() as patch:
+        if all_share_a_print:
+            patch.setattr("numpy.einsum", same_prints)
+        assert equal_to_an_earlier_one(rows) == expected
+
+
+def test_rows_that_differ_in_a_digit_beyond_float32_differ():
+    rows = np.ones((4, 3))
+    rows[2, 1] += 2.0**-50
+    assert equal_to_an_earlier_one(rows) == 2
+    assert equal_to_an_earlier_one(rows * 1e-50) == 2
+    assert equal_to_an_earlier_one(rows.astype(np.float32)) == 3
+
+
+def test_equal_rows_of_a_mapped_file_are_found_across_blocks(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((50, 8)).astype(np.float16)
+    rows[40] = rows[3]
+    rows[49] = rows[3]
+    np.save(tmp_path / "rows.npy", rows)
+    monkeypatch.setattr("benchmark.metrics.rows.BLOCK", 7)
+    mapped = np.load(tmp_path / "rows.npy", mmap_mode="r")
+    facts = score(mapped, np.arange(50) // 2, names=[f"{row}.png" for row in range(50)]).facts
+    assert facts["rows equal to an earlier one"] == 2
+    assert facts["the first of them"] == ["40.png", "49.png"]

@@ -212,6 +212,23 @@ def test_a_query_that_finds_itself_counts_as_a_hit_or_as_a_miss(protocol, counts
     assert found["map"] == pytest.approx(np.mean(averages))
 
 
+def test_the_size_of_a_class_counts_the_query_once_in_every_protocol():
+    rows, labels = made_up()
+    precision = {"others": [], "itself_hit": [], "itself_miss": []}
+    for hits in hits_of(labels, orders(unit(rows))):
+        rankings = {
+            "others": hits,
+            "itself_hit": np.insert(hits, 0, True),
+            "itself_miss": np.insert(hits, 0, False),
+        }
+        for protocol, ranking in rankings.items():
+            first = ranking[:6]  # a class has six images
+            precision[protocol].append((np.cumsum(first) / np.arange(1, 7) * first).sum() / 6)
+    found = score(rows, labels)
+    for protocol, of_queries in precision.items():
+        assert values(found, protocol)["map_at_c"] == pytest.approx(np.mean(of_queries))
+
+
 def test_queries_that_are_in_the_gallery_are_counted_and_can_leave_it():
     rows, labels = made_up()
     query = np.arange(0, len(rows), 5)
@@ -443,6 +460,14 @@ def test_a_protocol_in_which_no_query_has_a_positive_is_named_as_left_out():
     found = score(rows, [0, 0, 1, 1], query=[0, 1], gallery=[2, 3])
     assert found.left_out == ["gallery: no query has a positive"]
     assert {each.protocol for each in found.records} >= {"others", "one_per_class"}
+
+
+def test_a_set_in_which_each_row_finds_only_itself_is_an_error():
+    rows, _ = made_up()
+    with pytest.raises(DataError, match="others: no query has a positive"):
+        score(rows, np.arange(len(rows)))
+    with pytest.raises(DataError, match="others: no query has a positive"):
+        score(rows, np.arange(len(rows)), cameras=np.arange(len(rows)) % 2)
 
 
 def test_queries_and_a_gallery_of_many_rows_are_not_searched_as_one_set(monkeypatch):

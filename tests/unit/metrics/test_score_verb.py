@@ -361,3 +361,17 @@ def test_all_mistakes_of_the_question_are_told_at_once(archive):
 @pytest.mark.parametrize("name", ["mAP@R", "MAP@r", "map_at_r"])
 def test_a_metric_may_be_named_as_the_table_shows_it(archive, name):
     assert call(archive, "--published", "50", "--metric", name).startswith("Printed mAP@R 50\n")
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.float32, str])
+def test_junk_and_distractors_are_typed_as_numbers_or_text(rows, tmp_path, kind):
+    embeddings, labels = rows
+    labels = labels - 2  # two classes of five: -2 and -1
+    path = tmp_path / "all.npz"
+    np.savez(path, embeddings=embeddings, labels=labels.astype(kind))
+    typed = ["--key", "labels=labels", "--junk", "-1", "--junk", "-2", "--distractors", "0"]
+    found = json_of(path, *typed)
+    expected = score(embeddings, labels, junk=[-1, -2], distractors=[0])
+    assert found["facts"]["rows left out as junk"] == 10
+    assert found["facts"] == expected.facts
+    assert [row["value"] for row in found["records"]] == [row.value for row in expected.records]
