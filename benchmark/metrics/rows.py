@@ -16,7 +16,6 @@ from benchmark.metrics.sets import (
 )
 
 SINGLE = np.dtype(np.float32)
-DOUBLE = np.dtype(float)
 BLOCK = 16_384  # rows that are read at a time
 IN_MEMORY = 2**29  # bytes of float32 rows; a larger set is read again for each block of queries
 PLACES = 100  # of a ranking, where equal scores are looked for
@@ -48,13 +47,13 @@ class Space(NamedTuple):
     """How rows enter products, and the protocols that rank by these.
 
     names   the ends of their names: "" for cosine similarity, "_euclidean", "_hamming"
-    unit    what rows are divided by; None: they get length 1
+    unit    a float that rows are divided by; None: they get length 1
     dtype   of rows and scores
     centre  what is taken off then
     """
 
     names: list[str]
-    unit: np.float64 | None = None
+    unit: Any = None
     dtype: np.dtype[Any] = SINGLE
     centre: Any = 0
 
@@ -62,7 +61,7 @@ class Space(NamedTuple):
         """Return rows as they enter the products."""
         if self.unit is None:
             return unit_rows(rows)
-        return (rows / self.unit).astype(self.dtype) - self.centre
+        return (rows / self.unit).astype(self.dtype, copy=False) - self.centre
 
 
 class EmbeddedRows:
@@ -90,8 +89,7 @@ class EmbeddedRows:
         self.numbers = chosen[kept]
         self.tied: list[bool] = []
         self.kept = None
-        width = embeddings.shape[1]
-        if self.dtype.itemsize * len(kept) * width <= IN_MEMORY:
+        if self.dtype.itemsize * len(kept) * embeddings.shape[1] <= IN_MEMORY:
             self.kept = space.ready(embeddings[self.numbers])
 
     def like(self, likeness: str) -> EmbeddedSet:
@@ -172,11 +170,10 @@ def examine(
 
     classes  int64 (N,); below 0: none. Raise DataError for rows that are not finite.
     """
-    width = embeddings.shape[1]
     kind = np.result_type(embeddings.dtype, SINGLE)
     tops = np.empty(len(kept))
     prints = np.empty(len(classes), np.uint64)
-    words = width * kind.itemsize // 4
+    words = embeddings.shape[1] * kind.itemsize // 4
     weights = np.random.default_rng(0).integers(2**63, size=words, dtype=np.uint64)
     for chosen in blocks(len(kept)):
         block = embeddings[kept[chosen]].astype(kind)
@@ -192,10 +189,9 @@ def examine(
     same = first_equal(embeddings, kept, prints)
     again = kept[same[kept] != kept]
     other = classes[again] != classes[same[again]]
-    of_class = classes[kept]
-    sizes = np.unique(of_class[of_class >= 0], return_counts=True)[1]
+    labelled = kept[classes[kept] >= 0]
+    sizes = np.unique(classes[labelled], return_counts=True)[1]
     lengths, spaces = spaces_of(embeddings, kept, tops.max())
-    shown = np.quantile(lengths, [0, 0.5, 1])
     facts = {
         "rows": len(kept),
         "rows that are not finite": 0,
@@ -204,7 +200,9 @@ def examine(
         "rows equal to an earlier one": len(again),
         "the first of them": np.asarray(names)[again[:5]].tolist(),
         "of them with another label": int(other.sum()),
-        "smallest, median, largest length": [float(f"{length:.5g}") for length in shown],
+        "smallest, median, largest length": [
+            float(f"{length:.5g}") for length in np.quantile(lengths, [0, 0.5, 1])
+        ],
     }
     return facts, same, spaces
 
@@ -216,32 +214,31 @@ def spaces_of(embeddings: Any, kept: Array, top: float) -> tuple[Array, list[Spa
     number, have exact scores where the sums fit into a float: as cosine similarity only if all have
     one length, so that none is divided by its own.
     """
-    unit = np.ldexp(1.0, np.frexp(top)[1] - 1)  # powers of two change no digit
-    plain = Space([], unit, DOUBLE)
+    kind = np.result_type(embeddings.dtype, SINGLE)
+    unit = kind.type(np.ldexp(1.0, np.frexp(top)[1] - 1))  # powers of two change no digit
+    plain = Space([], unit, kind)
     step = largest = top / unit
-    least = min(1 / unit, largest / STEPS)
+    least = largest / max(top, STEPS)  # whole numbers have any number of steps
     squares = np.empty(len(kept))
     total = np.zeros(embeddings.shape[1])
     for chosen in blocks(len(kept)):
         block = plain.ready(embeddings[kept[chosen]])
-        squares[chosen] = np.einsum("nd,nd->n", block, block)
-        total += block.sum(axis=0)
+        squares[chosen] = np.einsum("nd,nd->n", block, block, dtype=float)
+        total += block.sum(axis=0, dtype=float)
         for part in (block[:1], block):  # a row shows most sets that have no step
             step = step and common_step(part, step, least)
     lengths = np.sqrt(squares) * unit
     names = []
-    rounding = max(UNIT_TOLERANCE, np.finfo(embeddings.dtype).eps)
-    if np.abs(lengths - 1).max() > rounding:
+    if np.abs(lengths - 1).max() > max(UNIT_TOLERANCE, np.finfo(embeddings.dtype).eps):
         names.append("_euclidean")
     space = Space(names, unit, centre=(total / len(kept)).astype(SINGLE))
     squares = np.rint(squares / (step or 1) ** 2)
     sums = 3 * squares.max()  # bounds twice the scores, which have halves
     if step and sums < 2**53:
-        ones = squares.sum()
-        has_no_minus = np.rint(total.sum() / step) == ones
-        if step == largest and (has_no_minus or ones == block.shape[1] * len(kept)):
+        ones = squares.sum()  # of a code
+        if step == largest and ones in (np.rint(total.sum() / step), len(kept) * len(total)):
             names.append("_hamming")
-        space = Space(names, step * unit, SINGLE if sums < 2**24 else DOUBLE)
+        space = Space(names, step * unit, SINGLE if sums < 2**24 else np.dtype(float))
         if squares.min() == squares.max():
             names.insert(0, "")
     spaces = [space] if names else []

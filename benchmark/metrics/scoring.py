@@ -123,7 +123,7 @@ def score(
     kept = every[~is_junk]
     searching = [rows[~is_junk[rows]] for rows in sides]
     if not all(map(len, (kept, *searching))):
-        raise DataError(f"junk {junk}: no other row searches or is searched")
+        raise DataError("junk: no row is left that searches or is searched")
     classes[is_distractor] = -1 - every[is_distractor]  # no two are of one class
     facts, alike["itself"], spaces = examine(embeddings, kept, np.maximum(classes, -1), names)
     marked = {
