@@ -29,8 +29,8 @@ def score(
     ground_truth: Path | None = Option(None, help="gnd_*.pkl of a landmark set"),
     key: list[str] | None = Option(None, metavar="WHAT=NAME", help=KEY_HELP),
     unlabelled: Literal["leave-out"] | None = Option(None, help="rows without a label"),
-    junk: list[str] = Option([], metavar="LABEL", help="leave its rows out of everything"),
-    distractors: list[str] = Option([], metavar="LABEL", help="its rows are no positive, no query"),
+    junk: list[str] = Option([], help="label of rows that are left out; may be repeated"),
+    distractors: list[str] = Option([], help="label of rows that are no positive and no query"),
     recall_at: list[int] = Option(
         [1, 10],
         help="K, may be repeated",

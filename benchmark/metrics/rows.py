@@ -145,7 +145,11 @@ def watched(
     return scores
 
 
-def common_step(values: Array, step: float, least: float) -> float:
+def common_step(
+    values: Array,
+    step: float,
+    least: float,
+) -> float:
     """Return the largest number of which ``step`` and all values are whole multiples.
 
     Euclid's algorithm, which floats do without rounding; 0.0 for a number below ``least``.
@@ -207,7 +211,11 @@ def examine(
     return facts, same, spaces
 
 
-def spaces_of(embeddings: Any, kept: Array, top: float) -> tuple[Array, list[Space]]:
+def spaces_of(
+    embeddings: Any,
+    kept: Array,
+    top: float,
+) -> tuple[Array, list[Space]]:
     """Return the lengths (K,) of the rows ``kept``, and the spaces they are ranked in.
 
     ``top`` is the largest absolute value. Rows of whole numbers, or of whole multiples of one
