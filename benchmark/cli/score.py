@@ -93,11 +93,12 @@ def score(
     depths = set(recall_at) | set(filter(None, [k_of(number.metric) for number in asked]))
     scores = score_rows(
         **given,
-        junk=labels_of(junk),
-        distractors=labels_of(distractors),
+        junk=labels_like(given["labels"], junk),
+        distractors=labels_like(given["labels"], distractors),
         recall_at=sorted(depths),
     )
-    scores.facts["not used"] = unused[:20]
+    if unused:
+        scores.facts["not used"] = unused[:20]
     # the last two fields of a record are arrays
     records = [dict(zip(row._fields, row[:-2], strict=False)) for row in scores.records]
     content = {
@@ -128,9 +129,11 @@ def score(
     echo(text.rstrip())
 
 
-def labels_of(texts: list[str]) -> list[Any]:
-    """Return the labels that are typed so: a text and, if it is one, a whole number."""
-    return [*texts, *map(int, filter(re.compile("-?[0-9]+").fullmatch, texts))]
+def labels_like(labels: Any, texts: list[str]) -> list[Any]:
+    """Return labels as the rows have them: texts, or whole numbers where they look so."""
+    if labels is None or isinstance(labels[0], str):
+        return list(texts)
+    return [int(text) if re.fullmatch("-?[0-9]+", text) else text for text in texts]
 
 
 class AskedScore(NamedTuple):

@@ -115,11 +115,10 @@ def score(
     classes = alike.setdefault("", every)
     if names is None:
         names = every
-    sides = [_chosen(rows, every) for rows in (query, gallery) if rows is not None]
     of_rows = np.array(every if labels is None else labels, dtype=object)
-    is_junk, is_distractor, is_minus_one = (
-        np.isin(of_rows, np.array(given, dtype=object)) for given in (junk, distractors, [-1, "-1"])
-    )
+    is_junk = _labelled("junk", of_rows, junk)
+    is_distractor = _labelled("distractors", of_rows, distractors)
+    is_minus_one = (of_rows == -1) | (of_rows == "-1")
     kept = every[~is_junk]
     searching = [rows[~is_junk[rows]] for rows in sides]
     if not all(map(len, (kept, *searching))):
@@ -167,6 +166,20 @@ def score(
             rest, one_each = (rows_of(kept[part], spaces[0]) for part in parts)
             draws.append(rank(rest, one_each, ONE)["one_per_class"])
         scores.add("one_per_class", draws)
-    if {record.protocol for record in scores.records} <= set(ITSELF):
+    protocols = {record.protocol for record in scores.records}
+    if sides:  # who gives both asks what the queries find in the gallery
+        protocols = {name for name in protocols if not name.startswith(("others", "one_per_class"))}
+    if protocols <= set(ITSELF):
         raise DataError(f"score: {'; '.join(scores.left_out)}")
     return scores
+
+
+def _labelled(role: str, labels: Array, wanted: Any) -> Array:
+    """Return which rows have one of the wanted labels; raise DataError for a label of no row."""
+    found = np.zeros(len(labels), bool)
+    for label in np.atleast_1d(np.array(wanted, dtype=object)):
+        rows = labels == label
+        if not np.any(rows):
+            raise DataError(f"{role}: no row has the label {label!r:.80}")
+        found |= rows
+    return found

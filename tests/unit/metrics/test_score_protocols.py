@@ -457,9 +457,14 @@ def test_a_ground_truth_that_speaks_of_more_rows_is_an_error():
 
 def test_a_protocol_in_which_no_query_has_a_positive_is_named_as_left_out():
     rows = unit(np.eye(4) + 0.5)
-    found = score(rows, [0, 0, 1, 1], query=[0, 1], gallery=[2, 3])
-    assert found.left_out == ["gallery: no query has a positive"]
+    found = score(rows, [0, 0, 1, 1], cameras=[0, 0, 1, 1])
+    assert found.left_out == ["others_other_camera: no query has a positive"]
     assert {each.protocol for each in found.records} >= {"others", "one_per_class"}
+
+
+def test_queries_that_find_nothing_in_the_gallery_are_an_error_whatever_they_find_elsewhere():
+    with pytest.raises(DataError, match="gallery: no query has a positive"):
+        score(unit(np.eye(4) + 0.5), [0, 0, 1, 1], query=[0, 1], gallery=[2, 3])
 
 
 def test_a_set_in_which_each_row_finds_only_itself_is_an_error():

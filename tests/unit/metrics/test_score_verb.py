@@ -324,7 +324,8 @@ def test_two_files_that_do_not_go_together_are_an_error(rows, tmp_path, query, g
 def test_numbers_of_two_types_are_compared_exactly(rows, tmp_path):
     # all are equal as float64
     words = halves(rows, tmp_path, {"labels": LARGE.astype("u8")}, {"labels": LARGE + 200})
-    assert "gallery: no query has a positive" in call(*words)
+    with pytest.raises(BenchmarkError, match="gallery: no query has a positive"):
+        call(*words)
 
 
 def test_arrays_that_are_not_used_are_named(rows, tmp_path):
@@ -361,6 +362,12 @@ def test_all_mistakes_of_the_question_are_told_at_once(archive):
 @pytest.mark.parametrize("name", ["mAP@R", "MAP@r", "map_at_r"])
 def test_a_metric_may_be_named_as_the_table_shows_it(archive, name):
     assert call(archive, "--published", "50", "--metric", name).startswith("Printed mAP@R 50\n")
+
+
+@pytest.mark.parametrize("option", ["--junk", "--distractors"])
+def test_a_label_of_no_row_is_an_error(archive, option):
+    with pytest.raises(BenchmarkError, match="no row has the label 60"):
+        call(archive, option, "60")
 
 
 @pytest.mark.parametrize("kind", [np.int64, np.float32, str])
