@@ -9,14 +9,15 @@ import contextlib
 import os
 import re
 import tempfile
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 import typer.core
 
-from benchmark.core.errors import ConfigError, RunError, printable
+from benchmark.core.errors import ConfigError, RunError, printable, shortened
+from benchmark.core.records import RESULTS
 
 if TYPE_CHECKING:
     from benchmark.runs.run_table import RunTable
@@ -47,6 +48,46 @@ class Verbs(typer.core.TyperGroup):
             formatter.write_text(", ".join(sorted(steps)))
 
 
+class Verb(typer.core.TyperCommand):
+    """A command with files to write (``file_to_write``); none of them is a file that it reads."""
+
+    def parse_args(self, context: Any, args: list[str]) -> list[str]:
+        """Return the rest of the arguments; raise BadParameter for a file that is named twice."""
+        rest = super().parse_args(context, args)
+        for output in context.meta.get(OUTPUTS, ()):
+            path = context.params[output]
+            for name, other in _files_of(context.params):
+                if name != output and _identity(path) == _identity(other):
+                    message = f"'{path}' is the file of {name} as well; choose another place"
+                    raise typer.BadParameter(message, param_hint=f"--{output}")
+        return rest
+
+
+def _files_of(parameters: dict[str, Any]) -> Iterator[tuple[str, Path]]:
+    """Yield the name of a parameter and a file that it names; then what studies and papers are."""
+    from benchmark.study.data_files import data_files, paper_folders
+    from benchmark.study.load import find_study
+
+    for name, value in parameters.items():
+        for path in value if isinstance(value, list) else [value]:
+            if isinstance(path, (str, Path)):
+                yield name, Path(path)
+    files = data_files("build", paper_folders())
+    if study := parameters.get("study"):
+        files.append(find_study(study))
+        files += Path(parameters.get("results", RESULTS), files[-1].stem).glob("*.csv")
+    yield from (("a study or paper", file) for file in files)
+
+
+def _identity(path: Path) -> object:
+    """Return what all names of one file share, also by links."""
+    real = os.path.realpath(path)
+    if not os.path.exists(real):
+        return real
+    status = os.stat(real)
+    return status.st_dev, status.st_ino
+
+
 app = typer.Typer(
     cls=Verbs,
     no_args_is_help=True,
@@ -71,6 +112,7 @@ Results = Annotated[
     Path, typer.Option(help="root of the results", file_okay=False, callback=_folder)
 ]
 
+OUTPUTS = "outputs"  # names of the options of files to write, in a context
 MAX_SEED = 2**32 - 1  # as in studies
 MAX_PROCESSES = 1_000
 MAX_THREADS = 10_000  # as in recipes
@@ -93,13 +135,16 @@ def _nearest_existing(path: Path) -> Path:
     return path
 
 
-def file_to_write(path: Path | None) -> Path | None:
+def file_to_write(
+    context: typer.Context, option: typer.CallbackParam, path: Path | None
+) -> Path | None:
     """Return the file of an option; raise BadParameter if it cannot or must not be written."""
     if path is not None:
+        context.meta.setdefault(OUTPUTS, []).append(option.name)
         if os.path.lexists(path) and not path.is_file():
             raise typer.BadParameter(f"'{path}' is not a file; choose another place")
-        if path.suffix == ".py":
-            raise typer.BadParameter(f"'{path}' is a program; choose another place")
+        if path.suffix in (".py", ".yaml", ".yml"):
+            raise typer.BadParameter(f"'{path}' is a program or a study; choose another place")
         folder_to_write(path.parent)
         try:
             with contextlib.suppress(FileNotFoundError):
@@ -109,6 +154,15 @@ def file_to_write(path: Path | None) -> Path | None:
             message = f"'{path}' cannot be written ({error.strerror}); choose another place"
             raise typer.BadParameter(message) from error
     return path
+
+
+def place_to_write(
+    context: typer.Context, option: typer.CallbackParam, path: Path | None
+) -> Path | None:
+    """Return the file or the present folder of an option; raise BadParameter as above."""
+    if path is not None and path.is_dir():
+        return path
+    return file_to_write(context, option, path)
 
 
 def load(study: str, results: Path | None = None) -> Study:
@@ -144,5 +198,9 @@ def parse_pairs(option: str, pairs: Sequence[str], texts: Collection[str] = ()) 
 
 
 def echo(text: object, *, err: bool = False) -> None:
-    """Print a line, with escapes for characters that control a terminal (names may have some)."""
-    typer.echo(printable(str(text)), err=err)
+    """Print a line, with escapes for characters that control a terminal (names may have some).
+
+    A line of ``err`` is a message, and is shortened.
+    """
+    line = printable(str(text))
+    typer.echo(shortened(line) if err else line, err=err)

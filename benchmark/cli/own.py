@@ -9,7 +9,16 @@ from typing import Any, Literal
 
 from typer import Argument, Exit, Option, Typer
 
-from benchmark.cli import Results, app, echo, file_to_write, folder_to_write, load, parse_pairs
+from benchmark.cli import (
+    Results,
+    Verb,
+    app,
+    echo,
+    file_to_write,
+    folder_to_write,
+    load,
+    parse_pairs,
+)
 from benchmark.cli.running import Cores
 from benchmark.core.environment import PLUGINS, value_of
 from benchmark.core.errors import ConfigError, DataError, not_ended_by_others
@@ -20,7 +29,7 @@ from benchmark.core.records import RESULTS
 WIDTH = 24  # of a check's name
 
 
-@app.command()
+@app.command(cls=Verb)
 def conform(
     candidate: str = Argument(help="implementation: MODULE:OBJECT, FILE.py:OBJECT or FILE.py"),
     loss: str = Option(..., "--as", metavar="LOSS", help="the loss that it is"),

@@ -11,12 +11,14 @@ from benchmark.cli import (
     MAX_SEED,
     Results,
     StudyName,
+    Verb,
     app,
     echo,
     file_to_write,
     folder_to_write,
     load,
     load_runs,
+    place_to_write,
 )
 from benchmark.core.environment import choose_kernels
 from benchmark.core.errors import ConfigError
@@ -165,11 +167,15 @@ def claims(
     echo(summary_text(judged))
 
 
-@app.command()
+@app.command(cls=Verb)
 def freeze(
     study: StudyName,
     results: Results = RESULTS,
-    out: Path | None = Option(None, help="file to write; default: the study's frozen reference"),
+    out: Path | None = Option(
+        None,
+        help="file to write; default: the study's frozen reference",
+        callback=place_to_write,
+    ),
     partial: bool = Option(False, "--partial", help="accept missing, failed or stale runs"),
 ) -> None:
     """Freeze the scores of STUDY's runs as its reference.
@@ -278,7 +284,7 @@ def compare(
     echo(compare_text(first, second, results, name))
 
 
-@app.command()
+@app.command(cls=Verb)
 def fidelity(
     study: str | None = Argument(None, metavar="[STUDY]", help="name or path of a study"),
     every: bool | None = Option(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from typer import Argument, Option
 
-from benchmark.cli import app, echo, file_to_write, parse_pairs
+from benchmark.cli import Verb, app, echo, file_to_write, parse_pairs
 from benchmark.core.errors import ConfigError, Problem, unknown_name
 from benchmark.core.files import write_json, write_text
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 KEY_HELP = "name in the files of embeddings, query, gallery, labels, cameras, categories or names"
 
 
-@app.command()
+@app.command(cls=Verb)
 def score(
     embeddings: Path = Argument(help="embeddings: .npz, .npy, .safetensors or .pt"),
     labels: Path | None = Option(None, help="their labels, and more: .csv, .tsv, or as above"),

@@ -13,8 +13,10 @@ from typing import Any, NamedTuple
 import yaml
 
 from benchmark.core.errors import ConfigError, Problem, unknown_name
+from benchmark.core.files import check_regular
 
-MAX_VALUES = 1_000_000  # shared parts count wherever they appear
+MAX_BYTES = 10_000_000
+MAX_VALUES = 200_000  # shared parts count wherever they appear
 MAX_DEPTH = 50
 KEY_LETTERS = 100  # letters of a value's key that count as one more value
 _TAG = "tag:yaml.org,2002:"
@@ -63,7 +65,8 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
         line = f" in line {node.start_mark.line + 1}"
         self.count += 1 + len(key) // KEY_LETTERS  # the key of each value is kept
         if self.count > MAX_VALUES:
-            raise YamlError(f"more than {MAX_VALUES:,} values, by aliases{line}")
+            shared = "an alias counts as all that it stands for"
+            raise YamlError(f"more than {MAX_VALUES:,} values{line}; {shared}")
         if depth > MAX_DEPTH:
             raise YamlError(f"a value that contains itself{line}")
         if node.tag not in _PLAIN:
@@ -185,8 +188,10 @@ class Document:
 def read_document(path: Path) -> Document:
     """Return the document at ``path``.
 
-    Raise ConfigError if the file is absent, is not a mapping, or gives a key twice.
+    Raise ConfigError if the file is absent, is not a mapping, or gives a key twice; DataError for
+    what is no regular file, or is too large.
     """
+    check_regular(path, MAX_BYTES)
     try:
         text = Path(path).read_text(encoding="utf-8")
         data, lines, twice = parse_yaml(text)

@@ -14,6 +14,9 @@ from benchmark.core.words import count
 # The packages, and the files of a workflow, that may end the program.
 ENDING = {"__main__", "benchmark", "click", "typer", "snakemake", "argparse"}
 WORKFLOW = (".smk", "Snakefile")
+# Bytes that are shown of a long message: what is wrong comes first, advice last.
+START = 1_400
+END = 400
 
 
 class BenchmarkError(Exception):
@@ -118,8 +121,19 @@ def _module(frame: FrameType) -> str:
 def print_error(error: BenchmarkError) -> int:
     """Print ``error`` and return its exit status, 2."""
     sys.stdout.flush()
-    print(f"error: {printable(str(error))}", file=sys.stderr)
+    print(f"error: {shortened(printable(str(error)))}", file=sys.stderr)
     return 2
+
+
+def shortened(message: str) -> str:
+    """Return a message of at most 2 kB: its start, how many bytes are left out, and its end."""
+    content = message.encode(errors="backslashreplace")
+    left_out = len(content) - START - END
+    if left_out <= 0:
+        return message
+    start = content[:START].decode(errors="ignore")
+    end = content[-END:].decode(errors="ignore")
+    return f"{start}... ({left_out:,} bytes left out) ...{end}"
 
 
 def printable(text: str) -> str:

@@ -22,6 +22,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
+from benchmark.core.files import check_regular
 from benchmark.core.options import option, options
 from benchmark.core.paths import is_text, leaves_root
 from benchmark.core.seeding import derive
@@ -229,12 +230,13 @@ class Folder(DatasetLoader):
 
     def _read_csv(self, findings: Findings) -> pd.DataFrame:
         """Return the rows of ``split_csv``."""
-        file = self.config.split_csv
+        file = self.config.split_csv or ""
+        check_regular(Path(file))
         needed = ["path", "label", "split"]
         if self.config.categories:
             needed.append("category")
         try:
-            rows = pd.read_csv(file or "", dtype=object, keep_default_na=False, index_col=False)
+            rows = pd.read_csv(file, dtype=object, keep_default_na=False, index_col=False)
         except (OSError, ValueError) as error:
             findings.fail("unreadable", f"cannot read split_csv {file}: {error}")
         if missing := [name for name in needed if name not in rows.columns]:

@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from benchmark.core.errors import ConfigError, DataError
+from benchmark.core.files import check_regular
 
 WHERE = "recipe section model"
 PARALLEL_PREFIX = "module."
@@ -65,6 +66,7 @@ def read_checkpoint(path: str) -> dict[str, torch.Tensor]:
     """
     if path.startswith(PREFIX):
         return read_packaged(path)
+    check_regular(Path(path))
     if not Path(path).is_file():
         raise DataError(
             f"{WHERE}: no checkpoint file {path}; give the path of a state dict saved with "

@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from benchmark.core.files import check_regular
 from benchmark.core.recipe import GOOGLENET, ModelConfig
 from benchmark.core.records import RunSpec
 from benchmark.datasets import loader_of
@@ -18,6 +19,8 @@ def needs_of(spec: RunSpec) -> dict[str, bool]:
     files = weights_of(spec.recipe.model)
     dataset = loader_of(spec.dataset.name, spec.dataset.params)
     if not dataset.archives:
+        if root := getattr(dataset.config, "root", ""):
+            files[f"dataset {spec.dataset.name} ({root})"] = os.path.isdir(root)
         return files
     loaders: dict[str, Any] = {spec.dataset.name: dataset}
     if isinstance(dataset, IndexedLoader):
@@ -36,6 +39,7 @@ def weights_of(model: ModelConfig) -> dict[str, bool]:
     if (path := model.checkpoint) is not None:
         package = path.removeprefix("package:")
         if package == path:
+            check_regular(Path(path))
             name = f"weights {path}"
             exists = os.path.isfile(path)
         else:

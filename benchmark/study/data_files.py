@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmark.core.documents import MAX_BYTES
+from benchmark.core.files import check_regular
 from benchmark.core.registry import data_folders
 from benchmark.study.model import ROOT
 
@@ -40,8 +42,9 @@ def is_countable(table: str, provenance: str) -> bool:
 def read_rows(path: Path) -> tuple[list[str], list[dict[str, Any]]]:
     """Return the header of a CSV file, and its rows, each with its ``line``.
 
-    Raise one of ``UNREADABLE``.
+    Raise one of ``UNREADABLE``; DataError for what is no regular file, or is too large.
     """
+    check_regular(path, MAX_BYTES)
     return _rows(path, path.stat().st_mtime_ns)
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from benchmark.core.documents import Document, nearest_file, read_document
 from benchmark.core.errors import ConfigError, Problem, unknown, unknown_name
+from benchmark.core.files import check_regular
 from benchmark.core.options import build, defaults_of, options_of
 from benchmark.core.recipe import UNTRAINED, Recipe
 from benchmark.core.records import RESERVED, RESERVED_START, DatasetChoice, Setting
@@ -63,6 +64,7 @@ def find_study(path_or_name: str | Path) -> Path:
     """
     text = str(path_or_name)
     if text.endswith((".yaml", ".yml")) or "/" in text:
+        check_regular(Path(text))
         if not Path(text).is_file() and not Path(base_of(text)).is_file():
             beside = [file.name for file in Path(text).parent.glob("*.y*ml")]
             close = difflib.get_close_matches(Path(text).name, beside, n=1, cutoff=0.5)
@@ -165,6 +167,11 @@ class Checker:
         file = self.file
         path = self.document.path
         trials = None
+        runs = sum(entry.count(file.seeds) for entry in file.entries)
+        if runs > MAX_RUNS:  # to look at each of them would take minutes
+            message = f"ask for {runs:,} runs (allowed: {MAX_RUNS:,}); divide the study"
+            self.add("blocks", "too_many", message)
+            self.raise_problems()
         self.add_all(name_problems(file.name, path.stem))
         blocks = self.blocks()
         self.add_all(file.problems())
@@ -474,12 +481,7 @@ def name_problems(name: str, stem: str) -> Iterator[Problem]:
 
 
 def overlaps(blocks: list[Block]) -> Iterator[Problem]:
-    """Yield the blocks that ask for one run with different contents, and too large a study."""
-    runs = sum(block.count for block in blocks)
-    if runs > MAX_RUNS:
-        message = f"ask for {runs:,} runs (allowed: {MAX_RUNS:,}); divide the study"
-        yield Problem(message, "blocks", code="too_many")
-        return
+    """Yield the blocks that ask for one run with different contents."""
     for message in conflicts(blocks):
         yield Problem(message, "blocks", code="conflict")
 

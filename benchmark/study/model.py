@@ -134,6 +134,12 @@ class BlockFile:
                 by_recipe.setdefault(self.recipes[dataset.label], []).append(dataset)
         return by_recipe
 
+    def count(self, seeds: Sequence[int]) -> int:
+        """Return the number of runs in a study of these seeds."""
+        square = range((self.noise_square or 0) ** 2)
+        parts = (self.datasets, self.losses, self.batch_sizes, square or self.seeds or seeds)
+        return math.prod(map(len, parts))
+
     def problems(self, metrics: Sequence[str]) -> Iterator[Problem]:
         """Yield the problems across fields of the block, in a study with these metrics."""
         labels = [dataset.label for dataset in self.choices]
@@ -406,11 +412,6 @@ class Block:
     def planned_seeds(self) -> tuple[int, ...]:
         """The seeds of every planned look."""
         return self.all_seeds or self.seeds
-
-    @property
-    def count(self) -> int:
-        """The number of runs."""
-        return math.prod(map(len, (self.datasets, self.losses, self.batch_sizes, self.seeds)))
 
     def specs(self) -> Iterator[RunSpec]:
         """Yield the specification of every run."""

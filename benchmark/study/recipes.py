@@ -75,7 +75,7 @@ def without_losses(partial: Mapping[str, Any]) -> dict[str, Any]:
 def _extended(name: str, folders: Sequence[Path], above: tuple[str, ...] = ()) -> list[Document]:
     """Return the document of a recipe, followed by the documents of the recipes that it extends."""
     paths = [folder / f"{name}.yaml" for folder in folders if re.fullmatch(LABEL, name)]
-    path = next((path for path in paths if path.is_file()), None)
+    path = next((path for path in paths if path.exists()), None)
     if path is None:
         message = nearest_file("recipe", name, folders)
         raise ConfigError("recipe", [Problem(message, code="unknown_name")])

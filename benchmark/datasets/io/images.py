@@ -17,6 +17,7 @@ from PIL import ExifTags, Image, ImageOps, TiffImagePlugin, UnidentifiedImageErr
 from PIL.JpegImagePlugin import JpegImageFile
 
 from benchmark.core.errors import DataError
+from benchmark.core.files import check_regular
 
 # Pillow's warnings of damage name no file. They are filtered once for all, because each change of
 # the filters shows again what was shown before.
@@ -46,6 +47,8 @@ def is_ignored(name: str) -> bool:
 def opened(source: Path | BinaryIO, name: str | None = None) -> Iterator[Image.Image]:
     """Open an image; an error of its decoder, also while the caller decodes, is a DataError."""
     try:
+        if isinstance(source, Path):
+            check_regular(source)
         with Image.open(source, formats=FORMATS) as image:
             yield image
     except Exception as error:  # damaged files make the decoders fail in any way

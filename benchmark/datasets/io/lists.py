@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from benchmark.core.documents import whole_number
+from benchmark.core.files import check_regular
 from benchmark.core.paths import leaves_root
 from benchmark.datasets.base import Findings
 
@@ -195,8 +196,9 @@ def read_plain_pickle(path: Path) -> Any:
     """Return what a pickle file holds; text of Python 2 is read as latin-1.
 
     Raise UnpicklingError for anything but lists, tuples, dicts, sets, numbers, text, bytes and
-    plain numpy arrays; a damaged file fails in any way.
+    plain numpy arrays, DataError for what is no regular file; a damaged file fails in any way.
     """
+    check_regular(path)
     with open(path, "rb") as file:
         content = _PlainUnpickler(file, encoding="latin1").load()
     rest = [content]

@@ -27,7 +27,7 @@ from urllib3.exceptions import HTTPError
 
 from benchmark import __version__
 from benchmark.core.errors import DataError
-from benchmark.core.files import begin_folder, write_text
+from benchmark.core.files import begin_folder, check_regular, write_text
 from benchmark.core.paths import leaves_root
 from benchmark.datasets.base import Archive
 
@@ -250,6 +250,8 @@ class Installer:
             path = download(url, self.root / DOWNLOADS / f"{digest}-{file}")
         elif not path.exists():
             raise DataError(f"no file or directory {path}; give a path or address as --source")
+        if not path.is_dir():
+            check_regular(path)
         facts = {"from": public_url(url) or file}
         tree = self.root / ".unpacking" / "tree"
         begin_folder(tree.parent)

@@ -24,6 +24,7 @@ from torch.autograd.profiler import profile
 from torch.nn.functional import normalize
 
 from benchmark.core.errors import BenchmarkError, ConfigError, RunError, ended
+from benchmark.core.files import check_regular
 from benchmark.core.interrupts import held_back, obey_parent_alone
 from benchmark.core.options import build
 from benchmark.losses.base import Loss
@@ -299,6 +300,7 @@ def load(source: str, reference: Reference) -> LossUnderTest:
     try:
         if location.endswith(".py"):
             path = Path(location)
+            check_regular(path)
             spec = importlib.util.spec_from_file_location(f"candidate_{path.stem}", path)
             assert spec is not None and spec.loader is not None
             module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
@@ -329,7 +331,7 @@ def load(source: str, reference: Reference) -> LossUnderTest:
         if not callable(target):
             raise TypeError(f"{type(target).__name__} cannot be called")
         return LossUnderTest(source, target, reference)
-    except ConfigError:
+    except BenchmarkError:
         raise
     except Exception as error:
         problem = f"cannot be imported or made: {in_words(error)} (allowed: {ALLOWED})"
