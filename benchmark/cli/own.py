@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,7 +22,7 @@ from benchmark.cli import (
 )
 from benchmark.cli.running import Cores
 from benchmark.core.environment import PLUGINS, value_of
-from benchmark.core.errors import ConfigError, DataError, not_ended_by_others
+from benchmark.core.errors import ConfigError, DataError
 from benchmark.core.files import guess_csv, write_json
 from benchmark.core.interrupts import handling_stop_signals
 from benchmark.core.records import RESULTS
@@ -40,6 +41,7 @@ def conform(
         None, help="also write the result to this file", callback=file_to_write
     ),
     processes: bool = Option(True, help="also try two processes that train"),
+    time_limit: int = Option(600, metavar="SECONDS", help="for all checks", min=1, max=10**6),
 ) -> None:
     """Check an implementation of a ranking loss.
 
@@ -48,6 +50,8 @@ def conform(
     Values, gradients, invariances, unusual batches and behaviour are checked; a failure shows the
     smallest batch that fails. Exit status 0: no check failed; 1: one did; 2: it could not start.
 
+    A check that --time-limit ends has failed, and is the last.
+
     Example: python -m benchmark conform pytorch_metric_learning.losses:FastAPLoss --as fast_ap
 
     Example: python -m benchmark conform my_loss.py --as smooth_ap --option tau=0.05
@@ -55,15 +59,14 @@ def conform(
     options = parse_pairs("--option", option or [])
     os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # torch's profiler tells of each start
     from benchmark.losses.conformance.formulas import reference
-    from benchmark.losses.conformance.suite import all_findings, in_common, load
+    from benchmark.losses.conformance.suite import in_common, outcomes_within
 
     formula = reference(loss, options)
     listed = ", ".join(f"{name}={value}" for name, value in vars(formula.config).items())
     findings = []
-    with not_ended_by_others():
-        examined = load(candidate, formula)
-        echo(f"{candidate} as {loss} ({listed})")
-        for finding in all_findings(examined, processes):
+    echo(f"{candidate} as {loss} ({listed})")
+    with closing(outcomes_within(time_limit, candidate, formula, processes)) as outcomes:
+        for finding in outcomes:
             findings.append(finding)
             note = "" if finding.result == "failed" else finding.note
             echo(f"  {finding.check:{WIDTH}} {finding.result:15} {note}".rstrip())
@@ -75,16 +78,21 @@ def conform(
     if failed:
         counts = f"failed: {len(failed)} of {len(findings)} checks; {counts}"
     echo(f"\n{counts}")
-    if cause := in_common({finding.check for finding in failed}):
+    made = {finding.check for finding in findings}
+    if cause := in_common({finding.check for finding in failed}, made):
         echo(f"in common: {cause}")
     printed: set[str] = set()
     for finding in failed:
+        batch, _, problem = finding.note.partition(": ")
+        if problem in printed:
+            echo(f"\n{finding.check}: {batch}: as above")
+            continue
         case = finding.shown_case()
         echo(f"\n{finding.check}: {finding.note}")
         if case in printed:
             case = "  (a batch shown above)"
         echo(case)
-        printed.add(case)
+        printed |= {case, problem} - {""}
     if json is not None:
         checks = [finding.as_json() for finding in findings]
         result = {"candidate": candidate, "reference": loss, "options": options}

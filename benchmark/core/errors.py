@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from types import FrameType
+from typing import Any
 
 from benchmark.core.environment import PLUGINS, value_of
 from benchmark.core.words import count
@@ -73,6 +74,10 @@ class ConfigError(BenchmarkError):
         lines = [f"{source}: {number}, nothing was started"]
         lines += [f"  {problem}" for problem in self.problems]
         super().__init__("\n".join(lines))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return what makes this error again, in another process."""
+        return ConfigError, (self.source, self.problems)
 
 
 class DataError(BenchmarkError):

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
+import faulthandler
 import gc
 import importlib
 import importlib.util
 import inspect
 import math
+import os
+import pickle
+import signal
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from itertools import accumulate
+from itertools import accumulate, chain
 from multiprocessing import resource_tracker
+from multiprocessing.connection import Connection
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Literal
@@ -23,9 +30,9 @@ from torch import Tensor, distributed, multiprocessing, nn
 from torch.autograd.profiler import profile
 from torch.nn.functional import normalize
 
-from benchmark.core.errors import BenchmarkError, ConfigError, RunError, ended
+from benchmark.core.errors import BenchmarkError, ConfigError, RunError, ended, not_ended_by_others
 from benchmark.core.files import check_regular
-from benchmark.core.interrupts import held_back, obey_parent_alone
+from benchmark.core.interrupts import handling_stop_signals, held_back, obey_parent_alone
 from benchmark.core.options import build
 from benchmark.losses.base import Loss
 from benchmark.losses.conformance.formulas import (
@@ -95,6 +102,32 @@ COMMON: tuple[tuple[set[str], set[str], str], ...] = (
     ({"ties"}, {"values, float64"}, "equal scores alone: look at how they are ranked"),
 )
 SCALING = "scaling over processes"
+GRACE = 5.0  # seconds
+LOADING = "loading"
+# The checks in their order: the first without an outcome is the one that does not end.
+CHECKS = (
+    "values, float64",
+    "values, float32",
+    "gradients, float64",
+    "gradients, float32",
+    "factor on the loss",
+    "order of images",
+    "names of labels",
+    "rotation of the space",
+    "perfect ranking",
+    "unequal classes",
+    "classes of one image",
+    "one class",
+    "ties",
+    "duplicates",
+    "references",
+    "autocast",
+    "determinism",
+    "two calls in flight",
+    "inputs unchanged",
+    "memory",
+    SCALING,
+)
 PROCESSES = 2
 SECONDS = 120
 Result = Literal["passed", "failed", "not applicable"]
@@ -378,10 +411,10 @@ class CheckOutcome:
         return "\n".join(lines)
 
 
-def in_common(failed: set[str]) -> str:
-    """Return in a line what the failed checks have in common; "" where no rule says it."""
+def in_common(failed: set[str], made: set[str]) -> str:
+    """Return in a line what the failed of the ``made`` checks have in common; "" without a rule."""
     for failing, right, cause in COMMON:
-        if failing <= failed and not right & failed:
+        if failing <= failed and right <= made - failed:
             return cause
     return ""
 
@@ -455,6 +488,62 @@ def shrink(case: Case, problem: Problem, mismatch: Mismatch) -> tuple[Case, Mism
             if _keeps_order(narrow) and still_plain(narrow):
                 break
     return case, mismatch
+
+
+def outcomes_within(
+    limit: float, source: str, reference: Reference, processes: bool
+) -> Generator[CheckOutcome, None, None]:
+    """Yield the outcome of each check of the candidate ``source``, from a process of its own.
+
+    The check during which ``limit`` seconds or the process end has failed, and is the last. Raise
+    what ``load`` raises, and RunError if loading does not end.
+    """
+    fork = multiprocessing.get_context("fork")
+    receiver, sender = fork.Pipe(duplex=False)
+    process = fork.Process(target=_examine, args=(sender, limit, source, reference, processes))
+    deadline = time.monotonic() + limit
+    waiting = [LOADING, *CHECKS]
+    if not processes:
+        waiting.remove(SCALING)
+    reason = f"no answer within {limit:g} s"
+    with handling_stop_signals(signal.default_int_handler):
+        try:
+            process.start()
+            sender.close()
+            os.setpgid(process.pid, process.pid)  # with the processes that it starts
+            while waiting and receiver.poll(max(0.0, deadline - time.monotonic())):
+                answer = pickle.loads(receiver.recv_bytes())
+                if isinstance(answer, BenchmarkError):
+                    raise answer
+                waiting.pop(0)
+                if answer is not None:
+                    yield answer
+        except EOFError:
+            reason = "it ended the process"
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.join()
+    if LOADING in waiting:
+        raise RunError(f"{source}: {reason}, while it was loaded")
+    if waiting:
+        yield CheckOutcome(waiting[0], "failed", f"{reason}; later checks were not made")
+
+
+def _examine(
+    sender: Connection, limit: float, source: str, reference: Reference, processes: bool
+) -> None:
+    """Send None when the candidate is loaded, then each outcome; an error ends all."""
+    faulthandler.dump_traceback_later(
+        limit + GRACE, exit=True, file=2
+    )  # if nobody is left to end it
+    try:
+        with not_ended_by_others():
+            candidate = load(source, reference)
+            for answer in chain([None], all_findings(candidate, processes)):
+                sender.send_bytes(pickle.dumps(answer))
+    except BenchmarkError as error:
+        sender.send_bytes(pickle.dumps(error))
 
 
 def all_findings(candidate: LossUnderTest, processes: bool) -> Iterator[CheckOutcome]:

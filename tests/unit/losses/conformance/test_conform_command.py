@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from benchmark.__main__ import app
 from benchmark.core.errors import ConfigError, RunError
+from benchmark.losses.conformance.suite import CHECKS, SCALING
+
+ROOT = Path(__file__).resolve().parents[4]
 
 RIGHT = """
 import torch
@@ -170,3 +177,82 @@ def test_what_a_candidate_returns_in_place_of_a_number_is_named(tmp_path, return
     assert re.search(
         f"values, float32: six classes of four: returned {named}; a loss is one", done.output
     )
+
+
+# What a candidate does at its first call: it writes its process and one that it started.
+HANGING = """
+import ctypes, os, subprocess, time
+
+def smooth_ap(embeddings, labels):
+    program = subprocess.Popen(["sleep", "1000"])
+    with open("processes", "w") as file:
+        file.write(f"{{os.getpid()}} {{program.pid}}")
+    {what}
+"""
+LAST_ACTS = {
+    "sleep": ("time.sleep(1000)", "no answer within 6 s"),
+    "wait in C, with Python's lock": ("ctypes.PyDLL(None).pause()", "no answer within 6 s"),
+    "crash": ("os.kill(os.getpid(), 9)", "it ended the process"),
+    "leave": ("os._exit(0)", "it ended the process"),
+}
+
+
+def is_alive(process: str) -> bool:
+    """Return whether a process runs, and is no zombie that waits for its parent."""
+    try:
+        state = Path("/proc", process, "stat").read_text()
+    except FileNotFoundError:
+        return False
+    return state.rpartition(")")[2].split()[0] != "Z"
+
+
+@pytest.mark.parametrize("act", LAST_ACTS)
+def test_a_check_that_does_not_end_is_named_and_leaves_no_process(tmp_path, monkeypatch, act):
+    monkeypatch.chdir(tmp_path)
+    what, words = LAST_ACTS[act]
+    Path("mine.py").write_text(HANGING.format(what=what))
+    done = conform("mine.py", "--as", "smooth_ap", "--time-limit", 6, "--json", "out.json")
+    assert done.exit_code == 1, done.output
+    assert f"values, float64: {words}" in done.output
+    assert "in common" not in done.output
+    written = json.loads(Path("out.json").read_text())
+    (check,) = written["checks"]
+    assert (written["passed"], check["check"], check["result"]) == (False, CHECKS[0], "failed")
+    assert not any(map(is_alive, Path("processes").read_text().split()))
+
+
+def test_a_candidate_that_cannot_be_loaded_in_time_is_an_error(tmp_path):
+    (tmp_path / "mine.py").write_text("import time; time.sleep(1000)")
+    done = conform(tmp_path / "mine.py", "--as", "smooth_ap", "--time-limit", 1)
+    assert isinstance(done.exception, RunError)
+    assert "no answer within 1 s, while it was loaded" in str(done.exception)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_to_stop_leaves_no_process(tmp_path, number):
+    (tmp_path / "mine.py").write_text(HANGING.format(what="time.sleep(1000)"))
+    command = [sys.executable, "-m", "benchmark", "conform", "mine.py", "--as", "smooth_ap"]
+    program = subprocess.Popen(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    noted = tmp_path / "processes"
+    while program.poll() is None and not (noted.exists() and len(noted.read_text().split()) == 2):
+        time.sleep(0.1)
+    program.send_signal(number)
+    assert program.wait() != 0
+    assert not any(map(is_alive, noted.read_text().split()))
+
+
+def test_checks_come_in_the_order_that_names_the_one_that_hangs(tmp_path):
+    (tmp_path / "mine.py").write_text(RIGHT)
+    done = conform(tmp_path / "mine.py", "--as", "smooth_ap")
+    names = re.findall(r"^  (.+?)  +(?:passed|failed|not applicable)", done.output, re.MULTILINE)
+    assert [*names, SCALING] == [*CHECKS]
+
+
+def test_one_long_error_of_every_check_is_printed_once(tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "def loss(rows, labels):\n    raise MemoryError('x' * 10**6)\n"
+    )
+    done = conform(tmp_path / "mine.py", "--as", "smooth_ap")
+    assert done.exit_code == 1
+    assert done.output.count("as above") > 9
+    assert len(done.output) < 5_000
