@@ -99,6 +99,14 @@ def tests_kept_from_the_garbage_collector() -> None:
         gc.freeze()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def hangups_reach_the_programs_of_tests() -> None:
+    """Catch a hangup that nohup ignores: a new program answers what is caught by its default, and
+    ignores what is ignored. These tests outlive their terminal in both cases."""
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, lambda *_: None)
+
+
 @pytest.fixture(autouse=True)
 def interrupts_as_before() -> Iterator[None]:
     """Put the answer to Ctrl-C back, which ``run`` leaves to Snakemake."""

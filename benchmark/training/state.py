@@ -10,6 +10,7 @@ import contextlib
 import dataclasses
 import hashlib
 import pickle
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from benchmark.core.errors import RunError
 from benchmark.core.files import replacing
 from benchmark.core.records import STATE
 from benchmark.core.results import EpochRecord, Scores
@@ -134,9 +136,20 @@ Identity = dict[str, str]  # see Components.identity
 
 
 def save_checkpoint(folder: Path, identity: Identity, state: dict[str, Any]) -> None:
-    """Write ``state``, which has tensors and plain containers."""
-    with replacing(folder / CHECKPOINT) as temporary:
-        torch.save({"identity": identity, "state": state}, temporary)
+    """Write ``state``, which has tensors and plain containers.
+
+    Raise RunError if it cannot be written, as on a full disk.
+    """
+    path = folder / CHECKPOINT
+    try:
+        with replacing(path) as temporary:
+            torch.save({"identity": identity, "state": state}, temporary)
+    except (OSError, RuntimeError) as error:
+        free = shutil.disk_usage(folder).free
+        raise RunError(
+            f"the state cannot be saved in {path} ({free:,} bytes are free: {error!s:.100}); make "
+            "room, then the same command continues"
+        ) from error
 
 
 def load_checkpoint(folder: Path, identity: Identity) -> tuple[dict[str, Any] | None, str]:
