@@ -22,10 +22,17 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a temporary path. On success it replaces ``path``, otherwise it is deleted."""
+    """Yield a temporary path. On success it replaces ``path``, otherwise it is deleted.
+
+    Raise RunError where no file can be made, as in results of somebody else.
+    """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    except OSError as error:
+        message = f"{path} cannot be written ({error.strerror}); choose another folder"
+        raise RunError(message) from error
     os.close(handle)
     temporary = Path(name)
     try:

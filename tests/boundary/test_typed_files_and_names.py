@@ -11,7 +11,9 @@ import pytest
 import yaml
 from made_up_inputs import made_up_inputs, written_page
 from made_up_results import made_up_study
+from paper_folders import FILES, METHODS, write_paper
 
+from benchmark.report import labels
 from benchmark.study.model import ROOT
 
 RECIPES = ROOT / "workflow" / "config" / "recipes"
@@ -123,3 +125,44 @@ def test_markup_in_names_and_titles_stays_text_on_the_page(tmp_path):
     tables = [path.read_text() for path in (tmp_path / "page").rglob("*.html")]
     assert tables
     assert not any("<script>alert(" in table for table in tables)
+
+
+def test_markup_in_papers_and_in_the_names_of_losses_stays_text_on_the_page(tmp_path, monkeypatch):
+    markup = "<script>alert(1)</script><img src=x onerror=alert(2)>"
+    texts = {
+        "paper": "name: Toy\ncitation: Nobody et al., 2030\ntitle: A toy\n" + METHODS,
+        "results": FILES["results.csv"],
+        "outside": FILES["outside.yaml"],
+        "implied": FILES["implied.yaml"],
+        "tables": FILES["tables.yaml"],
+        "claims": FILES["claims.yaml"],
+        "figures": FILES["figures.yaml"],
+    }
+    marked = {
+        "paper": ("Nobody et al.", "A toy", "name: Toy"),
+        "results": ("table1,Toy", "table1,Other"),
+        "outside": ("no time",),
+        "implied": ("section 3",),
+        "tables": ("toys",),
+        "claims": ("section 4", "The toy loss"),
+        "figures": ("a sweep", "temperature"),
+    }
+    for file, words in marked.items():
+        for each in words:
+            assert each in texts[file]
+            texts[file] = texts[file].replace(each, f"{each} {markup}")
+    write_paper(tmp_path / "plugins", footnotes=None, **texts)
+    monkeypatch.setenv("BENCHMARK_PLUGINS", str(tmp_path / "plugins"))
+    facts = labels.load_catalogue()
+    odd = {name: replace(each, display=f"{each.display} {markup}") for name, each in facts.items()}
+    monkeypatch.setattr(labels, "load_catalogue", lambda: odd)
+    made = made_up_study()
+    references = replace(made.references, published=("toy2030",))
+    page = written_page(made_up_inputs(replace(made, references=references)), tmp_path / "page")
+    files = [path for path in (tmp_path / "page").rglob("*.*") if path.suffix in (".html", ".svg")]
+    written = "".join([page, *(path.read_text() for path in files)])
+    assert "&lt;script&gt;alert(1)" in written
+    for each in ("Nobody et al.", "Toy"):
+        assert f"{each} &lt;script&gt;" in written
+    assert "<script>alert(" not in written
+    assert "<img src=x" not in written

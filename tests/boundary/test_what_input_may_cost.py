@@ -66,6 +66,19 @@ def test_a_pipe_is_refused_at_once_by_its_name(command, pipes_do_not_hang, case)
     assert "not a regular file" in said or "is not a file" in said or "not a Python file" in said
 
 
+@pytest.mark.parametrize("root", ["pipe", "file", "absent", "device"])
+def test_runs_on_a_root_that_is_no_folder_cannot_start(command, root):
+    os.mkfifo("pipe")
+    Path("file").write_text("x")
+    Path("device").symlink_to("/dev/zero")
+    folder = {"name": "folder", "label": "mine", "params": {"root": root}}
+    Path("x.yaml").write_text(study({"datasets": [folder], "option": None}))
+    status, said = command("plan", "x.yaml")
+    assert status == 0, said
+    assert "files: 0 of 1 there, 0 runs can start" in said
+    assert f"4 runs wait for dataset folder ({root})" in said
+
+
 def test_an_image_that_is_a_pipe_is_refused(pipes_do_not_hang, tmp_path):
     from benchmark.core.errors import DataError
     from benchmark.datasets.io.images import open_image

@@ -23,7 +23,7 @@ from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import torch
 from torch import Tensor, distributed, multiprocessing, nn
@@ -507,10 +507,11 @@ def outcomes_within(
         waiting.remove(SCALING)
     reason = f"no answer within {limit:g} s"
     with handling_stop_signals(signal.default_int_handler):
+        process.start()
+        group = cast(int, process.pid)
         try:
-            process.start()
             sender.close()
-            os.setpgid(process.pid, process.pid)  # with the processes that it starts
+            os.setpgid(group, group)  # with the processes that it starts
             while waiting and receiver.poll(max(0.0, deadline - time.monotonic())):
                 answer = pickle.loads(receiver.recv_bytes())
                 if isinstance(answer, BenchmarkError):
@@ -522,7 +523,7 @@ def outcomes_within(
             reason = "it ended the process"
         finally:
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+                os.killpg(group, signal.SIGKILL)
             process.join()
     if LOADING in waiting:
         raise RunError(f"{source}: {reason}, while it was loaded")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import sys
 import pandas as pd
 import pytest
 
+from benchmark.core.errors import RunError
 from benchmark.core.files import guess_csv, replacing, write_csv, write_text
 
 WRITER = """
@@ -69,3 +71,35 @@ def test_a_written_frame_keeps_its_types_and_has_the_digits_of_its_file(tmp_path
     assert kept["share"].dropna().tolist() == [0.3333333333]
     assert kept.dtypes.equals(frame.dtypes)
     assert kept["x"].tolist() == ["1", ""]
+
+
+@pytest.fixture
+def somebody_else():
+    """Work as a user who owns nothing."""
+    if os.geteuid():
+        pytest.skip("only root may become somebody else")
+    os.seteuid(65534)
+    yield
+    os.seteuid(0)
+
+
+def test_results_of_somebody_else_are_read_only_and_named(tmp_path, somebody_else):
+    with pytest.raises(RunError, match=r"runs\.csv cannot be written \(Permission denied\)"):
+        write_text(tmp_path / "results" / "runs.csv", "x")
+
+
+def test_a_file_in_the_place_of_a_folder_is_named(tmp_path):
+    (tmp_path / "results").write_text("x")
+    with pytest.raises(RunError, match=r"runs\.csv cannot be written"):
+        write_text(tmp_path / "results" / "runs.csv", "x")
+
+
+@pytest.mark.parametrize(("mask", "mode"), [(0o002, 0o664), (0o022, 0o644), (0o077, 0o600)])
+def test_a_file_may_be_replaced_by_whom_the_umask_lets(tmp_path, mask, mode):
+    before = os.umask(mask)
+    try:
+        write_text(tmp_path / "new" / "runs.csv", "x")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "new" / "runs.csv").stat().st_mode & 0o777 == mode
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o777 & ~mask

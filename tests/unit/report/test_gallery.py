@@ -23,6 +23,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from benchmark.core.errors import ConfigError
+from benchmark.core.records import NEIGHBOURS
 from benchmark.report.gallery import (
     CATEGORY,
     GAIN,
@@ -262,6 +263,18 @@ def test_gallery_is_part_of_the_report_and_its_names_cannot_become_markup(made):
     assert "largest gain" in section
     assert "Download" in section
     assert section.count("<img") == section.count('alt="')
+
+
+def test_the_names_of_images_are_no_formulas_in_the_table_of_queries(tmp_path):
+    pair = run_pairs(made_up_inputs(SMALL), PairChoice())[0]
+    for seed, which in enumerate(SIDES):
+        path = tmp_path / "runs" / pair[which]["run_id"] / NEIGHBOURS
+        arrays = write_neighbours_file(path, seed)
+        names = np.array([f"=cmd|' /C calc'!A{row}.png" for row in range(len(arrays["queries"]))])
+        np.savez_compressed(path, **{**arrays, "query_names": names})
+    written = write_gallery(made_up_inputs(SMALL), tmp_path, PairChoice())
+    table = pd.read_csv(io.BytesIO(written.files["queries.csv"]))
+    assert set(table["name"].str[:5]) == {"'=cmd"}
 
 
 def test_headings_name_the_setting_where_pairs_have_several(made):

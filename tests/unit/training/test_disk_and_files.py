@@ -57,7 +57,7 @@ def test_a_checkpoint_that_finds_no_room_is_an_error_and_the_one_before_stays(
 ):
     before = (stopped.parent / CHECKPOINT).read_bytes()
     full_disk(100_000)
-    with pytest.raises(RunError, match="cannot be saved in .* make room, then the same command"):
+    with pytest.raises(RunError, match=r"cannot be saved in .* make room, then the same command"):
         train(stopped)
     full_disk(None)
     assert (stopped.parent / CHECKPOINT).read_bytes() == before
