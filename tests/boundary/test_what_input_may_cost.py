@@ -27,7 +27,7 @@ PIPES = {
     "weights for images": ("w.pth", "folder init images --backbone resnet18 --checkpoint w.pth"),
     "a split": ("split.csv", "data check folder --root . --param split_csv=split.csv"),
     "an archive": ("cub.tgz", "data prepare cub --root cub --source cub.tgz"),
-    "a ground truth": ("g.pkl", "score rows.npy --ground-truth g.pkl"),
+    "a ground truth": ("g.pkl", "score rows.npy --gallery rows.npy --ground-truth g.pkl"),
     "a candidate": ("mine.py", "conform mine.py --as smooth_ap"),
     "an own loss": ("mine.py", "challenge mine.py"),
     "a specification": ("spec.json", "train --spec spec.json"),
