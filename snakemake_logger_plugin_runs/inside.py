@@ -28,6 +28,7 @@ NOISE = (
     "Exiting because a job execution failed",
     "Assuming unrestricted shared filesystem usage",
     "Building DAG of jobs",
+    "--keep-incomplete mode is set",
 )
 NOTHING_TO_DO = "Nothing to be done"
 STOPPING = (

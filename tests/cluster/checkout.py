@@ -104,6 +104,10 @@ class Checkout:
         (spec,) = (self.folder / "results" / "runs").glob("*/*/*/*/*/spec.json")
         return spec.parent
 
+    def files_with_dates(self) -> dict[str, int]:
+        """Return the time of change of every file of the only run."""
+        return {path.name: path.stat().st_mtime_ns for path in self.run_folder().iterdir()}
+
     def wait_for(self, what: Callable[[], Any], seconds: float = LIMIT) -> Any:
         """Return the first true value of ``what()``, or fail with Snakemake's words."""
         deadline = time.monotonic() + seconds

@@ -99,22 +99,45 @@ def test_a_job_taken_away_saves_its_state_and_goes_on_from_there(
     assert resumed(checkout, tmp_path) == 1
 
 
+def documented_commands() -> str:
+    """Return the lines of the page that come before Snakemake itself, after it was killed."""
+    page = (ROOT / "docs" / "cluster.md").read_text()
+    return re.search(r"^  (id=.*?)--unlock", page, re.DOTALL | re.MULTILINE)[1].rsplit("\n", 1)[0]
+
+
+def follow_the_page(checkout: Checkout) -> None:
+    """Type the documented commands after Snakemake was killed."""
+    commands = ["bash", "-euc", documented_commands()]
+    subprocess.run(commands, cwd=checkout.folder, check=True, timeout=LIMIT)
+    assert {job["JobState"] for job in checkout.jobs()} == {"CANCELLED"}
+    assert checkout.run("small", "runs", "--unlock") == 0, checkout.said()
+    assert checkout.run("small", "runs", "--no-hooks") == 0, checkout.said()
+
+
 def test_when_snakemake_was_killed_the_documented_commands_finish_the_study(
     checkout: Checkout, tmp_path: Path
 ):
-    page = (ROOT / "docs" / "cluster.md").read_text()
-    advice = re.search(r"^  (id=.*?)--unlock", page, re.DOTALL | re.MULTILINE)[1].rsplit("\n", 1)[0]
     checkout.write(long_study())
     checkout.environment["CLUSTER_STEP_SECONDS"] = "0.3"
     process = checkout.start("small", "runs", "--no-hooks")
     checkout.wait_for_an_epoch()
     process.kill()
     process.wait()
-    subprocess.run(["bash", "-euc", advice], cwd=checkout.folder, check=True, timeout=LIMIT)
-    assert {job["JobState"] for job in checkout.jobs()} == {"CANCELLED"}
-    assert checkout.run("small", "runs", "--unlock") == 0, checkout.said()
-    assert checkout.run("small", "runs", "--no-hooks") == 0, checkout.said()
+    follow_the_page(checkout)
     assert resumed(checkout, tmp_path) == 1
+
+
+def test_a_job_cancelled_just_after_its_run_has_finished_loses_nothing(checkout: Checkout):
+    checkout.write(study(block("main", ["smooth_ap"])))
+    checkout.environment["CLUSTER_QUICK"] = "yes"
+    process = checkout.start("small", "runs", "--no-hooks")
+    checkout.wait_for(lambda: list(checkout.folder.glob("results/runs/*/*/*/*/*/result.json")))
+    process.kill()
+    process.wait()
+    before = checkout.files_with_dates()
+    follow_the_page(checkout)
+    assert len(checkout.jobs()) == 1, "it was trained again"
+    assert checkout.files_with_dates() == before
 
 
 def test_a_job_killed_for_its_memory_goes_on_from_the_last_checkpoint(

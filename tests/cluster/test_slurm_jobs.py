@@ -90,18 +90,13 @@ def test_a_job_that_starts_again_after_its_run_has_finished_leaves_the_result(ch
     checkout.write(study(block("main", ["smooth_ap"])))
     checkout.environment["CLUSTER_QUICK"] = "yes"
     assert checkout.run("small", "runs", "--no-hooks") == 0, checkout.said()
-    before = files_with_dates(checkout)
+    before = checkout.files_with_dates()
     (job,) = checkout.jobs()
     subprocess.run(["scontrol", "requeue", job["JobId"]], check=True)
     checkout.wait_for(lambda: checkout.jobs()[0]["JobState"] != "COMPLETED")
     checkout.wait_for(lambda: checkout.jobs()[0]["JobState"] in ("COMPLETED", "FAILED"))
     assert [(job["JobState"], job["Restarts"]) for job in checkout.jobs()] == [("COMPLETED", "1")]
-    assert files_with_dates(checkout) == before
-
-
-def files_with_dates(checkout: Checkout) -> dict[str, int]:
-    """Return the time of change of every file of the only run."""
-    return {path.name: path.stat().st_mtime_ns for path in checkout.run_folder().iterdir()}
+    assert checkout.files_with_dates() == before
 
 
 # What Snakemake says before it has a logger, and of a Slurm without accounts.

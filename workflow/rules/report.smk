@@ -38,7 +38,7 @@ if REGISTERED:
             "python -P -m benchmark register-analysis {params.study} > {log:q} 2>&1"
 
 
-# A table or figure that cannot be made is named in failed.txt; outputs of a rule that fails would be deleted.
+# A table or figure that cannot be made is named in failed.txt; behind a rule that fails, Snakemake makes nothing.
 rule build:
     input:
         rules.collect.output,

@@ -39,7 +39,7 @@ rule spec:
         write_spec(FLOW.run(wildcards.run), Path(output[0]).parents[6], Path(log[0]))
 
 
-# The rolling checkpoint is no output: outputs of a failed job are deleted, and the next attempt continues from it.
+# The rolling checkpoint is no output: Snakemake deletes outputs before each attempt, and the next continues from it.
 # Without a shared disk it is lost. What the run's queries found is empty where it was not asked for or the run diverged.
 # Retries belong into a profile: in a rule they would be multiplied on a cluster.
 rule train:
@@ -76,6 +76,6 @@ rule import_runs:
         ENVIRONMENT
     params:
         studies=lambda wildcards: FLOW.imported,
-    # Status 1: MLflow took nothing, which the log says. A study finishes without it.
+    # Status 1: MLflow took nothing, which the log says. A study finishes without it. An output of a failed job is kept.
     shell:
-        'for study in {params.studies:q}; do eval "python -P -m benchmark track import $study" || [ $? = 1 ]; done > {output:q} 2> {log:q}'
+        'for study in {params.studies:q}; do eval "python -P -m benchmark track import $study" || [ $? = 1 ]; done > {output:q}.part 2> {log:q}; mv {output:q}.part {output:q}'
