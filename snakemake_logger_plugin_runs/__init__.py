@@ -22,6 +22,8 @@ from snakemake_interface_logger_plugins.common import LogEvent
 
 from snakemake_logger_plugin_runs.display import Lines, LiveLine
 from snakemake_logger_plugin_runs.inside import (
+    LOCKED,
+    LOCKS,
     NOISE,
     NOTHING_TO_DO,
     REPEATED,
@@ -108,9 +110,14 @@ class LogHandler(LogHandlerBase):
 
     def _message(self, record: LogRecord) -> None:
         message = record.getMessage()
-        repeated = getattr(record, "exception", "") in REPEATED
-        if self._stopping or message.startswith(NOISE) or repeated:
+        error = getattr(record, "exception", "")
+        if self._stopping or message.startswith(NOISE) or error in REPEATED:
             pass
+        elif error == LOCKED:
+            self._display.say(
+                "error: another workflow runs here with the same files; give the command again "
+                f"when it has ended (if none runs, one was killed: 'rm -r {LOCKS}' first)"
+            )
         elif message.startswith(STOPPING):
             self._stopping = True
             self._display.stop()

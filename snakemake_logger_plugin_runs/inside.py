@@ -11,11 +11,12 @@ from __future__ import annotations
 import atexit
 import builtins
 import os
+import re
 import signal
 import sys
 import threading
 from collections.abc import Callable
-from logging import INFO
+from logging import INFO, LogRecord
 from typing import Any
 
 from snakemake.logging import ColorizingTextHandler, DefaultFilter, DefaultFormatter
@@ -37,6 +38,26 @@ STOPPING = (
 )
 # Errors of a job, which has an event of its own.
 REPEATED = ("RuleException", "CalledProcessError")
+# Snakemake's error for a folder in which another workflow has locked the same files, or had when it
+# was killed. It names an option that 'python -m benchmark run' does not have.
+LOCKED = "LockException"
+LOCKS = ".snakemake/locks"
+# More than three files in one line; the reason of a job may have hundreds.
+_FILE = r"[^\s,;=/]*/[^\s,;=]*"
+_MANY_FILES = re.compile(f"({_FILE})((?:, {_FILE}){{3,}})")
+
+
+class ShortFormatter(DefaultFormatter):  # type: ignore[misc]
+    """Snakemake's words, in which one of many files stands for all."""
+
+    def format(self, record: LogRecord) -> str:
+        """Return the words of a record."""
+        return shorten(super().format(record) or "")
+
+
+def shorten(text: str) -> str:
+    """Return the text with the first file of each list of more than three, and their number."""
+    return _MANY_FILES.sub(lambda found: f"{found[1]} and {found[2].count(', ')} more", text)
 
 
 def own_words(settings: Any) -> ColorizingTextHandler:
@@ -45,7 +66,7 @@ def own_words(settings: Any) -> ColorizingTextHandler:
     handler = ColorizingTextHandler(
         nocolor=settings.nocolor,
         stream=stream,
-        formatter=DefaultFormatter(settings.quiet, settings.show_failed_logs),
+        formatter=ShortFormatter(settings.quiet, settings.show_failed_logs),
         filter=DefaultFilter(
             settings.quiet,
             settings.debug_dag,

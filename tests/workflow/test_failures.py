@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
-from workplace import REPORT_STEPS, ROOT, Workplace, jobs, run_in, small_study
+from workplace import ALL_STEPS, REPORT_STEPS, ROOT, Workplace, jobs, run_in, small_study
 
 BROKEN = "/smooth_ap_wide/bs32/seed1"
 
@@ -70,6 +72,27 @@ def test_a_run_that_fails_knows_its_attempt_and_leaves_the_others(fresh: Workpla
     assert finished.endswith("seed0")
     (log,) = fresh.runs.glob("*/*/*/*/seed1/train.log")
     assert "attempt 2" in log.read_text()
+
+
+def test_a_study_that_another_workflow_is_at_is_one_sentence_and_can_be_started_when_it_has_ended(
+    fresh: Workplace,
+):
+    fresh.write(small_study("small", ["smooth_ap"]))
+    fresh.environment["QUICK_STEPS"] = f"{ALL_STEPS} finish"
+    locks = fresh.folder / ".snakemake" / "locks"
+    locks.mkdir(parents=True)
+    (locks / "0.output.lock").write_text("results/small/runs.csv\n")
+    command = [sys.executable, "-m", "benchmark", "run", "small.yaml", "--cores", "2"]
+    done = run_in(fresh.folder, command, fresh.variables)
+    assert done.returncode == 1
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("error: another workflow runs here")
+    assert "--unlock" not in done.stderr
+    assert not fresh.results()
+    shutil.rmtree(fresh.folder / re.search(r"'rm -r (\S+)'", last)[1])
+    done = run_in(fresh.folder, command, fresh.variables)
+    assert done.returncode == 0, done.stderr
+    assert len(fresh.results()) == 2
 
 
 def test_without_slurm_its_profile_is_refused_in_one_line(fresh: Workplace, tmp_path):

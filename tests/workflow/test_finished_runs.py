@@ -140,6 +140,19 @@ def test_a_study_changed_back_before_anything_was_trained_has_nothing_to_do(work
     assert files_of_runs(workplace) == before
 
 
+def test_a_run_killed_just_after_its_result_keeps_it(fresh: Workplace):
+    fresh.write(small_study("small", ["smooth_ap"]))
+    fresh.environment["QUICK_TRAINING_DIES_LATE"] = "yes"
+    assert fresh.snakemake("small", target="runs").returncode == 1
+    before = fresh.results()
+    assert len(before) == 2
+    del fresh.environment["QUICK_TRAINING_DIES_LATE"]
+    done = fresh.snakemake("small", target="runs")
+    assert done.returncode == 0, done.stderr
+    assert "train" not in jobs(done)
+    assert fresh.results() == before
+
+
 def test_tables_follow_a_newer_result(workplace: Workplace):
     path = min(workplace.runs.glob("*/*/*/*/*/result.json"))
     path.write_text(path.read_text() + "\n")

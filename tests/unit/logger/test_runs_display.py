@@ -161,6 +161,33 @@ def test_nothing_to_do_is_said_with_the_last_words(capsys):
     assert capsys.readouterr().err.splitlines()[1] == "the end (True)"
 
 
+def test_a_folder_at_work_is_one_sentence_that_says_what_to_do(capsys):
+    handler = LogHandler(settings(), None)
+    text = "LockException:\nError: Directory cannot be locked. ... with the --unlock argument."
+    send(handler, text, logging.ERROR, event=LogEvent.ERROR, exception="LockException")
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "when it has ended" in line
+    assert "rm -r .snakemake/locks" in line
+    assert "--unlock" not in line, "'python -m benchmark run' has no such option"
+
+
+def test_a_plan_names_one_of_many_files(capsys):
+    handler = LogHandler(settings(dryrun=True), None)
+    files = [f"runs/seed{number}/result.json" for number in range(240)]
+    words = dict.fromkeys(("rule_msg", "benchmark", "indent", "shellcmd", "local", "is_handover"))
+    words |= {"rule_name": "collect", "jobid": 1, "wildcards": {}, "threads": 1, "priority": 1}
+    words |= {"input": files, "output": files[:3], "log": [], "is_checkpoint": False}
+    words |= {"resources": {"mem_mb": 10, "tmpdir": "/tmp", "gpu": 1, "minutes": 30, "disk": 1}}
+    reason = f"Missing output files: {', '.join(files[:5])}; Input files updated by another job: "
+    send(handler, "Rule", event=LogEvent.JOB_INFO, reason=reason + ", ".join(files), **words)
+    said = capsys.readouterr().err
+    assert f"input: {files[0]} and 239 more\n" in said
+    assert f"output: {', '.join(files[:3])}\n" in said
+    reason = f"Missing output files: {files[0]} and 4 more; Input files updated by another job: "
+    assert f"reason: {reason}{files[0]} and 239 more\n" in said
+    assert "mem_mb=10, tmpdir=/tmp, gpu=1, minutes=30, disk=1" in said
+
+
 def test_messages_of_other_commands_are_shown(capsys):
     handler = LogHandler(settings(), None)
     send(handler, "Unlocked working directory.")

@@ -4,7 +4,8 @@ take seconds.
 Put on PYTHONPATH, this replaces the module ``benchmark.training.run`` when it is imported. The
 made-up numbers follow from the specification. A run whose identity contains the text in
 QUICK_TRAINING_FAILS fails, and so does the share of all runs in QUICK_TRAINING_FAILING_SHARE,
-chosen by a hash of the identity.
+chosen by a hash of the identity. With QUICK_TRAINING_DIES_LATE the process is killed after the
+result was written.
 
 Verbs that QUICK_STEPS names leave empty files where the workflow expects what they make. With
 REAL_TRAINING set, runs train.
@@ -14,6 +15,7 @@ import hashlib
 import importlib.abc
 import importlib.machinery
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -56,6 +58,8 @@ def _train(spec_path, out=None, *, started=None, attempt=1):
         write_text(folder / name, "")
     made_up_provenance(spec).write(folder / "provenance.json")
     result.write(folder / "result.json")
+    if os.environ.get("QUICK_TRAINING_DIES_LATE"):
+        os.kill(os.getpid(), signal.SIGKILL)
     return result
 
 
