@@ -175,16 +175,14 @@ app.add_typer(group, name="track")
 
 
 @group.command("import")
-def import_(
-    study: StudyName,
-    results: Results = RESULTS,
-    strict: bool = Option(False, "--strict", help="fail if MLflow cannot be used"),
-) -> None:
+def import_(study: StudyName, results: Results = RESULTS) -> None:
     """Bring finished runs into MLflow, each once.
+
+    The exit status is 1 when MLflow cannot be used.
 
     Example: python -m benchmark track import embedded
     """
-    from benchmark.runs.tracking import DeletedError, import_runs
+    from benchmark.runs.tracking import import_runs
     from benchmark.study.grid import expand
 
     loaded = load(study, results)
@@ -195,9 +193,7 @@ def import_(
         counts, view = import_runs(loaded.name, note, specs, results, verdicts, loaded.metrics)
     except RunError as error:
         advice = f"no result is lost; later: python -m benchmark track import {study}"
-        failed = strict or isinstance(error, DeletedError)  # no later call mends a deletion
-        severity = "error" if failed else "warning"
-        echo(f"{severity}: {error}\n  {advice}", err=True)
-        raise Exit(int(failed)) from error
+        echo(f"error: {error}\n  {advice}", err=True)
+        raise Exit(1) from error
     echo(f"MLflow: {', '.join(f'{number} {name}' for name, number in counts.items())}")
     echo(f"compare in MLflow: {view}")

@@ -13,14 +13,17 @@ import logging
 import math
 import os
 import re
+import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Event, Thread
 from typing import Any, NoReturn
 
@@ -45,13 +48,11 @@ PATIENCE = 12  # seconds for all answers of a server about one run: it may also 
 VIEW = "mlflow.sharedViewState."
 COLUMNS = "columns"
 LOCAL = "http://127.0.0.1:5000"  # of 'make ui'
+SQLITE = "sqlite:///"
+HALF_MADE = "already exists"  # what MLflow says of a table where the making was cut off
 # seconds between two reads of a run's files, and after its end
 POLL = 5.0
 AFTERWARDS = 5.0
-
-
-class DeletedError(RunError):
-    """MLflow has the experiment as deleted, so that no run can be imported into it."""
 
 
 class NoAnswer(BaseException):
@@ -99,13 +100,12 @@ def verdict_tags(path: Path) -> dict[str, dict[str, str]]:
 
 @contextmanager
 def connected(results: Path) -> Iterator[Any]:
-    """Yield MLflow's client of the store; make the store if it belongs in ``results``.
+    """Yield MLflow's client of the store; make the store if it is a file.
 
     Raise RunError for every error of MLflow, its database or its server.
     """
-    database = results.resolve() / "mlflow.db"
     server = value_of(TRACKING_URI)
-    uri = server or f"sqlite:///{database}"
+    uri = server or f"{SQLITE}{results.resolve() / 'mlflow.db'}"
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
     for name in ("alembic", "mlflow", "urllib3"):  # the error alone says what is wrong
@@ -115,22 +115,45 @@ def connected(results: Path) -> Iterator[Any]:
             os.environ.setdefault("_MLFLOW_SERVER_ARTIFACT_ROOT", ARTIFACT_ROOT)
         from mlflow import MlflowClient
 
-        if not server and not database.exists():
-            with replacing(database) as new:  # a half-made database would stay broken
-                MlflowClient(f"sqlite:///{new}").search_experiments()
+        if uri.startswith(SQLITE):
+            database = Path(uri.removeprefix(SQLITE))
+            if not database.exists() or _is_half_made(database):
+                with replacing(database) as new:  # a half-made database would stay broken
+                    MlflowClient(f"{SQLITE}{new}").search_experiments()
         yield MlflowClient(uri, uri)
-    except DeletedError:
+    except RunError:
         raise
     except (Exception, NoAnswer) as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         text = f"MLflow store {uri} cannot be used ({reason})"
+        if HALF_MADE in reason:
+            text += "; it has runs, but its upgrade was cut off: move it away, or bring back a copy"
         raise RunError(_without_password(text)) from error
+
+
+def _is_half_made(database: Path) -> bool:
+    """Return whether a database has no run, and MLflow cannot finish making it.
+
+    That is left by a full disk, for example. A copy is tried: MLflow opens a file only once.
+    """
+    from mlflow import MlflowClient
+
+    with closing(sqlite3.connect(database)) as connection, suppress(sqlite3.OperationalError):
+        if connection.execute("select 1 from runs").fetchone():
+            return False
+    with TemporaryDirectory() as folder:
+        copy = shutil.copy(database, folder)
+        try:
+            MlflowClient(f"{SQLITE}{copy}").search_experiments()
+        except Exception as error:
+            return HALF_MADE in str(error)
+    return False
 
 
 def experiment_of(client: Any, study: str) -> str:
     """Return the id of the study's experiment; make it if needed.
 
-    Raise DeletedError if it was deleted: no other experiment can have its name.
+    Raise RunError if it was deleted: no other experiment can have its name.
     """
     from mlflow.exceptions import MlflowException
 
@@ -142,7 +165,7 @@ def experiment_of(client: Any, study: str) -> str:
         experiment = client.get_experiment_by_name(study)
     if experiment.lifecycle_stage == "deleted":
         command = f"mlflow experiments restore --experiment-id {experiment.experiment_id}"
-        raise DeletedError(
+        raise RunError(
             f"experiment '{study}' is deleted in MLflow; bring it back with '{command}', "
             f"MLFLOW_TRACKING_URI set to {_without_password(client.tracking_uri)}"
         )

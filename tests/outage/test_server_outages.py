@@ -123,3 +123,21 @@ def test_a_server_that_fails_in_the_middle(
     assert training.result() == undisturbed
     recovers(server)
     imported_once(server, tmp_path, spec)
+
+
+def test_a_server_killed_between_epochs_that_is_back_before_the_end_has_the_run_once(
+    tmp_path, spec, undisturbed, real_server, logging
+):
+    server = real_server(tmp_path / "server")
+    server.start()
+    training = logging(server)
+    wait_for_epochs(server, training, tmp_path, spec)
+    server.stop()
+    server.start()
+    assert training.process.poll() is None, "it ended before the server was back"
+    assert training.result() == undisturbed
+    # what sends the epochs may have outlived the outage, and then the run is whole already
+    states = [import_runs("toy", "A toy", [spec], tmp_path, tmp_path / "none")[0] for _ in range(2)]
+    assert [state["imported"] + state["present"] for state in states] == [1, 1]
+    assert states[1]["present"] == 1
+    assert list(logged(server, tmp_path, spec).values()) == [list(range(1, EPOCHS + 1))]

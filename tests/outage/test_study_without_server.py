@@ -27,7 +27,7 @@ def test_an_import_that_was_missed_is_made_good_once(tmp_path, real_server, monk
     monkeypatch.setenv("MLFLOW_TRACKING_URI", server.address)
     place.environment["QUICK_STEPS"] = "build"
     done = place.snakemake("small", target="all", hooks=True)
-    assert f"warning: MLflow store {server.address} cannot be used" in done.stderr
+    assert f"error: MLflow store {server.address} cannot be used" in done.stderr
     finished = place.results()
     assert len(finished) == 2
     server.start()
