@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 from pathlib import Path
 
+import psutil
 import pytest
 from archives import save
 from checkout import LIMIT, ROOT, Checkout, block, study
@@ -148,6 +150,38 @@ def test_a_job_killed_for_its_memory_goes_on_from_the_last_checkpoint(
     assert checkout.run("small", "runs", "--no-hooks") == 0, checkout.said()
     killed = [job["JobState"] in ("FAILED", "OUT_OF_MEMORY") for job in checkout.jobs()]
     assert killed == [True, False]
+    assert resumed(checkout, tmp_path) == 1
+
+
+def reboot() -> None:
+    """Kill slurmd and all that it started, without a word, and start it as after a boot."""
+    printed = subprocess.check_output(["scontrol", "show", "config"], text=True)
+    settings = dict(re.findall(r"^(\w+) +(?:= )+(\S+)", printed, re.MULTILINE))
+    listed = subprocess.check_output(["scontrol", "listpids"], text=True).splitlines()[1:]
+    daemon = Path(settings["SlurmdPidFile"])
+    dying = {int(daemon.read_text())}
+    for line in listed:
+        step = psutil.Process(int(line.split()[0]))
+        while step.name() != "slurmstepd":
+            step = step.parent()
+        dying |= {step.pid, *(child.pid for child in step.children(recursive=True))}
+    for process in dying:
+        os.kill(process, signal.SIGKILL)
+    daemon.unlink()
+    slurm("slurmd", "-b", "-f", settings["SLURM_CONF"])
+
+
+def test_a_job_whose_node_reboots_goes_on_from_the_last_checkpoint(
+    checkout: Checkout, tmp_path: Path
+):
+    checkout.write(long_study(checkpoint_seconds=0.5))
+    checkout.environment["CLUSTER_STEP_SECONDS"] = "0.3"
+    process = checkout.start("small", "runs", "--no-hooks")
+    checkout.wait_for_an_epoch()
+    checkout.wait_for(lambda: list((checkout.run_folder() / "state").glob("*")))
+    reboot()
+    assert process.wait(LIMIT) == 0, checkout.said()
+    assert [job["Restarts"] for job in checkout.jobs()] == ["1"]
     assert resumed(checkout, tmp_path) == 1
 
 
