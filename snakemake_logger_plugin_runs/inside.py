@@ -47,7 +47,7 @@ _FILE = r"[^\s,;=/]*/[^\s,;=]*"
 _MANY_FILES = re.compile(f"({_FILE})((?:, {_FILE}){{3,}})")
 
 
-class ShortFormatter(DefaultFormatter):  # type: ignore[misc]
+class ShortFormatter(DefaultFormatter):
     """Snakemake's words, in which one of many files stands for all."""
 
     def format(self, record: LogRecord) -> str:

@@ -47,6 +47,9 @@ PATIENCE = 12  # seconds for all answers of a server about one run: it may also 
 # A shared view of the list of runs: the start of its tag, and its name, which an address can have.
 VIEW = "mlflow.sharedViewState."
 COLUMNS = "columns"
+NAME = "attributes.`Run Name`"  # columns that are always there
+CREATED = "runDateAndNestInfo"
+ORDER = "order"  # a tag that sorts runs by loss, batch size and seed: the UI takes one key
 LOCAL = "http://127.0.0.1:5000"  # of 'make ui'
 SQLITE = "sqlite:///"
 HALF_MADE = "already exists"  # what MLflow says of a table where the making was cut off
@@ -172,6 +175,27 @@ def experiment_of(client: Any, study: str) -> str:
     return str(experiment.experiment_id)
 
 
+def name_of(spec: RunSpec) -> str:
+    """Return the name of a run in MLflow."""
+    cell = spec.cell
+    return f"{cell.loss} bs{cell.batch_size} seed{spec.seed} ({cell.dataset}/{cell.setting})"
+
+
+def view_of(specs: Iterable[RunSpec], metrics: Iterable[str]) -> dict[str, Any]:
+    """Return the state of the list of runs: sorted, with whole names, losses, seeds and scores."""
+    params = {"params.`loss`": 130, "params.`seed`": 60, "params.`batch_size`": 95}
+    scores = {f"metrics.`{name}`": 110 for name in metrics}
+    letters = max((len(name_of(spec)) for spec in specs), default=0)
+    widths = {NAME: 40 + 6.5 * letters, CREATED: 40, **params, **scores}  # pixels
+    return {
+        "selectedColumns": [*params, *scores],
+        "columnOrder": [*widths],
+        "columnWidths": widths,
+        "orderByKey": f"tags.`{ORDER}`",
+        "orderByAsc": True,
+    }
+
+
 def begin(client: Any, study: str, spec: RunSpec, code: str, start: float) -> Any:
     """Return the info of a new run with its parameters; ``start`` is in seconds since 1970."""
     from mlflow.entities import Param
@@ -183,9 +207,8 @@ def begin(client: Any, study: str, spec: RunSpec, code: str, start: float) -> An
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.stdout and code.startswith(code_version()):
             tags["mlflow.source.git.commit"] = done.stdout.strip()
-    cell = spec.cell
-    name = f"{cell.loss} bs{cell.batch_size} seed{spec.seed} ({cell.dataset}/{cell.setting})"
-    run = client.create_run(experiment_of(client, study), round(1000 * start), tags, name).info
+    experiment = experiment_of(client, study)
+    run = client.create_run(experiment, round(1000 * start), tags, name_of(spec)).info
     client.log_batch(run.run_id, params=[Param(*item) for item in params(spec).items()])
     return run
 
@@ -270,15 +293,14 @@ def import_runs(
             view = f"#/experiments/{experiment}/runs?viewStateShareKey={COLUMNS}"
             links = f"[Report]({report}), " if report else ""
             links += f"[runs by loss, batch size and score]({view})"
-            columns = [f"params.`{name}`" for name in ("loss", "batch_size", "seed")]
-            columns += [f"metrics.`{name}`" for name in metrics]
-            shown = json.dumps({"selectedColumns": columns})
+            shown = json.dumps(view_of(specs, metrics))
             client.set_experiment_tag(experiment, VIEW + COLUMNS, shown)
             if client.get_experiment(experiment).tags.get(NOTE, note).endswith(note):  # ours
                 client.set_experiment_tag(experiment, NOTE, f"{links}\n\n{note}")
             for spec in tqdm(specs, desc="MLflow", unit="run", disable=None, leave=False):
                 signal.alarm(patience)
-                tags = by_cell.get(spec.cell.label, {})
+                sorted_by = f"{spec.loss.label} {spec.batch_size:09} {spec.seed:010}"
+                tags = {ORDER: sorted_by, **by_cell.get(spec.cell.label, {})}
                 state = _import_run(client, study, experiment, spec, results, tags, report)
                 counts[state] += 1
     finally:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -104,11 +105,32 @@ def test_the_list_that_notes_link_to_has_loss_batch_size_and_scores(ui, page, pi
     for column in ("recall_at_1", "batch_size", "loss"):
         assert page.page.locator(f"[role=columnheader]:has-text('{column}')").count(), column
     page.page.screenshot(path=pictures / "mlflow_columns.png")
+    listed = [name.inner_text() for name in page.page.locator("a", has_text=" seed").all()]
+    assert len(listed) > 10
+    fields = [re.match(r"(\w+) bs(\d+) seed(\d+) ", name).groups() for name in listed]
+    order = [(loss, int(batch), int(seed)) for loss, batch, seed in fields]
+    assert order == sorted(order)
     report = page.page.locator("a", has_text="Report").first.get_attribute("href")
     assert urllib.request.urlopen(address + report).read() == b"the page of the study"
     run = next(iter(runs.values())).info.run_id
     page.open(f"{address}/#/experiments/{experiment}/runs/{run}")
     wait_for_text(page, "Report of the study")
+
+
+def test_names_of_runs_are_whole_and_loss_and_seed_are_seen_on_a_small_screen(ui, visit, pictures):
+    address, _, experiment = ui
+    page = visit(width=1400, height=900)
+    page.open(f"{address}/#/experiments/{experiment}/runs?viewStateShareKey=columns")
+    wait_for_text(page, "batch_size")
+    names = page.page.locator("a", has_text=" seed")
+    names.first.wait_for()
+    page.page.screenshot(path=pictures / "mlflow_small_screen.png")
+    cut = "names => names.filter(each => each.scrollWidth > each.clientWidth + 1).length"
+    assert names.evaluate_all(cut) == 0
+    edge = page.page.locator("[role=grid], [role=treegrid]").first.bounding_box()
+    for column in ("loss", "seed"):  # beside the longest names
+        box = page.page.locator(f"[role=columnheader][col-id='params.`{column}`']").bounding_box()
+        assert box["x"] + box["width"] <= edge["x"] + edge["width"] + 1, column
 
 
 def test_the_comparison_of_all_runs_has_their_parameters_and_final_metrics(ui, page, pictures):

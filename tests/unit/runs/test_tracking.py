@@ -149,9 +149,11 @@ def test_the_experiment_describes_the_study_and_shows_its_report(toy):
     assert all(f"[Report of the study]({served})" in run.data.tags[NOTE] for run in runs)
     assert (results / "mlartifacts" / "reports" / "toy" / "index.html").read_text() == "the page"
     assert f"http://127.0.0.1:5000/{view} " in said
-    columns = json.loads(experiment.tags["mlflow.sharedViewState.columns"])["selectedColumns"]
-    assert columns[:2] == ["params.`loss`", "params.`batch_size`"]
+    state = json.loads(experiment.tags["mlflow.sharedViewState.columns"])
+    columns = state["selectedColumns"]
+    assert columns[:3] == ["params.`loss`", "params.`seed`", "params.`batch_size`"]
     assert columns[-1].startswith("metrics.`")
+    assert (state["orderByKey"], state["orderByAsc"]) == ("tags.`order`", True)
 
 
 def test_the_store_and_its_artifacts_name_no_folder_and_no_user(toy):
