@@ -7,12 +7,13 @@ import os
 import re
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import psutil
 import pytest
 from archives import save
-from checkout import LIMIT, ROOT, Checkout, block, study
+from checkout import LIMIT, ROOT, SITE, Checkout, block, study
 from tiny_runs import curve, train_command
 
 pytestmark = pytest.mark.cluster
@@ -140,6 +141,43 @@ def test_a_job_cancelled_just_after_its_run_has_finished_loses_nothing(checkout:
     follow_the_page(checkout)
     assert len(checkout.jobs()) == 1, "it was trained again"
     assert checkout.files_with_dates() == before
+
+
+def test_snakemake_in_a_job_of_its_own_ends_in_good_order_and_the_same_command_goes_on(
+    checkout: Checkout, tmp_path: Path
+):
+    page = (ROOT / "docs" / "cluster.md").read_text()
+    command = re.search(r"^sbatch .*B:INT.*$", page, re.MULTILINE)[0]
+    command = command.replace(
+        "--mem=4G", "--mem=1G --parsable --output=head.log --open-mode=append"
+    )
+    command = command.replace("study=roadmap", "study=small.yaml --no-hooks").replace(
+        "exec snakemake", f"exec {sys.executable} -m snakemake runs"
+    )
+    paths = os.pathsep.join([str(SITE), str(checkout.folder)])
+    variables = {**os.environ, **checkout.environment, "PYTHONPATH": paths}
+    variables["CLUSTER_STEP_SECONDS"] = "0.3"
+    checkout.write(long_study())
+
+    def submit() -> str:
+        return subprocess.check_output(
+            ["bash", "-euc", command], cwd=checkout.folder, env=variables, text=True
+        ).strip()
+
+    def state(job: str) -> str:
+        return next(each["JobState"] for each in checkout.jobs() if each["JobId"] == job)
+
+    head = submit()
+    checkout.wait_for_an_epoch()
+    slurm("scancel", "--batch", "--signal=INT", head)
+    checkout.wait_for(lambda: state(head) not in ("RUNNING", "COMPLETING"))
+    checkout.wait_for(
+        lambda: {each["JobState"] for each in checkout.jobs()} == {"FAILED", "CANCELLED"}
+    )
+    head = submit()
+    checkout.wait_for(lambda: state(head) in ("COMPLETED", "FAILED"))
+    assert state(head) == "COMPLETED", (checkout.folder / "head.log").read_text()
+    assert resumed(checkout, tmp_path) == 1
 
 
 def test_a_job_killed_for_its_memory_goes_on_from_the_last_checkpoint(
