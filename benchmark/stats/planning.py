@@ -18,7 +18,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import optimize, special, stats
+from scipy import optimize, stats
 
 from benchmark.stats.intervals import Floats
 from benchmark.stats.reproduction import (
@@ -27,7 +27,6 @@ from benchmark.stats.reproduction import (
     applies,
     arrays_of,
     compare,
-    standard_error,
     world_of,
 )
 from benchmark.stats.samples import LIMIT, SHARE, TIMES
@@ -127,9 +126,7 @@ def chance_to_stand(design: Design, drift: float) -> float:
     for mark, asked in applies(evidence.reference_n).items():
         if asked:
             assumed = replace(evidence, **world_of(evidence, mark))
-            se, df, _ = standard_error(assumed)
-            critical = special.stdtrit(df, 1 - design.alpha / design.family)
-            limits.append(critical * se - np.asarray(assumed.reference, float))
+            limits.append(compare(assumed, design.alpha / design.family).high)
     strictest = np.max(np.broadcast_arrays(*limits), axis=0)
     room = (drift - design.margin - strictest) / design.se
     return float(stats.norm.cdf(room).mean())

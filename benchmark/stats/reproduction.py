@@ -145,7 +145,8 @@ def arrays_of(evidence: Evidence) -> dict[str, Floats]:
 def standard_error(evidence: Evidence) -> tuple[Floats, Floats, NDArray[np.int64]]:
     """Return the standard error of D, its df, and the index of ``STANDARD_ERRORS`` used.
 
-    The variance between laboratories is taken as known, so the df are Satterthwaite's.
+    The variance between laboratories is taken as known, so the df are Satterthwaite's. Without a
+    spread of runs both are NaN.
     """
     values = arrays_of(evidence)
     n = values["ours_n"]
@@ -166,6 +167,7 @@ def standard_error(evidence: Evidence) -> tuple[Floats, Floats, NDArray[np.int64
         both = 1 / n + 1 / m
         squares = [w / k, v / n + r / m, v * both, r * both]
         square = np.select(conditions, squares, np.nan)
+        square = np.where(square > 0, square, np.nan)
         df = np.select(conditions, dfs, np.nan)
         total = square + values["laboratory"]
         ratio = total / square
@@ -176,7 +178,8 @@ def compare(evidence: Evidence, alpha: float = ALPHA, planned: int = 0) -> TestR
     """Return the test results of each element; ``alpha`` sets the confidence of the interval.
 
     Without a spread there is no test, unless the runs are identical. ``planned`` is the number of
-    tests in the plan, if fewer could be made.
+    tests in the plan, if fewer could be made. With a variance between laboratories, each p-value
+    and the interval are the larger ones of the tests with it and without it.
     """
     values = arrays_of(evidence)
     difference, margin, slack, identical, se, df, case = np.broadcast_arrays(
@@ -186,21 +189,27 @@ def compare(evidence: Evidence, alpha: float = ALPHA, planned: int = 0) -> TestR
         values["identical"],
         *standard_error(evidence),
     )
-    has_spread = se > 0
-    se = np.where(has_spread, se, np.nan)
-    df = np.where(has_spread, df, np.nan)
-
-    def tail(distance: Floats) -> Floats:
-        """Return P(T * se >= distance)."""
-        return np.asarray(special.stdtr(df, -distance / se), float)
-
-    half = _quantile(1 - alpha, df) * se + slack
     room = margin - slack
     size = np.abs(difference)
-    p_above = tail(room + difference)
-    p_below = tail(room - difference)
-    # one-sided for a wide margin, two-sided for a margin of zero
-    p_drift = tail(size - margin - slack) + tail(size + margin + slack)
+
+    def tested(se: Floats, df: Floats) -> Floats:
+        """Return p_above, p_below, p_drift and half the width of the interval."""
+
+        def tail(distance: Floats) -> Floats:
+            """Return P(T * se >= distance)."""
+            return np.asarray(special.stdtr(df, -distance / se), float)
+
+        # one-sided for a wide margin, two-sided for a margin of zero
+        p_drift = tail(size - margin - slack) + tail(size + margin + slack)
+        half = _quantile(1 - alpha, df) * se + slack
+        return np.stack([tail(room + difference), tail(room - difference), p_drift, half])
+
+    found = tested(se, df)
+    if values["laboratory"].any():
+        # A known variance raises the df, too. Yet more variance alone must decide nothing.
+        without = standard_error(replace(evidence, laboratory=0.0))
+        found = np.maximum(found, tested(*without[:2]))
+    p_above, p_below, p_drift, half = found
     same = identical > 0
     p_equivalence = np.where(same, 0.0, np.maximum(p_above, p_below))
     p_drift = np.where(same, 1.0, np.minimum(p_drift, 1.0))

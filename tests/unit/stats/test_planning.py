@@ -10,6 +10,7 @@ from error_rates.rule import PAIRED, World, any_drifted, draw, drift_seen, evide
 from made_up_results import made_up_study
 from scipy import stats
 
+from benchmark.stats import planning
 from benchmark.stats.planning import (
     Design,
     at_level,
@@ -22,7 +23,15 @@ from benchmark.stats.planning import (
     seeds_needed,
     smallest_drift,
 )
-from benchmark.stats.reproduction import DRIFTED, compare, marks
+from benchmark.stats.reproduction import (
+    DRIFTED,
+    LABORATORY,
+    MARKS,
+    SPREAD,
+    TAILS,
+    compare,
+    marks,
+)
 
 TABLES = 1500
 
@@ -62,6 +71,18 @@ def test_the_chance_to_stand_is_that_of_simulated_tables_under_all_marks(drift, 
     chance = chance_to_stand(design, drift)
     assert chance < power(design, drift)
     assert seen - 0.07 < chance < seen
+
+
+@pytest.mark.parametrize("seeds", [2, 3, 10])
+@pytest.mark.parametrize("spread", [0.05, 0.3, 1.5])
+@pytest.mark.parametrize("mark", [LABORATORY, SPREAD, TAILS])
+def test_no_assumption_makes_a_drift_more_likely_to_be_called(mark, spread, seeds, monkeypatch):
+    design = Design(seeds, spread, reference_runs=5)
+    asked = {name: name == mark for name in MARKS}
+    monkeypatch.setattr(planning, "applies", lambda reference_n: asked)
+    alone = chance_to_stand(design, 3.0)
+    monkeypatch.setattr(planning, "world_of", lambda evidence, mark: {})
+    assert alone <= chance_to_stand(design, 3.0)
 
 
 @pytest.mark.parametrize("family", [6, 14, 56])

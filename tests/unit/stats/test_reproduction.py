@@ -169,6 +169,72 @@ def test_an_assumed_variance_adds_no_uncertainty_of_its_own():
     assert found.df == pytest.approx(7 * (0.37 / 0.12) ** 2)
 
 
+def drawn_tables(seed, tables=400):
+    """Return tables of 12 random numbers as evidence, and the planned size of their families."""
+    rng = np.random.default_rng(seed)
+    shape = (tables, 12)
+    stated = rng.random(shape) < 0.5
+    own = rng.random(shape) < 0.8
+    evidence = Evidence(
+        ours=rng.normal(0.0, 3.0, shape),
+        ours_n=rng.integers(1, 6, shape),
+        reference=rng.normal(0.0, 1.0, shape),
+        variance=np.where(own, 10 ** rng.uniform(-4, 1, shape), np.nan),
+        df=np.where(own, rng.choice([1.0, 2.0, 7.0, np.inf], shape), np.nan),
+        reference_n=rng.choice([np.nan, 1.0, 3.0, 5.0], shape),
+        reference_variance=np.where(stated, 10 ** rng.uniform(-4, 1, shape), np.nan),
+        reference_df=np.where(stated, rng.integers(1, 5, shape), np.nan),
+        margin=rng.choice([0.0, 0.5, 1.0], shape),
+        slack=rng.choice([0.0, 0.05], shape),
+    )
+    return evidence, int(rng.integers(0, 60))
+
+
+ONLY_UNCERTAIN = [name for name in MARKS if name != BEST]  # BEST moves the reference, too
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("name", ONLY_UNCERTAIN)
+def test_an_assumption_that_only_adds_uncertainty_decides_nothing(name, seed):
+    evidence, planned = drawn_tables(seed)
+    plain = compare(evidence, planned=planned)
+    marked = marks(evidence, planned=planned)[name]
+    tested = np.isfinite(plain.p_drift)
+    assert (np.isfinite(marked.p_drift) == tested).all()
+    decided = np.isin(plain.verdict, (REPRODUCED, DRIFTED))
+    assert decided.any() and not decided.all()
+    assert (np.isin(marked.verdict, (REPRODUCED, DRIFTED)) <= decided).all()
+    assert (marked.p_holm[decided] >= plain.p_holm[decided]).all()
+    small = plain.p_equivalence < 0.5
+    assert (marked.p_equivalence[small] >= plain.p_equivalence[small]).all()
+    assert (marked.low[tested] <= plain.low[tested]).all()
+    assert (marked.high[tested] >= plain.high[tested]).all()
+
+
+def test_laboratories_further_apart_decide_ever_less():
+    evidence, planned = drawn_tables(9, tables=100)
+    before = compare(evidence, planned=planned)
+    for between in (0.05, 0.2, 0.5, 2.0, 20.0):
+        now = compare(replace(evidence, laboratory=between**2), planned=planned)
+        for name in ("p_equivalence", "p_drift", "p_holm"):
+            p_before = getattr(before, name)
+            matters = p_before < 0.5
+            rise = getattr(now, name)[matters] - p_before[matters]
+            assert rise.min() > -1e-12, name
+        before = now
+    assert not np.isin(before.verdict, (REPRODUCED, DRIFTED)).any()
+
+
+def test_two_runs_that_leave_a_number_open_leave_it_open_for_other_laboratories():
+    # One degree of freedom; with the known variance between laboratories 9, and p 0.0026.
+    two = Evidence(62.1, 2, 65.9, 0.18, 1, slack=0.05)
+    plain = compare(two)
+    laboratories = marks(two)[LABORATORY]
+    assert plain.verdict == laboratories.verdict == UNDECIDED
+    assert laboratories.p_drift == plain.p_drift
+    assert laboratories.df == pytest.approx((0.52 / 0.27) ** 2)
+
+
 @pytest.mark.parametrize("mark", [LABORATORY, SPREAD])
 def test_a_tipping_point_is_where_the_verdict_of_the_table_turns(mark):
     table = Evidence([62.4, 70.0, 66.0], 3, [65.9, 70.1, 65.0], 0.04, 7, slack=0.05)
