@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from benchmark.metrics.metric import metric_of
+from benchmark.papers.schema import GAIN
 from benchmark.stats.reproduction import DRIFTED, REPRODUCED, UNDECIDED
 
 FROZEN = "frozen"
@@ -206,17 +208,28 @@ def typed(columns: Mapping[str, Any]) -> pd.DataFrame:
     )
 
 
+def is_score(numbers: pd.DataFrame) -> pd.Series:
+    """Return for each row whether it is a score: times and counts get no verdict."""
+    metrics = numbers["metric"]
+    return metrics.map(metric_of).notna() | metrics.str.endswith(GAIN)
+
+
+def is_close(numbers: pd.DataFrame) -> pd.Series:
+    """Return for each row whether the difference is at most the margin."""
+    return numbers["difference"].abs() <= numbers["margin"]
+
+
 def by_source(verdicts: pd.DataFrame) -> list[tuple[str, pd.Series, Mapping[str, str]]]:
-    """Return (heading, words, meanings) of the papers' numbers and of our own frozen runs."""
+    """Return (heading, words, meanings) of the papers' scores and of our own frozen runs."""
     is_frozen = verdicts["source"] == FROZEN
     verdict = verdicts["verdict"]
-    numbers = verdict[~is_frozen]
+    scores = verdict[~is_frozen & is_score(verdicts)]
     # only identical runs have no standard error
     identical = verdicts["se"].eq(0) & verdict.eq(REPRODUCED)
     frozen = verdict[is_frozen].map(OF_FROZEN).mask(identical, IDENTICAL)
-    heading = f"Numbers of papers: {numbers.ne(NOT_RUN).sum()} of {len(numbers)} run"
+    heading = f"Scores of papers: {scores.ne(NOT_RUN).sum()} of {len(scores)} run"
     ours_again = "Our own frozen runs, made again here: are the scores the same?"
-    sources = [(heading, numbers, VERDICTS), (ours_again, frozen, FROZEN_VERDICTS)]
+    sources = [(heading, scores, VERDICTS), (ours_again, frozen, FROZEN_VERDICTS)]
     return [source for source in sources if len(source[1])]
 
 

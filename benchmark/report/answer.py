@@ -104,7 +104,7 @@ def _answers(asked: Asked) -> Iterator[str]:
             yield gains(asked)
         if len(asked.last_step):
             yield last_step(asked)
-        if asked.one_place and asked.means["batch_size"].nunique() > 1:
+        if asked.one_place:
             yield batch_sizes(asked)
         yield highest_means(asked)
     if not claims_first:
@@ -231,8 +231,8 @@ def last_step(asked: Asked) -> str:
             significance = "significant" if test.significant else "not significant"
             if pd.isna(test.p_holm):
                 significance = "no test"
-            change = f"{points(test.difference, 1)} points"
-            span = interval(test.ci_low, test.ci_high, lambda value: points(value, 1))
+            change = f"{_tenths(test.difference)} points"
+            span = interval(test.ci_low, test.ci_high, _tenths)
             if span != DASH:
                 change = f"{change} {span}"
             parts.append(f"{change} at batch size {test.batch_size} ({significance})")
@@ -248,27 +248,46 @@ def last_step(asked: Asked) -> str:
 
 
 def batch_sizes(asked: Asked) -> str:
-    """Return how the smallest and the largest batch size differ, and that no test compares them."""
-    wide = asked.means.pivot(index="loss", columns="batch_size", values="mean")
-    smallest = wide.columns[0]
-    largest = wide.columns[-1]
-    change = (wide[largest] - wide[smallest]).dropna().sort_values(ascending=False)
-    parts = []
-    for verb, some in (("rises", change[change > 0]), ("falls", change[change <= 0])):
-        if some.empty:
-            continue
-        named = [f"{asked.inputs.label(str(loss))} ({points(by, 1)})" for loss, by in some.items()]
-        if len(some) > NAMED_LOSSES:
-            ends = f"{points(some.min(), 1)} to {points(some.max(), 1)} points"
-            named = [f"{count(len(some), 'loss')} ({ends})"]
-        parts.append(f"{verb} for {listed(named)}")
-    if not parts:
+    """Return how scores change from the smallest batch size to the largest, with their tests."""
+    tests = rows_of(asked.inputs.batch_sizes, metric=asked.metric)
+    if tests.empty:
         return ""
-    return (
-        f"From batch size {smallest} to {largest} {metric_label(asked.metric)} "
-        f"{' and '.join(parts)}. These runs cannot test that: runs of two batch sizes share no "
-        "batches, so they are not paired."
+    smallest = tests["against"].min()
+    largest = tests["batch_size"].max()
+    tests = rows_of(tests, against=smallest, batch_size=largest).sort_values("difference")
+    metric = metric_label(asked.metric)
+
+    def changes(rows: pd.DataFrame) -> str:
+        """Return "SmoothAP (+3.3 [+1.7, +5.0])" of each loss, or the range over many."""
+        if len(rows) > NAMED_LOSSES:
+            ends = [_tenths(rows["difference"].min()), _tenths(rows["difference"].max())]
+            return f"{count(len(rows), 'loss')} ({' to '.join(ends)})"
+        named = []
+        for row in records(rows):
+            span = interval(row.ci_low, row.ci_high, _tenths)
+            named.append(f"{asked.inputs.label(row.loss)} ({_tenths(row.difference)} {span})")
+        return listed(named)
+
+    significant = tests["significant"]
+    rises = tests["difference"] > 0
+    found = {
+        f"{metric} rises for": tests[significant & rises][::-1],
+        f"{metric} falls for": tests[significant & ~rises],
+        "no change is shown for": tests[~significant],
+    }
+    parts = [f"{words} {changes(rows)}" for words, rows in found.items() if len(rows)]
+    size = tests["family_size"].max()
+    how = (
+        "Tests: Welch's, unpaired because two batch sizes share no batches, Holm over the "
+        f"{count(size, 'loss')}."
     )
+    if not size:
+        how = "A test needs at least two runs of both sizes."
+    return f"From batch size {smallest} to {largest}, in points: {'; '.join(parts)}. {how}"
+
+
+def _tenths(share: float) -> str:
+    return points(share, 1)
 
 
 def highest_means(asked: Asked) -> str:

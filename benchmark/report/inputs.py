@@ -28,6 +28,7 @@ _NONE = pd.DataFrame()
 _FEW = "ranks need three datasets on which the same losses have finished"
 # Why there is nothing to show of a table that has no rows.
 _REASONS = {
+    "batch_sizes": "no loss has finished at two batch sizes of one dataset and setting",
     "best_epoch": _UNMEASURED,
     "curves": _UNMEASURED,
     "costs": "no finished run has recorded its cost yet",
@@ -38,7 +39,7 @@ _REASONS = {
     "verdicts": "there are no verdicts: the study names no references, or none have been judged "
     "yet",
 }
-_COMPARED = ("summary", "curves", "best_epoch", "differences", "divergence")
+_COMPARED = ("summary", "batch_sizes", "curves", "best_epoch", "differences", "divergence")
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,7 @@ class Inputs:
     summary: pd.DataFrame
     paired: pd.DataFrame
     ablation: pd.DataFrame
+    batch_sizes: pd.DataFrame
     curves: pd.DataFrame
     best_epoch: pd.DataFrame
     differences: pd.DataFrame

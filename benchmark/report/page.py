@@ -63,7 +63,7 @@ SECTIONS = {
         "table:headline table:comparison figure:metric_by_batch_size figure:whole_set "
         "table:uncertainty table:best_epoch",
     ),
-    "tests": ("Tests", "table:paired figure:seed_differences table:all_pairs"),
+    "tests": ("Tests", "table:paired figure:seed_differences table:all_pairs table:batch_sizes"),
     "datasets": (
         "Over datasets",
         "figure:critical_difference table:ranks figure:performance_profiles",

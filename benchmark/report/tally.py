@@ -3,14 +3,23 @@
 The claims that are counted are always those of the study's own papers, and of the study itself.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import pandas as pd
 
 from benchmark.core.words import count, listed, words_of
 from benchmark.papers.paper import THIS_SUITE, paper_name
-from benchmark.papers.verdicts import CLAIM_VERDICTS, NOT_ASKED, NOT_RUN, VERDICTS, by_source
+from benchmark.papers.verdicts import (
+    CLAIM_VERDICTS,
+    INCONCLUSIVE,
+    NOT_ASKED,
+    NOT_RUN,
+    VERDICTS,
+    by_source,
+    is_close,
+    is_score,
+)
 from benchmark.report.inputs import Inputs, rows_of
 from benchmark.report.table import TONES
 
@@ -56,11 +65,19 @@ def of_own_papers(inputs: Inputs) -> pd.DataFrame:
 
 
 def published_numbers(verdicts: pd.DataFrame) -> str:
-    """Return a sentence that counts the verdicts on published numbers, "" if none was judged."""
+    """Return a sentence that counts the verdicts on published scores, "" if none was judged."""
     rows = published_of(verdicts)
     if not judged(rows):
         return ""
-    return f"Of {count(len(rows), 'published number')}: {_by_verdict(rows, VERDICTS)}."
+    scores = rows[is_score(rows)]
+    undecided = rows_of(scores, verdict=INCONCLUSIVE)
+    close = is_close(undecided).sum()
+    where = f" ({close} close, {len(undecided) - close} far)"
+    found = f"Of {count(len(scores), 'published score')}: {_by_verdict(scores, VERDICTS, where)}."
+    others = len(rows) - len(scores)
+    if not others:
+        return found
+    return f"{found} {count(others, 'more number')} {'is' if others == 1 else 'are'} no score."
 
 
 def claims_in_words(claims: pd.DataFrame) -> str:
@@ -78,9 +95,12 @@ def claims_in_words(claims: pd.DataFrame) -> str:
     return f"Of {number}: {verdicts}{never}."
 
 
-def _by_verdict(table: pd.DataFrame, words: Mapping[str, str]) -> str:
+def _by_verdict(table: pd.DataFrame, words: Iterable[str], undecided: str = "") -> str:
     found = table["verdict"].value_counts()
-    return ", ".join(f"{found[word]} {words_of(word)}" for word in words if word in found)
+    parts = {word: f"{found[word]} {words_of(word)}" for word in words if word in found}
+    if INCONCLUSIVE in parts:
+        parts[INCONCLUSIVE] += undecided
+    return ", ".join(parts.values())
 
 
 def counts(inputs: Inputs) -> list[tuple[str, str, list[Count]]]:

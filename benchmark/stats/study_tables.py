@@ -13,6 +13,7 @@ from scipy.stats import binomtest
 
 from benchmark.core.records import CELL_COLUMNS
 from benchmark.runs.run_table import RunTable
+from benchmark.stats.batch_sizes import batch_size_tests
 from benchmark.stats.intervals import Floats, diverges, percentile_interval, t_intervals
 from benchmark.stats.over_datasets import analyse_datasets
 from benchmark.stats.paired import GROUP, TEST, compare, corrected
@@ -80,11 +81,13 @@ def analyse(
     steps = tests["kind"] == "ablation"
     paired = tests.loc[~steps, PAIRED_COLUMNS].reset_index(drop=True)
     steps_of_ablation = tests.loc[steps, ABLATION_COLUMNS].reset_index(drop=True)
+    usable = headline.merge(rates.loc[~rates["diverges"].astype(bool), LOSS_CELL])
     of_last_epoch = with_query_intervals(summary[last], draws, 1 - alpha)
     return {
         "summary": pd.concat([of_last_epoch, summary[~last]]),
         "paired": with_query_intervals(paired, draws, 1 - alpha),
         "ablation": with_query_intervals(steps_of_ablation, draws, 1 - alpha),
+        "batch_sizes": batch_size_tests(usable, alpha),
         "curves": learning_curves(table, metrics),
         "best_epoch": best_epochs(table, metrics),
         "differences": differences_by_seed(headline, comparison.baseline),

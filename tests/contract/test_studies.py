@@ -12,6 +12,7 @@ from gpu_memory import asked_mb, counted, counted_mb, training_mb
 from benchmark.core.recipe import ModelConfig
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.papers.matching import reached_numbers
+from benchmark.papers.paper import asked_numbers
 from benchmark.runs.rates import rates
 from benchmark.study import load_study, study_names
 from benchmark.study.grid import expand
@@ -116,18 +117,19 @@ def test_paper_and_code_differ_where_the_recipes_say_so():
     assert code.recipe.input.crop_area[0] > paper.recipe.input.crop_area[0]
 
 
-@pytest.mark.parametrize(
-    ("name", "whole", "table"),
-    [
-        ("roadmap_table1", "roadmap", "table1"),
-        ("smooth_ap_table2", "smooth_ap", "table2"),
-        ("fast_ap_table1", "fast_ap", "table1"),
-        ("listwise_table2", "listwise", "table2"),
-    ],
-)
-def test_the_study_of_one_table_has_its_numbers_and_no_run_besides(name, whole, table):
+ONE_TABLE = {  # of a paper's study
+    "roadmap_table1": "roadmap",
+    "smooth_ap_table2": "smooth_ap",
+    "fast_ap_table1": "fast_ap",
+    "listwise_table2": "listwise",
+}
+
+
+@pytest.mark.parametrize("name", ONE_TABLE)
+def test_the_study_of_one_table_has_its_numbers_and_no_run_besides(name):
     own = load_study(name)
-    others = load_study(whole)
+    others = load_study(ONE_TABLE[name])
+    table = name.rpartition("_")[2]
     asked = [(number, cell) for number, cell in reached_numbers(others) if number.table == table]
     assert reached_numbers(own) == asked
     assert own.looks == others.looks
@@ -137,8 +139,14 @@ def test_the_study_of_one_table_has_its_numbers_and_no_run_besides(name, whole, 
     assert {run.spec.cell for run in runs.values()} == {cell for _, cell in asked}
     needs = {run.resources for run in runs.values()}
     assert needs == {expand(others)[run_id].resources for run_id in runs}
+
+
+@pytest.mark.parametrize("name", list(ONE_TABLE) + list(ONE_TABLE.values()))
+def test_the_page_of_the_papers_counts_the_runs_and_the_scores_of_a_study(name):
+    study = load_study(name)
+    scores = [number for number in asked_numbers(study.references.published) if number.judged]
     page = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
-    assert re.search(rf"`{name}` .* \| {len(runs)} \| {len(asked)} \|", page)
+    assert re.search(rf"\| `{name}` .* \| {len(expand(study))} \| {len(scores)} \|", page)
 
 
 @pytest.mark.parametrize("name", [name for name in study_names() if name.startswith(PAPER_STUDIES)])

@@ -486,6 +486,40 @@ def ablation(inputs: Inputs) -> Table:
     return _pair_table(inputs, "ablation", "Ablation", caption, columns, ("gain", "loss"))
 
 
+@TABLES.register("batch_sizes", display="Smallest and largest batch size")
+def batch_sizes(inputs: Inputs) -> Table:
+    """Return the test of each loss at its largest batch size against its smallest."""
+    tests = inputs.some("batch_sizes")
+    difference, span, outcome, _, p_holm, _, detectable, _ = test_columns(
+        inputs, outcomes=("rises", "falls")
+    )
+    columns = [
+        named(inputs),
+        words("Batch size", lambda row: f"{row.against} → {row.batch_size}"),
+        numbers("From", percent, mean="mean_against"),
+        numbers("To", percent, mean="mean"),
+        difference,
+        span,
+        outcome,
+        p_holm,
+        detectable,
+        numbers("n", "{:.0f}, {:.0f}".format, n_against="n_against", n="n"),
+    ]
+    caption = (
+        "Runs of two batch sizes share no batches, so they are not paired: Welch's two-sided "
+        "t-test of the scores at the last epoch, each side with its own spread. Holm's correction "
+        f"at level {inputs.study.comparison.alpha:g} covers the losses of one dataset, split and "
+        "metric. Scores are in percent, differences in percentage points. n: runs of both sides. "
+        "A loss that diverges at a batch size is compared without it."
+    )
+    known = tests[tests["metric"].isin(inputs.study.metrics)]
+    rows = (
+        (f"{metric_label(row.metric)} · {dataset_label(row.dataset, row.setting, row.split)}", row)
+        for row in ordered(known, inputs, *WHERE, "metric", "loss")
+    )
+    return filled("Smallest and largest batch size", caption, columns, rows)
+
+
 def _pair_table(
     inputs: Inputs,
     kind: str,

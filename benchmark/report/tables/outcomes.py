@@ -7,11 +7,9 @@ from typing import Any
 import pandas as pd
 
 from benchmark.core.words import listed, plain, words_of
-from benchmark.metrics.metric import metric_of
 from benchmark.papers.forecast import undecidable
 from benchmark.papers.paper import cite, vocabulary_of
-from benchmark.papers.schema import GAIN
-from benchmark.papers.verdicts import INCONCLUSIVE, LOW, NOT_RUN
+from benchmark.papers.verdicts import INCONCLUSIVE, LOW, NOT_RUN, is_close, is_score
 from benchmark.report.inputs import Inputs, records
 from benchmark.report.labels import dataset_name, metric_label
 from benchmark.report.table import (
@@ -79,12 +77,12 @@ def table_outcomes(inputs: Inputs) -> list[Any]:
     verdict = numbers["verdict"]
     size = numbers["difference"].abs()
     undecided = verdict == INCONCLUSIVE
-    close = undecided & (size <= numbers["margin"])
+    close = undecided & is_close(numbers)
     drifted = verdict == DRIFTED
     standing = drifted & numbers["stands"].eq(True)
     cells = numbers[GROUP].itertuples(index=False, name=None)
     hopeless = pd.Series([cell in never for cell in cells], numbers.index)
-    is_judged = numbers["metric"].map(metric_of).notna() | numbers["metric"].str.endswith(GAIN)
+    is_judged = is_score(numbers)
     counted = numbers[PRINTED_IN].assign(
         numbers=True,
         reproduced=verdict == REPRODUCED,

@@ -47,6 +47,13 @@ def compared(text: str, against="smooth_ap", kind="ablation", **columns) -> pd.D
     return table.assign(**spans, **PLACE | facts | columns)
 
 
+def effects(text: str) -> pd.DataFrame:
+    """Return tests of batch size 128 against 32, a line for each loss."""
+    table = table_of(text, "loss", "difference", "significant")
+    spans = {"ci_low": table["difference"] - 0.01, "ci_high": table["difference"] + 0.01}
+    return table.assign(batch_size=128, against=32, family_size=len(table), **spans, **PLACE)
+
+
 def test_a_setting_with_a_single_loss_does_not_count_beside_one_that_compares(messages):
     found = means("""
         r        32   fast_ap            0.7
@@ -77,16 +84,28 @@ def test_over_two_settings_the_highest_means_are_counted(messages):
 
 
 def test_a_rise_and_a_fall_with_the_batch_size_are_told_apart(messages):
-    found = means("""
-        r  32   fast_ap    0.7
-        r  128  fast_ap    0.75
-        r  32   smooth_ap  0.8
-        r  128  smooth_ap  0.7
+    found = asked(
+        batch_sizes=effects("""
+        fast_ap    0.05   True
+        smooth_ap  -0.1   True
+        sup_ap     0.01   False
     """)
+    )
     text = answers.batch_sizes(found)
-    assert messages.told_numbers(text)[:5] == ["32", "128", "1", "+5.0", "−10.0"]
-    assert "rises for FastAP" in text
-    assert "falls for SmoothAP" in text
+    assert "rises for FastAP (+5.0 [+4.0, +6.0])" in text
+    assert "falls for SmoothAP (−10.0 [−11.0, −9.0])" in text
+    assert "no change is shown for SupAP (+1.0 [+0.0, +2.0])" in text
+    assert messages.told_numbers(text)[-1] == "3"
+
+
+def test_many_losses_have_a_range_and_a_single_run_no_test(messages):
+    losses = ("fast_ap", "sup_ap", "roadmap", "smooth_ap")
+    many = effects("".join(f"{loss} 0.0{at} True \n" for at, loss in enumerate(losses, 1)))
+    text = answers.batch_sizes(asked(batch_sizes=many))
+    assert messages.told_numbers(text)[2:] == ["1", "4", "+1.0", "+4.0", "4"]
+    alone = effects("fast_ap 0.01 False").assign(family_size=0, ci_low=float("nan"))
+    text = answers.batch_sizes(asked(batch_sizes=alone))
+    assert "two runs" in text and "Holm" not in text
 
 
 def test_settings_where_nothing_is_compared_do_not_count(messages):
@@ -234,7 +253,7 @@ def test_the_answer_of_a_papers_study_counts_numbers_and_claims(paper, messages)
     verdicts.loc[two[0], columns] = ["drifted", True, "low", -2.14]
     verdicts.loc[two[1], "verdict"] = "inconclusive"
     numbers, claims = answer(dataclasses.replace(paper, verdicts=verdicts))
-    assert messages.told_numbers(numbers) == ["302", "298", "3", "1"]
+    assert messages.told_numbers(numbers) == ["296", "292", "3", "1", "0", "1", "6"]
     assert messages.told_numbers(claims) == ["2", "1", "1"]
 
 

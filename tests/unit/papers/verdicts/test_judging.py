@@ -294,7 +294,7 @@ def test_a_drift_message_names_cell_values_counts_and_rule():
 
 def test_the_summary_counts_verdicts_and_states_the_rule():
     text = summary_text(judged(cub({"fast_ap": 0.55})))
-    assert "Numbers of papers: 1 of 60 run" in text
+    assert "Scores of papers: 1 of 60 run" in text
     assert "59 not_run" in text
     assert "1 drifted" in text
     assert "frozen runs" not in text
@@ -309,7 +309,7 @@ def test_our_own_frozen_runs_have_words_and_counts_of_their_own(frozen_of):
     moved = runs["value"].mask(runs["loss"] == "sup_ap", differing)
     table = judged(runs.assign(value=moved), frozen=frozen_of(runs))
     (papers, published, _), (ours, frozen, _) = by_source(table)
-    assert papers == "Numbers of papers: 0 of 60 run"
+    assert papers == "Scores of papers: 0 of 60 run"
     assert "Our own frozen runs" in ours
     assert set(published) == {"not_run"}
     assert sorted(frozen) == ["agree", "identical"]
