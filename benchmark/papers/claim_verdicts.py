@@ -36,7 +36,7 @@ from benchmark.papers.judging import rule_of
 from benchmark.papers.matching import Candidates, candidates
 from benchmark.papers.paper import claims_of
 from benchmark.papers.quantities import GapDecrease
-from benchmark.papers.schema import Claim
+from benchmark.papers.schema import PRINTED, Claim
 from benchmark.papers.verdicts import (
     CLAIM_VERDICTS,
     CONTRADICTED,
@@ -44,6 +44,7 @@ from benchmark.papers.verdicts import (
     INCONCLUSIVE,
     NOT_ASKED,
     NOT_RUN,
+    PRINT_IN_CLAIMS,
     SUPPORTED,
 )
 from benchmark.runs.run_table import RunTable
@@ -334,6 +335,8 @@ def explain_claim(verdicts: pd.DataFrame, parts: pd.DataFrame) -> str:
             f"  verdict: {verdict.replace('_', ' ')} ({CLAIM_VERDICTS[verdict]})",
             f"    {row['reason']}",
         ]
+    if parts["part"].str.contains(f"{PRINTED}=").any():
+        lines += ["", PRINT_IN_CLAIMS]
     return "\n".join(lines)
 
 

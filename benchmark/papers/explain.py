@@ -16,7 +16,14 @@ from benchmark.core.errors import ConfigError
 from benchmark.metrics.metric import display_name
 from benchmark.papers.judging import Sides, evidence_of, frame_of, reasons, tests_of
 from benchmark.papers.laboratories import known_of_laboratories
-from benchmark.papers.verdicts import BY_TEST, EPOCHS, FROZEN, VERDICTS, by_source
+from benchmark.papers.verdicts import (
+    BY_TEST,
+    EPOCHS,
+    FROZEN,
+    PRINT_IN_CLAIMS,
+    VERDICTS,
+    by_source,
+)
 from benchmark.runs.run_table import RunTable
 from benchmark.stats.reproduction import (
     ALPHA,
@@ -232,6 +239,7 @@ def explain(verdicts: pd.DataFrame, at: int, sides: Sequence[Sides], table: RunT
         assumptions=MARKS,
         deciding=STANDING,
         questions=QUESTIONS,
+        print_in_claims=PRINT_IN_CLAIMS,
         laboratories=known_of_laboratories,
         asked=applies(row.reference_n, side.then is None),
         rank=1 + (tests.p_drift < test.p_drift).sum(),

@@ -48,6 +48,10 @@ CLAIM_VERDICTS: dict[str, str] = {
     NOT_RUN: "the runs that the sentence needs are not there",
     NOT_ASKED: "the runs have another dataset or backbone than the paper: they cannot answer",
 }
+PRINT_IN_CLAIMS = (
+    "A claim takes a printed number as exact; a verdict counts its uncertainty, too. So a claim "
+    "can be contradicted where the verdict on the same number is inconclusive."
+)
 # The rules by which the epoch of a run is chosen, in words.
 EPOCHS = {
     "last": "at the last epoch",

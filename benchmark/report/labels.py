@@ -1,10 +1,13 @@
 """The names of losses, metrics, datasets and conditions as people read them."""
 
+import re
 from typing import Any
 
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.metrics.metric import display_name
 from benchmark.papers.schema import GAIN
+
+PRINTED_AS = ("table", "fig", "text")  # how names of printed tables begin, in order
 
 
 def metric_label(name: str) -> str:
@@ -36,3 +39,10 @@ def condition_label(row: Any) -> str:
     """Return the heading of runs that are compared with each other, of a row with its columns."""
     where = dataset_label(row.dataset, row.setting, getattr(row, "split", "test"))
     return f"{where} · batch size {row.batch_size}"
+
+
+def in_print(table: str) -> tuple[int, list[tuple[int, str]]]:
+    """Return what sorts "table2" before "table10", tables before figures, figures before text."""
+    kind = next(at for at, name in enumerate((*PRINTED_AS, "")) if table.startswith(name))
+    parts = re.findall(r"(\d+)|([^\d]+)", table)
+    return kind, [(int(digits or 0), letters) for digits, letters in parts]

@@ -77,7 +77,8 @@ def published_numbers(verdicts: pd.DataFrame) -> str:
     others = len(rows) - len(scores)
     if not others:
         return found
-    return f"{found} {count(others, 'more number')} {'is' if others == 1 else 'are'} no score."
+    beside = "1 more number is no score" if others == 1 else f"{others} more numbers are no scores"
+    return f"{found} {beside}."
 
 
 def claims_in_words(claims: pd.DataFrame) -> str:

@@ -39,15 +39,16 @@ from benchmark.report.drawing import (
 )
 from benchmark.report.figures import FIGURES
 from benchmark.report.inputs import Inputs, records, rows_of
-from benchmark.report.labels import metric_label
+from benchmark.report.labels import in_print, metric_label
 from benchmark.report.table import TONES, NothingToShow
 from benchmark.stats.reproduction import DRIFTED, REPRODUCED
 
 NUMBER = r"[0-9.]+"  # a printed row that says a value and not of what
 # inches: of a mark, a line of a name, around a panel
-PITCH = 0.065
+PITCH = 0.08
 LINE = 0.12
 ROOM = 0.62
+SMALL = 4.8  # points: the name of a mark, which fits its pitch
 _MARKERS = {DRIFTED: "s", INCONCLUSIVE: "D", REPRODUCED: "o"}  # in the order of the rows
 Claims = Mapping[str, tuple[str, str]]
 OPEN_MARK: dict[str, Any] = {"linestyle": "none", "markersize": 6.5, "markerfacecolor": "none"}
@@ -82,7 +83,9 @@ def verdicts(inputs: Inputs) -> Drawing:
     same = judged["source"].eq(FROZEN) & judged["se"].eq(0) & judged["difference"].eq(0)
     if same.all():
         raise NothingToShow(f"all {len(judged)} numbers are those of the frozen runs, to the bit")
-    panels = [_placed(part, inputs) for _, part in judged.groupby(["source", "table"], sort=False)]
+    parts: dict[Any, pd.DataFrame] = dict(list(judged.groupby(["source", "table"])))
+    in_order = sorted(parts, key=lambda name: (name[0] == FROZEN, name[0], in_print(name[1])))
+    panels = [_placed(parts[name], inputs) for name in in_order]
     heights = [part["at"].max() + ROOM for part in panels]
     # Two columns of panels, to be read one after the other.
     half = sum(np.cumsum(heights) - np.array(heights) / 2 < sum(heights) / 2)
@@ -103,9 +106,9 @@ def verdicts(inputs: Inputs) -> Drawing:
     counted = ", ".join(f"{number} {words_of(str(word))}" for word, number in counts.items())
     caption = (
         "Difference to each reference number with its interval, a panel for each table, in the "
-        "order of the print; the grey band is the margin. Filled marks: the verdict stands if "
-        "laboratories differ; open ones: it does not, or nothing is decided. Drifts are "
-        "named below the name of their row. "
+        "order of the print. What each line of a row is of stands on the right; the grey band is "
+        "the margin. Filled marks: the verdict stands if laboratories differ; open ones: it does "
+        "not, or nothing is decided. Drifts are named below the name of their row. "
         f"The rule is {rule(table['level'].min())}. References that were not run are not drawn."
     )
     alt = f"Interval plot of {len(judged)} differences to reference numbers: {counted}."
@@ -137,22 +140,31 @@ def _placed(part: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
     return part.assign(at=step.cumsum() - step / 2, step=step)
 
 
+def _scores(part: pd.DataFrame) -> list[str]:
+    """Return which score each number of a table is: "R@1 inaturalist"."""
+    several = part["dataset"].nunique() > 1
+    names = []
+    for row in records(part):
+        words = [words_of(metric_label(row.metric))]
+        if several:
+            words.append(row.dataset)
+        if row.split != "test":
+            words.append(row.split)
+        names.append(" ".join(words))
+    return names
+
+
 def _wrapped(*lines: str) -> str:
     return "\n".join(textwrap.fill(line, 27) for line in lines if line)
 
 
 def _drifts(part: pd.DataFrame, names: pd.Series) -> dict[str, str]:
     """Return "drifted: R@1 inaturalist, mAP@R cub" by name of a row that has a drift."""
-    several = part["dataset"].nunique() > 1
-    scores: dict[str, list[str]] = defaultdict(list)
-    for row in records(rows_of(part.assign(name=names), verdict=DRIFTED)):
-        words = [words_of(metric_label(row.metric))]
-        if several:
-            words.append(row.dataset)
-        if row.split != "test":
-            words.append(row.split)
-        scores[row.name].append(" ".join(words))
-    return {name: f"drifted: {', '.join(drifted)}" for name, drifted in scores.items()}
+    drifted = defaultdict(list)
+    for name, score, verdict in zip(names, _scores(part), part["verdict"], strict=True):
+        if verdict == DRIFTED:
+            drifted[name].append(score)
+    return {name: f"drifted: {', '.join(scores)}" for name, scores in drifted.items()}
 
 
 def _settings(part: pd.DataFrame) -> pd.Series:
@@ -185,6 +197,10 @@ def _panel(axes: Axes, part: pd.DataFrame, inputs: Inputs) -> None:
         label = f"{word}, stands" if stands else word
         ends = bars(some, "difference", "ci_low", "ci_high")
         axes.errorbar(some["difference"], some["at"], xerr=ends, label=label, **style)
+    names = axes.secondary_yaxis("right")
+    names.set_yticks(part["at"], _scores(part))
+    names.tick_params(length=0, labelsize=SMALL, pad=1)
+    names.spines["right"].set_visible(False)
     rows = part.groupby("order")
     axes.set_yticks(rows["at"].mean(), rows["name"].first())
     tops = rows["step"].sum().cumsum()

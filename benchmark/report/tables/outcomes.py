@@ -1,6 +1,5 @@
 """Whether the printed tables came out: a row for each, in the order of the print."""
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,7 +10,7 @@ from benchmark.papers.forecast import undecidable
 from benchmark.papers.paper import cite, vocabulary_of
 from benchmark.papers.verdicts import INCONCLUSIVE, LOW, NOT_RUN, is_close, is_score
 from benchmark.report.inputs import Inputs, records
-from benchmark.report.labels import dataset_name, metric_label
+from benchmark.report.labels import dataset_name, in_print, metric_label
 from benchmark.report.table import (
     Column,
     Line,
@@ -25,7 +24,6 @@ from benchmark.report.tables import TABLES
 from benchmark.report.tally import judged, published_of
 from benchmark.stats.reproduction import DRIFTED, REPRODUCED
 
-KINDS = ("table", "fig", "text")  # how names of printed tables begin, in the order of the rows
 PRINTED_IN = ["source", "table"]
 GROUP = [*PRINTED_IN, "dataset", "metric"]  # numbers that one forecast is about
 
@@ -102,13 +100,6 @@ def table_outcomes(inputs: Inputs) -> list[Any]:
     ]
     rows = records(counts.reset_index())
     return sorted(rows, key=lambda row: (row.source, in_print(row.table)))
-
-
-def in_print(table: str) -> tuple[int, list[tuple[int, str]]]:
-    """Return what sorts "table2" before "table10", tables before figures, figures before text."""
-    kind = next(at for at, name in enumerate((*KINDS, "")) if table.startswith(name))
-    parts = re.findall(r"(\d+)|([^\d]+)", table)
-    return kind, [(int(digits or 0), letters) for digits, letters in parts]
 
 
 def standing_drifts(drifts: pd.DataFrame, table: pd.DataFrame, inputs: Inputs) -> Iterator[str]:

@@ -23,7 +23,7 @@ from benchmark.papers.claim_verdicts import luck
 from benchmark.papers.explain import QUESTIONS, rule
 from benchmark.papers.laboratories import known_of_laboratories
 from benchmark.papers.paper import cite, countable_numbers, paper_name, paper_of
-from benchmark.papers.verdicts import NOT_RUN
+from benchmark.papers.verdicts import NOT_RUN, PRINT_IN_CLAIMS
 from benchmark.report.inputs import Inputs, records
 from benchmark.report.labels import dataset_label, metric_label
 from benchmark.report.table import (
@@ -132,7 +132,7 @@ def published(inputs: Inputs) -> Table:
         "Percentage points throughout; difference is ours minus the reference. The interval counts "
         f"the uncertainty of both sides. {text[:1].upper()}{text[1:]}. {QUESTIONS} Two further "
         "marks are named beside it: the published spread is twice ours, and scores have heavy "
-        f"tails. {known_of_laboratories()}"
+        f"tails. {known_of_laboratories()} {PRINT_IN_CLAIMS}"
     )
     left = len(every) - len(verdicts)
     notes = [f"{count(left, 'further number')} not run: see verdicts.csv."] if left else []
@@ -221,7 +221,8 @@ def claims(inputs: Inputs) -> Table:
         "holds in a one-sided paired test, contradicted when some part shows the opposite after "
         "Holm, and after a control of false discoveries over all claims. The numbers are those of "
         "the part that decides, with the interval that its test uses. 'python -m benchmark explain "
-        f"NAME --study {name}' prints every part of a claim, by the name below it."
+        f"NAME --study {name}' prints every part of a claim, by the name below it. "
+        f"{PRINT_IN_CLAIMS}"
     )
     notes = []
     if not published:
