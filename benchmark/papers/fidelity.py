@@ -4,7 +4,6 @@ The paper's folder says what the paper states and what its authors' code does. O
 from the recipe, so that no row can go out of date unnoticed.
 """
 
-import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from typing import Any, Literal, NamedTuple
@@ -31,7 +30,6 @@ OTHER_ITEMS = (
 OF_LOSSES = ("losses", "loss_precision")  # sections whose items begin with a loss
 WHOLE = ("evaluation.query_expansion",)  # a value, though it is a mapping
 TF32 = "no GPU of the papers had TF32; nobody has compared its scores with theirs"
-ROUNDING = 0.005  # relative: 4/3 is printed as 1.3333 and as 1.33
 COLUMNS = ("item", "paper", "code", "ours", "equal", "effect")  # of the printed table
 
 
@@ -70,7 +68,7 @@ class Row(NamedTuple):
             return ""
         stated = as_yaml(self.paper).value
         done = as_yaml(self.code).value
-        if _same(stated, done) or (isinstance(stated, str) and " " in stated):
+        if stated == done or (isinstance(stated, str) and " " in stated):
             return ""
         key = self.item.removesuffix(".name")  # a sampler or schedule by its section
         name = key.rpartition(".")[2].replace("_", " ")
@@ -80,15 +78,6 @@ class Row(NamedTuple):
     def large(self) -> bool:
         """Return whether the expected effect is above 0.3 points, or unknown."""
         return self.effect in ("0.3 to 1", "above 1", "unknown")
-
-
-def _same(first: Any, second: Any) -> bool:
-    """Return whether two values are equal, apart from digits that one of them leaves out."""
-    if isinstance(first, list) and isinstance(second, list):
-        return len(first) == len(second) and all(map(_same, first, second))
-    if isinstance(first, float) and isinstance(second, float):
-        return math.isclose(first, second, rel_tol=ROUNDING)
-    return bool(first == second)
 
 
 def ledger(

@@ -4,7 +4,7 @@ They share a seed, and so split and initial weights. As far as that makes their 
 test is wrong more rarely than it promises (docs/background/statistics.md).
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,43 +13,32 @@ from scipy import stats
 from benchmark.stats.intervals import Floats, spread
 from benchmark.stats.paired import PLACE, corrected
 
-
-class WelchTest(NamedTuple):
-    """Two samples of ``n`` and ``n_against`` values; NaN where there is no test."""
-
-    n: int
-    n_against: int
-    mean: float
-    mean_against: float
-    difference: float
-    se: float = np.nan
-    df: float = np.nan
-    ci_low: float = np.nan
-    ci_high: float = np.nan
-    t: float = np.nan
-    p: float = np.nan
+COLUMNS = [
+    *PLACE, "loss", "batch_size", "against", "n", "n_against", "mean", "mean_against", "difference",
+    "se", "df", "ci_low", "ci_high", "t", "p", "detectable", "family", "p_holm", "family_size",
+    "significant",
+]  # fmt: skip
 
 
-TESTED = [*PLACE, "loss", "batch_size", "against", *WelchTest._fields]
-COLUMNS = [*TESTED, "detectable", "family", "p_holm", "family_size", "significant"]
-
-
-def welch_test(first: Floats, second: Floats, alpha: float = 0.05) -> WelchTest:
+def welch_test(first: Floats, second: Floats, alpha: float = 0.05) -> dict[str, float]:
     """Return Welch's two-sided t-test (1947) of two samples, with its 1 - ``alpha`` interval.
 
-    Below two values on a side, and without any spread, there is no test.
+    Keys are those of ``COLUMNS``, from "n" to "p". Below two values on a side, and without any
+    spread, there is no test, and those from "se" on are left out.
     """
     n = len(first)
     n_against = len(second)
-    mean = float(first.mean())
-    mean_against = float(second.mean())
-    untested = WelchTest(n, n_against, mean, mean_against, mean - mean_against)
+    mean = first.mean()
+    mean_against = second.mean()
+    found = {"n": n, "n_against": n_against, "mean": mean, "mean_against": mean_against}
+    found["difference"] = mean - mean_against
     if min(n, n_against) < 2 or not spread(first) + spread(second) > 0:
-        return untested
-    result = stats.ttest_ind(first, second, equal_var=False)
+        return found
+    test = stats.ttest_ind(first, second, equal_var=False)
+    low, high = test.confidence_interval(1 - alpha)
     se = np.sqrt(first.var(ddof=1) / n + second.var(ddof=1) / n_against)
-    low, high = result.confidence_interval(1 - alpha)
-    return WelchTest(*untested[:5], se, result.df, low, high, result.statistic, result.pvalue)
+    ends = {"ci_low": low, "ci_high": high}
+    return found | {"se": se, "df": test.df, **ends, "t": test.statistic, "p": test.pvalue}
 
 
 def batch_size_tests(scores: pd.DataFrame, alpha: float = 0.05) -> pd.DataFrame:
@@ -59,17 +48,18 @@ def batch_size_tests(scores: pd.DataFrame, alpha: float = 0.05) -> pd.DataFrame:
     split and metric are a family of Holm's correction.
     """
     rows = []
+    keys = [*PLACE, "loss"]
     place: Any
-    for place, runs in scores.groupby([*PLACE, "loss"]):
+    for place, runs in scores.groupby(keys):
         sizes = runs["batch_size"]
         values = runs["value"].to_numpy()
         largest = sizes.max()
         smallest = sizes.min()
         if largest > smallest:
             test = welch_test(values[sizes == largest], values[sizes == smallest], alpha)
-            rows.append((*place, largest, smallest, *test))
-    tests = pd.DataFrame(rows, columns=TESTED)
-    if rows:
-        family = "batch size: " + tests["dataset"] + " " + tests["split"] + " " + tests["metric"]
-        tests = corrected(tests.assign(family=family), alpha)
-    return tests.reindex(columns=COLUMNS)
+            facts = dict(zip(keys, place, strict=True))
+            family = "batch size: {dataset} {split} {metric}".format_map(facts)
+            facts |= {"family": family, "batch_size": largest, "against": smallest}
+            rows.append(facts | test)
+    tests = pd.DataFrame(rows).reindex(columns=COLUMNS)
+    return corrected(tests, alpha) if rows else tests

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 from error_rates import rule
+from error_rates.batch_sizes import batch_size_table
 from error_rates.budgets import rank_worlds
 from error_rates.claims import beyond_limits, claim_table
 from error_rates.class_intervals import CHOSEN, fewest_classes, interval_table
@@ -122,6 +123,7 @@ def main(tables: int = 4000, claimed: int = 600, out: Path = OUT) -> int:
         others=rows_of(others.result(), "rule", "seeds"),
         method=rows_of(method.assign(more=further.result()["seen_laboratory"]), "sigma"),
         looks=rows_of(looks.result(), "looks", "reference"),
+        sizes=rows_of(batch_size_table(tables), "world"),
         claims=rows_of(claims, "scenario"),
         budgets=rows_of(planted.result(), "world"),
         methods=class_rows(intervals, "method"),

@@ -44,7 +44,8 @@ from benchmark.report.table import TONES, NothingToShow
 from benchmark.stats.reproduction import DRIFTED, REPRODUCED
 
 NUMBER = r"[0-9.]+"  # a printed row that says a value and not of what
-# inches: of a mark, a line of a name, around a panel
+# inches: of a column of panels, a mark, a line of a name, around a panel
+WIDTH = 4.2
 PITCH = 0.08
 LINE = 0.12
 ROOM = 0.62
@@ -91,7 +92,7 @@ def verdicts(inputs: Inputs) -> Drawing:
     half = sum(np.cumsum(heights) - np.array(heights) / 2 < sum(heights) / 2)
     columns = [each for each in (heights[:half], heights[half:]) if each]
     height = max(map(sum, columns))
-    figure = new_figure(SINGLE * len(columns), height + 0.3)[0]
+    figure = new_figure(WIDTH * len(columns), height + 0.3)[0]
     figure.clear()
     grids = figure.subfigures(1, len(columns), squeeze=False)[0]
     left = iter(panels)
@@ -146,7 +147,7 @@ def _scores(part: pd.DataFrame) -> list[str]:
     names = []
     for row in records(part):
         words = [words_of(metric_label(row.metric))]
-        if several:
+        if several and not row.split.startswith(row.dataset):
             words.append(row.dataset)
         if row.split != "test":
             words.append(row.split)
@@ -197,11 +198,12 @@ def _panel(axes: Axes, part: pd.DataFrame, inputs: Inputs) -> None:
         label = f"{word}, stands" if stands else word
         ends = bars(some, "difference", "ci_low", "ci_high")
         axes.errorbar(some["difference"], some["at"], xerr=ends, label=label, **style)
-    names = axes.secondary_yaxis("right")
-    names.set_yticks(part["at"], _scores(part))
-    names.tick_params(length=0, labelsize=SMALL, pad=1)
-    names.spines["right"].set_visible(False)
     rows = part.groupby("order")
+    if len(part) > len(rows):
+        scores = axes.secondary_yaxis("right")
+        scores.set_yticks(part["at"], _scores(part))
+        scores.tick_params(length=0, labelsize=SMALL, pad=1)
+        scores.spines["right"].set_visible(False)
     axes.set_yticks(rows["at"].mean(), rows["name"].first())
     tops = rows["step"].sum().cumsum()
     axes.hlines(tops[:-1], 0, 1, transform=axes.get_yaxis_transform(), color=GRID, linewidth=0.5)

@@ -18,6 +18,7 @@ from benchmark.report.drawing import Drawing, to_svg
 from benchmark.report.figures import FIGURES
 from benchmark.report.figures.printed_figures import paper_figures
 from benchmark.report.inputs import rows_of
+from benchmark.report.labels import in_print
 from benchmark.report.table import NothingToShow
 
 ASKED = {
@@ -80,9 +81,12 @@ def test_differences_have_a_panel_for_each_printed_table_with_all_its_numbers(in
     drawing = FIGURES["verdicts"].target(inputs)
     judged = inputs.verdicts[inputs.verdicts["difference"].notna()]
     panels = drawing.figure.axes
-    tables = judged.groupby(["source", "table"], sort=False)
+    tables = dict(list(judged.groupby(["source", "table"])))
     assert len(panels) == len(tables) > 5
-    for axes, ((source, table), numbers) in zip(panels, tables, strict=True):
+    for axes, (source, table) in zip(
+        panels, sorted(tables, key=lambda name: in_print(name[1])), strict=True
+    ):
+        numbers = tables[source, table]
         assert axes.get_title(loc="left") == cite(source, table)
         marks = [line for line in axes.lines if line.get_linestyle() == "None"]
         assert sum(len(line.get_xdata()) for line in marks) == len(numbers)
@@ -90,6 +94,9 @@ def test_differences_have_a_panel_for_each_printed_table_with_all_its_numbers(in
     assert len(drawing.data) == len(judged)
     names = [name.split("\n")[0] for name in names_of_rows(panels[0])]
     assert names == FIRST_TABLE
+    (lines,) = panels[0].child_axes
+    row = ["R@1 cub", "mAP@R cub", "R@1 sop", "mAP@R sop", "R@1 inaturalist", "mAP@R inaturalist"]
+    assert names_of_rows(lines)[: len(row)] == row
 
 
 def test_drifts_are_named_below_their_row_where_no_mark_is(inputs):
