@@ -128,7 +128,7 @@ def test_written_files_are_equal_for_equal_tables_and_read_back(runs, tmp_path):
             write_csv(folder / f"{file}.csv", rows)
         files[name] = {path.name: path.read_bytes() for path in folder.iterdir()}
     assert files["read"] == files["shuffled"]
-    assert len(files["read"]) == 12
+    assert len(files["read"]) == 13
 
 
 CELL = "loss == 'sup_ap' and batch_size == 32"
