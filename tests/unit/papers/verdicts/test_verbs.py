@@ -93,8 +93,8 @@ def test_results_that_were_not_collected_are_a_clear_error(results):
 
 def test_check_fails_for_drifts_that_stand_and_with_any_for_all(results, monkeypatch):
     drift = typed({}).reindex([0]).assign(
-        source="roadmap2021v2", table="table5", metric="map", batch_size=128, level=0.05, verdict="drifted",
-        direction="low", interim=False, stands=False, changes_under="laboratory",
+        source="roadmap2021v2", table="table5", metric="map", batch_size=128, level=0.05,
+        verdict="drifted", direction="low", interim=False, stands=False, changes_under="laboratory",
     )  # fmt: skip
     monkeypatch.setattr(judging, "judge_study", lambda *_: {"paper": drift})
     assert run("check", "toy", "--results", results).exit_code == 0
