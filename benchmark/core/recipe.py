@@ -208,7 +208,7 @@ class ScheduleConfig:
     )
     warmup_epochs: float = option(0.0, at_least=0.0, help="linear warm-up from 0, epochs")
     milestones: list[int] = option(
-        [], help="step: epochs after which the rate is multiplied by gamma"
+        [], help="step: epochs after which the rate is multiplied by gamma; twice for one given twice"
     )
     gamma: float = option(0.3, above=0.0, at_most=10.0, help="step: the factor")
     peak_at: float = option(
@@ -397,9 +397,9 @@ def check_recipe(recipe: Recipe) -> list[Problem]:
             "width of the head",
         ),
         (
-            milestones != sorted({epoch for epoch in milestones if epoch >= 0}),
+            milestones != sorted(epoch for epoch in milestones if epoch >= 0),
             "schedule.milestones",
-            f"{milestones} do not rise from 0; give each epoch once, in order",
+            f"{milestones} do not rise from 0; give the epochs in order",
         ),
         (
             recipe.training.staged and recipe.training.micro_batch is None,

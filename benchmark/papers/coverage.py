@@ -19,7 +19,7 @@ import pandas as pd
 from benchmark.core.records import Cell, RunSpec
 from benchmark.datasets import dataset_metrics
 from benchmark.metrics.metric import k_of, metric_of
-from benchmark.papers.matching import Candidate, candidates, fits, match, stated_by
+from benchmark.papers.matching import Candidate, candidates, fits, match, rests_on, stated_by
 from benchmark.papers.paper import countable_numbers
 from benchmark.papers.quantities import GAP, gap_decreases
 from benchmark.papers.schema import PublishedNumber
@@ -85,7 +85,7 @@ def _state(number: PublishedNumber, grids: Iterable[_Grid], results: Path) -> di
             "study": study.name,
             "run": cell.label,
             "reason": words,
-            "assumed": candidate.assumed,
+            "assumed": rests_on(number, candidate),
         }
     # the study of the paper's own datasets knows best what is missing: its reason is the longest
     return {"state": MISSING, "reason": max(reasons or ["there is no study"], key=len)}

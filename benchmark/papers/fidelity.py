@@ -12,10 +12,12 @@ import yaml
 
 from benchmark.core.errors import ReferenceDataError
 from benchmark.core.options import defaults_of
+from benchmark.core.recipe import UNTRAINED
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.papers.loading import load_papers
 from benchmark.papers.paper import shared_facts
-from benchmark.papers.schema import Effect, Fact, as_yaml
+from benchmark.papers.schema import LARGE, Effect, Fact, as_yaml
+from benchmark.papers.vocabulary import load_vocabulary
 from benchmark.study import Study
 from benchmark.study.data_files import FIDELITY
 from benchmark.study.model import RecipeFile
@@ -25,19 +27,29 @@ from benchmark.study.recipes import overlay
 OTHER_ITEMS = (
     "dataset", "category", "interpolation", "second_compression", "packed_copies",
     "number_type_of_scores", "number_type_of_test_embeddings", "epoch_of_the_numbers",
-    "length_of_training", "code_of_training", "head",
+    "length_of_training", "code_of_training", "head", "batch_size", "batches_of_an_epoch",
+    "mean_of_frames",
+)  # fmt: skip
+# What acts on a network that is not trained.
+SHOWN = (
+    "dataset", "head", "model.backbone", "model.checkpoint", "model.embedding_dim",
+    "model.layer_norm", "model.pooling", "input.image_size", "input.keep_aspect", "input.mean",
+    "input.resize", "input.std", "evaluation", "mean_of_frames",
 )  # fmt: skip
 OF_LOSSES = ("losses", "loss_precision")  # sections whose items begin with a loss
 WHOLE = ("evaluation.query_expansion",)  # a value, though it is a mapping
 TF32 = "no GPU of the papers had TF32; nobody has compared its scores with theirs"
-COLUMNS = ("item", "paper", "code", "ours", "equal", "effect")  # of the printed table
+COLUMNS = ("item", "paper", "code", "said_by", "ours", "equal", "effect")  # of the printed table
 
 
 Equal = Literal["yes", "no", "not stated"]
+SaidBy = Literal["paper and code", "paper alone", "code alone", "nobody"]
 
 
 class Row(NamedTuple):
     """One value of a recipe beside the value of the paper and of its authors' code.
+
+    An empty cell of the paper means that the paper says nothing of the value.
 
     equal   whether ours is that of the authors' code, or of the paper where the code does not say
     """
@@ -52,6 +64,13 @@ class Row(NamedTuple):
     equal: Equal
     effect: Effect
     reason: str
+
+    @property
+    def said_by(self) -> SaidBy:
+        """Return who states the value."""
+        if self.paper:
+            return "paper and code" if self.code else "paper alone"
+        return "code alone" if self.code else "nobody"
 
     @property
     def deviates(self) -> bool:
@@ -71,13 +90,13 @@ class Row(NamedTuple):
         if stated == done or (isinstance(stated, str) and " " in stated):
             return ""
         key = self.item.removesuffix(".name")  # a sampler or schedule by its section
-        name = key.rpartition(".")[2].replace("_", " ")
-        return f"{name} {self.code} for {self.paper}"
+        name = load_vocabulary().name("item", key.rpartition(".")[2])
+        return f"{name.replace('_', ' ')} {self.code} for {self.paper}"
 
     @property
     def large(self) -> bool:
         """Return whether the expected effect is above 0.3 points, or unknown."""
-        return self.effect in ("0.3 to 1", "above 1", "unknown")
+        return self.effect in LARGE
 
 
 def ledger(
@@ -180,18 +199,24 @@ def rows_of_run(
             _, option, item = item.split(".", 2)
         section, _, name = item.partition(".")
         other = section in OF_LOSSES and name.split(".")[0] != loss
+        other |= loss == UNTRAINED and not item.startswith(SHOWN)
         if row.recipe == recipe and option in ("", *options) and not other:
             by_item[item] = row
     return by_item
 
 
-def assumed(rows: Mapping[str, Row]) -> str:
-    """Return what may move a score by more than 0.3 points: "assumed: dataset (above 1)", or "".
+def large_effects(rows: Mapping[str, Row]) -> tuple[str, ...]:
+    """Return what may move the scores of a run by more than 0.3 points: ("dataset (above 1)",).
 
-    ``rows`` are those of a run, by item.
+    ``rows`` are those of the run, by item.
     """
-    effects = [f"{item} ({row.effect})" for item, row in rows.items() if row.large]
-    return f"assumed: {', '.join(effects)}" if effects else ""
+    return tuple(f"{item} ({row.effect})" for item, row in rows.items() if row.large)
+
+
+def assumed(effects: Iterable[str]) -> str:
+    """Return what may move a score, each once: "assumed: dataset (above 1)", or ""."""
+    named = dict.fromkeys(effects)
+    return f"assumed: {', '.join(named)}" if named else ""
 
 
 def _recipe_values(study: Study, recipe: str, file: RecipeFile) -> dict[str, Any]:
@@ -230,7 +255,8 @@ def as_text(rows: Collection[Row], shown: Collection[Row]) -> str:
     if len(shown) < len(rows):
         lines.append(f"shown: the {len(shown)} that may move a score; --all shows the others")
     for recipe in dict.fromkeys(row.recipe for row in shown):
-        values = [row._asdict() for row in shown if row.recipe == recipe]
+        of_recipe = [row for row in shown if row.recipe == recipe]
+        values = [{**row._asdict(), "said_by": row.said_by} for row in of_recipe]
         table = [{name: name for name in (*COLUMNS, "reason")}, *values]
         widths = {}
         for name in COLUMNS:

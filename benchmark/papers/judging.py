@@ -25,7 +25,7 @@ from benchmark.core.errors import ConfigError, unknown_name
 from benchmark.core.files import write_csv, write_json
 from benchmark.core.records import Cell
 from benchmark.papers.frozen import FrozenRuns, load_frozen
-from benchmark.papers.matching import Candidates, Match, candidates, match, stated_by
+from benchmark.papers.matching import Candidates, Match, candidates, match, rests_on, stated_by
 from benchmark.papers.paper import asked_numbers, paper_of
 from benchmark.papers.quantities import PLAIN
 from benchmark.papers.schema import GAIN, PublishedNumber
@@ -239,7 +239,7 @@ def sides_of_numbers(
         side = Sides(facts)
         remark = ""
         if matched.candidate:
-            remark = matched.candidate.assumed
+            remark = rests_on(number, matched.candidate)
             score = (matched.candidate.cell, matched.split, number.metric)
             side = _our_side(samples, *score)
             if is_gain:

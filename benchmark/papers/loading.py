@@ -30,6 +30,7 @@ from benchmark.papers.schema import (
     COLUMNS,
     COST_METRICS,
     KEYS,
+    LARGE,
     MOST_POINTS,
     PRINTED,
     Arm,
@@ -219,12 +220,15 @@ def _completed(number: PublishedNumber, paper: Paper, words: Vocabulary) -> Publ
         dataset=words.datasets.get(number.dataset, number.dataset),
     )
     means = dict(method.means)
+    assumes: list[str] = []
     for entry in paper.implied:
         if number.fits(entry.rows):
             means |= {key: str(word) for key, word in entry.means.items()}
+            if entry.effect in LARGE:
+                assumes += [f"{key} ({entry.effect})" for key in entry.means]
     reasons = [entry.reason for entry in paper.outside if number.fits(entry.rows)]
     outside = " ".join(reasons[0].split()) if reasons else ""
-    return replace(number, means=means, outside=outside)
+    return replace(number, means=means, assumes=tuple(assumes), outside=outside)
 
 
 # Types cannot check names, nor what several files or papers say together. The key of a problem

@@ -26,7 +26,7 @@ from typing import Any
 from benchmark.core.options import defaults_of
 from benchmark.core.records import Cell, RunSpec, settings_of
 from benchmark.datasets import DATASETS
-from benchmark.papers.fidelity import assumed, rows_of_run, study_ledger
+from benchmark.papers.fidelity import assumed, large_effects, rows_of_run, study_ledger
 from benchmark.papers.paper import asked_numbers, vocabulary_of
 from benchmark.papers.schema import BATCH_SIZE, PublishedNumber
 from benchmark.papers.vocabulary import (
@@ -49,7 +49,7 @@ class Candidate:
     recall_at     the K that are measured
     by_option     the columns that options of the recipe change
     by_variant    the hyperparameters that the study itself sets
-    assumed       what may move its scores by more than 0.3 points: "assumed: dataset (above 1)"
+    assumed       what may move its scores by more than 0.3 points: ("dataset (above 1)",)
     against       values that follow the authors' code against the text
     """
 
@@ -60,7 +60,7 @@ class Candidate:
     recall_at: tuple[int, ...]
     by_option: frozenset[str] = frozenset()
     by_variant: frozenset[str] = frozenset()
-    assumed: str = ""
+    assumed: tuple[str, ...] = ()
     against: tuple[str, ...] = ()
 
     @property
@@ -102,7 +102,7 @@ def candidates(study: Study) -> Candidates:
                 _candidate(spec),
                 by_option=_overridden(block.overrides, name),
                 by_variant=frozenset(f"loss.{hyperparameter}" for hyperparameter in own),
-                assumed=assumed(rows),
+                assumed=large_effects(rows),
                 against=tuple(filter(None, against)),
             )
     return by_cell
@@ -169,6 +169,11 @@ class Match:
     candidate: Candidate | None
     split: str = ""
     reason: str = ""
+
+
+def rests_on(number: PublishedNumber, candidate: Candidate) -> str:
+    """Return what the runs of a number, and the reading of its row, assume; or ""."""
+    return assumed((*candidate.assumed, *number.assumes))
 
 
 def stated_by(number: PublishedNumber) -> Stated:

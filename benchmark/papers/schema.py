@@ -105,6 +105,7 @@ class PublishedNumber:
     source      the paper and its version: "roadmap2021v2"
     loss        the suite's name of the method
     means       what the row means without stating it (``implied.yaml``, and the method itself)
+    assumes     what of that may move a score by more than 0.3 points: "batch_size (unknown)"
     outside     why no study covers it, or ""
     """
 
@@ -137,6 +138,7 @@ class PublishedNumber:
     source: str = ""
     loss: str = ""
     means: Mapping[str, str] = field(default_factory=dict)
+    assumes: tuple[str, ...] = ()
     outside: str = ""
 
     @property
@@ -535,6 +537,7 @@ def printed_numbers(
 # The change of a score that our value is expected to make, in points; judged, not measured. An
 # option with "no effect" cannot act; "none" is for one that acts as paper or code say.
 Effect = Literal["no effect", "none", "below 0.3", "0.3 to 1", "above 1", "unknown"]
+LARGE: tuple[Effect, ...] = ("0.3 to 1", "above 1", "unknown")
 
 
 @dataclass(frozen=True)
@@ -573,10 +576,11 @@ class SelectedRows(Closed):
 
 @dataclass(frozen=True)
 class Implied(SelectedRows):
-    """What the rows mean without stating it, and why."""
+    """What the rows mean without stating it, why, and the effect on a score if they do not."""
 
     means: Annotated[Mapping[str, Any], Field(min_length=1)]
     why: Text
+    effect: Effect = "none"
 
 
 @dataclass(frozen=True)

@@ -71,6 +71,24 @@ def test_m_per_class_walks_over_one_order_so_that_the_same_classes_meet_again():
     assert len(met("uniform")) > 6
 
 
+def test_a_class_meets_few_others_in_a_walk_and_most_where_classes_are_drawn():
+    """As on iNaturalist: the papers' texts draw classes, their codes walk."""
+    labels = np.repeat(np.arange(600), 57)
+    met = {}
+    for classes in ("walk", "uniform"):
+        together = np.zeros((600, 600), bool)
+        sampler = make("m_per_class", 224, labels, np.zeros_like(labels), classes=classes)
+        batches = sampler.epoch(0)
+        for batch in batches:
+            members = np.unique(labels[batch])
+            together[np.ix_(members, members)] = True
+        others = together.sum(1)
+        others = others[others > 0] - 1
+        met[classes] = (round(others.mean()), len(batches), len(others))
+    # the walk of an epoch leaves out the last classes, which fill no batch
+    assert met == {"walk": (55, 140, 560), "uniform": (pytest.approx(446, abs=3), 148, 600)}
+
+
 def test_m_per_class_draws_any_classes_and_images_again():
     epoch = make("m_per_class", classes="drawn").epoch(0)
     assert len(epoch) == len(LABELS) // 16
@@ -268,6 +286,14 @@ def test_half_of_each_batch_comes_from_one_category_and_half_from_the_rest(batch
 def test_a_category_has_its_turns_rounded_up_and_in_a_row(batches):
     turns = [int(REST[batch].min()) for batch in batches]
     assert turns == [0, 0, 0, 0, 1]  # 2 x 60 / 32 = 3.75 and 2 x 10 / 32 = 0.625
+
+
+def test_vehicleid_has_more_batches_than_the_formula_of_fast_ap():
+    """Supplement A has the sum of 2 N / M over categories, the code rounds each one up."""
+    categories = np.repeat(np.arange(251), 187)  # the last: without a category
+    labels = np.arange(len(categories)) // 11
+    batches = make("category_and_rest", 256, labels, categories).epoch(0)
+    assert (len(batches), round(250 * 2 * 187 / 256)) == (500, 365)
 
 
 def test_a_small_category_fills_its_half_with_its_images_again(batches):

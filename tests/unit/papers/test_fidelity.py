@@ -11,7 +11,15 @@ import pytest
 from paper_folders import load_paper, refused_by, write_paper
 
 from benchmark.core.errors import ReferenceDataError
-from benchmark.papers.fidelity import Row, as_text, assumed, ledger, rows_of_run, study_ledger
+from benchmark.papers.fidelity import (
+    Row,
+    as_text,
+    assumed,
+    large_effects,
+    ledger,
+    rows_of_run,
+    study_ledger,
+)
 from benchmark.papers.loading import PaperError, load_papers
 from benchmark.papers.matching import candidates
 from benchmark.papers.paper import shared_facts
@@ -33,7 +41,7 @@ CALLED = {
     "input.native_size input.max_side": "test_image_size",
     "input.crop_aspect": "train_crop_aspect_ratio",
     "input.flip": f"horizontal_flip_probability {CROPS}",
-    "input.augmentation input.crop input.crop_area input.rotation": CROPS,
+    "input.augmentation input.crop input.crop_area input.crop_aspect input.rotation": CROPS,
     "input.brightness input.contrast input.saturation input.hue": CROPS,
     "optimizer.name": "optimizer",
     "optimizer.lr optimizer.layer_decay": "learning_rate",
@@ -41,11 +49,15 @@ CALLED = {
     "optimizer.head_lr_multiplier": "last_layer_lr_multiplier",
     "schedule.*": "lr_schedule",
     "sampler.name": "*sampling hard_negative_mining triplet_hard_negative_mining",
-    "sampler.params.samples_per_class": "*samples_per_class",
-    "sampler.params.batches_per_pair": "minibatches_per_category_pair",
+    "sampler.params.samples_per_class": "*samples_per_class sampling",
+    "sampler.params.batches_per_pair": "minibatches_per_category_pair *sampling",
     "sampler.params.nb_categories": "categories_per_minibatch sampling",
+    "sampler.params.classes": "sampling",
     "training.epochs epoch_of_the_numbers": "epochs n_iterations triplet_updates",
     "training.precision loss_precision.*": "mixed_precision",
+    "training.micro_batch training.staged": "batch_size large_batch_training",
+    "optimizer.lr optimizer.weight_decay schedule.name": "triplet_hyperparameters",
+    "losses.triplet_mined.* sampler.params.*": "triplet_hyperparameters",
     "memory.size": "xbm_memory_size",
     "losses.*.delta": "delta_formula",
     "losses.*.weights losses.*.lambda_": "lambda",
@@ -61,6 +73,14 @@ CALLED = {
     "evaluation.query_expansion": "aqe_alpha aqe_k",
     "evaluation.whitening*": "whitening",
     "evaluation.scales": "test_scales test_crop",
+    "batch_size": "*batch_size",
+    "batches_of_an_epoch": "minibatches_per_epoch",
+    "mean_of_frames": "video_descriptor",
+    "losses.*.offset losses.*.start": "h_minus",
+    "losses.*.reduction": "calibration_mean",
+    "losses.*.include_query": "queries queries_of_a_batch retrieval_set_in_training",
+    "losses.*.ties": "loss",
+    "losses.*.mining": "triplet_mining",
 }
 
 
@@ -194,13 +214,14 @@ def test_runs_rest_on_what_is_of_their_recipe_loss_and_options():
     rows = ledger("made_up", {**values, "options.big.a.b": 1, "options.small.a.c": 1}, facts)
     most = "a.c (above 1), losses.one.x (unknown), dataset (above 1)"
     plain = rows_of_run(rows, "made_up", "one", ())
-    assert assumed(plain) == f"assumed: a.b (above 1), {most}"
+    assert assumed(large_effects(plain)) == f"assumed: a.b (above 1), {most}"
     big = rows_of_run(rows, "made_up", "one", ("big",))
-    assert assumed(big) == f"assumed: {most}"
+    assert assumed(large_effects(big)) == f"assumed: {most}"
     small = rows_of_run(rows, "made_up", "one", ("small",))
-    assert "a.c (0.3 to 1)" in assumed(small)
+    assert "a.c (0.3 to 1)" in large_effects(small)
     assert rows_of_run(rows, "other", "one", ()) == {}
-    assert assumed({}) == ""
+    assert assumed(large_effects({})) == ""
+    assert assumed(("a.b (unknown)", "a.b (unknown)")) == "assumed: a.b (unknown)"
 
 
 @pytest.mark.parametrize(
@@ -352,7 +373,7 @@ def test_a_run_in_tf32_has_a_row_of_unknown_effect(tmp_path, place, precision, e
     places = {("mine", mine), ("roadmap_cub_resnet50", option)}
     assert set(rows) == (places if effect else set())
     assert {row.effect for row in rows.values()} == ({effect} if effect else set())
-    numbers = {cell.label: each.assumed for cell, each in candidates(study).items()}
+    numbers = {cell.label: " ".join(each.assumed) for cell, each in candidates(study).items()}
     words = f"{mine} (unknown)" if effect else ""
     assert words in numbers["cub/resnet50/smooth_ap/bs64"]
     assert numbers

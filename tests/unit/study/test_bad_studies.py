@@ -139,7 +139,7 @@ WRONG = {
             "blocks.0.recipe",
             "",
         )
-        for wrong in ([-1], [5, 3], [2, 2])
+        for wrong in ([-1], [5, 3])
     },
     "recipe": ({"blocks.0.recipe": "tinyy"}, "blocks.0.recipe", "unknown_name"),
     "metric": ({"metrics": ["recall_at_1", "map_at_k"]}, "metrics.1", "unknown_name"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
 from benchmark.core.recipe import ModelConfig, OptimizerConfig, ScheduleConfig
 from benchmark.losses import create_loss
@@ -23,6 +24,37 @@ def test_step_multiplies_after_each_milestone():
     assert [factor(at, **steps) for at in (1.9, 2.0, 4.9, 5.0)] == pytest.approx(
         [1, 0.3, 0.3, 0.09]
     )
+
+
+def test_an_epoch_that_is_given_twice_counts_twice_as_in_torch():
+    """Smooth-AP's code of 2020 had these milestones, which torch takes unsorted."""
+    authors = [200, 300, 300, 120, 220, 250, 280]
+    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    scheduler = torch.optim.lr_scheduler.MultiStepLR(optimizer, authors, gamma=0.3)
+    rates = []
+    for _ in range(400):
+        rates.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        scheduler.step()
+    ours = {"name": "step", "milestones": sorted(authors), "gamma": 0.3}
+    assert [factor(epoch, epochs=400, **ours) for epoch in range(400)] == pytest.approx(rates)
+    assert rates[-1] == pytest.approx(0.3**7)
+    falls = {epoch for epoch in range(1, 400) if rates[epoch] < rates[epoch - 1]}
+    assert falls == {120, 200, 220, 250, 280, 300}
+
+
+@pytest.mark.parametrize(("decay", "same"), [(0.0, True), (1e-4, False)])
+def test_adam_takes_no_notice_of_a_factor_on_the_loss_but_for_weight_decay(decay, same):
+    ends = []
+    for scale in (1.0, 2.0):
+        weight = torch.tensor([1.0, -2.0], dtype=torch.float64, requires_grad=True)
+        optimizer = torch.optim.Adam([weight], lr=1e-2, weight_decay=decay)
+        for step in range(20):
+            optimizer.zero_grad()
+            (scale * 1e-4 * torch.sin(weight + step).sum()).backward()
+            optimizer.step()
+        ends.append(weight.tolist())
+    assert (ends[0] == pytest.approx(ends[1], rel=1e-4)) == same
 
 
 def test_linear_reaches_zero_at_the_end():

@@ -661,7 +661,7 @@ def test_a_verdict_says_on_what_assumptions_it_rests():
     runs = cub({"fast_ap": 0.6128})
     found = {}
     for cell, candidate in candidates_of(runs).items():
-        found[cell] = replace(candidate, assumed="assumed: dataset (above 1)")
+        found[cell] = replace(candidate, assumed=("dataset (above 1)",))
     sides = sides_of_numbers(asked_numbers([TABLE]), Samples(run_table(runs)), found)
     (resting,) = measured(judging.judged(sides)).itertuples()
     assert resting.assumed

@@ -11,6 +11,7 @@ from made_up_results import made_up_block, made_up_runs, made_up_study, run_tabl
 
 from benchmark.papers.judging import judge_study
 from benchmark.papers.loading import load_papers
+from benchmark.papers.matching import candidates
 from benchmark.papers.printed import printed_of
 from benchmark.papers.quantities import GapDecrease
 from benchmark.papers.verdicts import typed
@@ -154,7 +155,10 @@ def test_two_printed_values_stand_in_one_cell_with_a_footnote(tables):
     table = tables["roadmap2021v2_table1"]
     found = cell(table, "SmoothAP", 5)
     assert "or from 59.7 [a]" in [line.text for line in found.lines]
-    assert table.notes[-1] == "[a] The second value stands in ROADMAP, table 3."
+    assert "[a] The second value stands in ROADMAP, table 3." in table.notes
+    bound, query = table.notes[-2:]
+    assert "no upper bound of 1 - AP" in bound
+    assert "a positive of its own" in query
 
 
 def test_times_are_shown_without_a_verdict(tables, inputs):
@@ -261,7 +265,34 @@ def test_a_table_says_in_one_line_what_follows_the_code_against_the_text(smooth_
     (of_both,) = lines["smoothap2020_table3"]
     for option in ("weight decay", "keep aspect", "train resize", "crop"):
         assert of_both.count(f"{option} ") == 1, option
+    assert of_both.count("classes of a batch by walk for uniform") == 1
     assert lines["smoothap2020_table2"] == [], "SOP follows the text"
+
+
+def test_the_line_of_roadmap_has_what_its_equations_say_otherwise():
+    study = load_study("roadmap")
+    rows = candidates(study)
+    lines = {}
+    for dataset in ("sop", "inaturalist"):
+        label = f"{dataset}/resnet50/roadmap/bs64"
+        (lines[dataset],) = (each.against for cell, each in rows.items() if cell.label == label)
+    assert {
+        "SupAP beyond delta from 1.44 for 1.49",
+        "mean of the calibration over nonzero for pairs",
+    } < set(lines["sop"])
+    assert {
+        "SupAP beyond delta from 1.0 for 1.49",
+        "SupAP's step at a tie 0.0 for 0.5",
+        "classes of a batch by walk for uniform",
+    } < set(lines["inaturalist"])
+    assert not any("delta 0.05" in word for word in lines["sop"]), "A.3 prints 0.05"
+
+
+def test_what_acts_on_training_alone_is_not_said_of_an_untrained_network():
+    rows = candidates(load_study("smooth_ap"))
+    untrained = {cell.dataset: each for cell, each in rows.items() if cell.loss == "untrained"}
+    assert untrained["inaturalist"].against == ("keep aspect true for false",)
+    assert untrained["sop"].assumed == ()
 
 
 def test_what_the_paper_says_against_itself_stands_beside_the_numbers(smooth_ap_tables):
