@@ -6,8 +6,10 @@ import csv
 import re
 from dataclasses import replace
 from fnmatch import fnmatch
+from pathlib import Path
 
 import pytest
+import yaml
 from paper_folders import load_paper, refused_by, write_paper
 
 from benchmark.core.errors import ReferenceDataError
@@ -23,7 +25,7 @@ from benchmark.papers.fidelity import (
 from benchmark.papers.loading import PaperError, load_papers
 from benchmark.papers.matching import candidates
 from benchmark.papers.paper import shared_facts
-from benchmark.papers.schema import Fact
+from benchmark.papers.schema import Fact, Paper, as_yaml
 from benchmark.study import load_study
 
 PAPER_STUDIES = ("fast_ap", "listwise", "roadmap", "smooth_ap")
@@ -143,15 +145,136 @@ def matches(name: str, patterns: str) -> bool:
     return any(fnmatch(name, pattern) for pattern in patterns.split())
 
 
-@pytest.mark.parametrize("paper", load_papers().values(), ids=load_papers())
-def test_what_a_ledger_says_of_a_paper_is_among_its_hyperparameters(paper):
+def hyperparameters(paper: Paper) -> list[dict[str, str]]:
+    """Return the rows of hyperparameters.csv that are of the version which counts."""
     with open(paper.folder / "hyperparameters.csv", newline="") as stream:
         rows = list(csv.DictReader(stream))
-    printed = [row for row in rows if row.get("version", "") in ("", paper.source[-2:])]
+    return [row for row in rows if row.get("version", "") in ("", paper.source[-2:])]
+
+
+@pytest.mark.parametrize("paper", load_papers().values(), ids=load_papers())
+def test_what_a_ledger_says_of_a_paper_is_among_its_hyperparameters(paper):
+    printed = hyperparameters(paper)
     stated = [fact for fact in paper.facts if fact.paper]
     assert [line for fact in stated for line in untied(fact, printed)] == []
     moved = [replace(fact, stated_in="9.9") for fact in stated]
     assert all(untied(fact, printed) for fact in moved)
+
+
+PAPERS_OF = dict(zip(PAPER_STUDIES, sorted(load_papers()), strict=True))
+# Values that a name of CALLED covers beside others, but of which the papers speak nowhere.
+NOT_MEANT = {
+    "model.checkpoint": "pretraining is said of model.pretrained",
+    "optimizer.layer_decay": "a rate is stated, rates of layers are not",
+    "schedule.warmup_epochs": "when the rate falls is stated, how it begins is not",
+    "epoch_of_the_numbers": "how long is stated, which epoch was reported is not",
+}
+
+
+def unfilled(rows: list[Row], printed: list[dict[str, str]]) -> list[str]:
+    """Return the values whose paper cell is empty though hyperparameters.csv states them."""
+    filled = set()
+    for row in rows:
+        if row.paper:
+            filled.add((row.recipe, re.sub(r"^options\.\w+\.", "", row.item)))
+    found = []
+    for row in rows:
+        parts = {*row.recipe.split("_"), "all"}
+        if "listwise" in parts:
+            parts |= {"landmarks", "roxford", "rparis"}
+        idle = row.effect == "no effect" or row.item in NOT_MEANT or "inshop" in row.recipe
+        if idle or (row.recipe, row.item) in filled or row.item.startswith("options."):
+            continue
+        names = " ".join(name for items, name in CALLED.items() if matches(row.item, items))
+        for named in printed:
+            fits = named["scope"] in parts and named["backbone"] in ("", *parts)
+            of_triplets = named["name"].startswith("triplet_") and "triplets" not in parts
+            if fits and not of_triplets and names != "*" and matches(named["name"], names):
+                found.append(f"{row.recipe}: {row.item}, {named['source']}")
+    return found
+
+
+@pytest.mark.parametrize("study", PAPER_STUDIES)
+def test_a_cell_of_the_paper_is_empty_only_where_the_paper_says_nothing(study):
+    printed = hyperparameters(load_papers()[PAPERS_OF[study]])
+    rows = study_ledger(load_study(study))
+    assert unfilled(rows, printed) == []
+    emptied = [row._replace(paper="") for row in rows]
+    assert len(unfilled(emptied, printed)) > 30
+
+
+READ = yaml.safe_load(Path(__file__).with_name("places_read.yaml").read_text())
+
+
+def places_of(text: str) -> set[str]:
+    """Return the sections of "section 4.1 and B.4, tables 3 and 6", and of "table6 caption"."""
+    text = re.sub(r"\(.*?\)|caption|sections?|,? ?(tables?|figures?) [\dS].*", "", text)
+    parts = re.split(r"[;,]| and ", text)
+    return {re.sub(r"^table (\d)", r"table\1", part.strip()) for part in parts} - {""}
+
+
+@pytest.mark.parametrize("paper", load_papers().values(), ids=load_papers())
+def test_the_places_that_state_values_are_those_that_were_read(paper):
+    read = READ[paper.key]
+    states = set(read["states"])
+    silent = set(read["silent"])
+    assert not states & silent
+    printed = {place for row in hyperparameters(paper) for place in places_of(row["source"])}
+    assert printed == states
+    cited = {place for claim in paper.claims.values() for place in places_of(claim.stated_in)}
+    assert cited <= states | silent
+    assert {place for fact in paper.facts for place in places_of(fact.stated_in)} <= states
+
+
+@pytest.mark.parametrize("study", PAPER_STUDIES)
+def test_what_an_equation_decides_has_a_cell_of_the_paper(study):
+    equations = READ[PAPERS_OF[study]]["equations"]
+    assert list(equations) == list(range(1, len(equations) + 1))
+    rows = [row for row in study_ledger(load_study(study)) if not row.item.startswith("options.")]
+    for number, items in equations.items():
+        decided = [row for row in rows if matches(row.item, items)]
+        assert bool(decided) == bool(items), number
+        # rivals have equations of their own, in papers of theirs
+        named = {"smooth_ap": "smooth_ap", "roadmap": "sup_ap roadmap calibration"}.get(study, "*")
+        own = [row for row in decided if matches(row.item.split(".")[1], named)]
+        assert [f"{row.recipe} {row.item}" for row in own if not row.paper] == [], number
+
+
+@pytest.mark.parametrize("study", PAPER_STUDIES)
+def test_where_code_and_text_part_a_number_or_a_test_says_by_how_much(study):
+    apart = [row for row in study_ledger(load_study(study)) if row.against]
+    for row in apart:
+        paths = re.findall(r"tests/[\w/.]+\.py", row.reason)
+        assert paths or re.search(r"\d", row.reason), f"{row.recipe} {row.item}: {row.reason}"
+        assert all(Path(path).is_file() for path in paths), row.reason
+    assert bool(apart) == (study in ("roadmap", "smooth_ap"))
+
+
+@pytest.mark.parametrize("study", PAPER_STUDIES)
+def test_batch_sizes_are_those_that_paper_or_code_state(study):
+    """Figures print no numbers, and mostly no places on their axes either."""
+    loaded = load_study(study)
+    rows = study_ledger(loaded)
+    for block in loaded.blocks:
+        if block.name.startswith("figure") or block.recipe_name.startswith("listwise_released"):
+            continue
+        of_run = rows_of_run(rows, block.recipe_name, "smooth_ap", block.setting.options)
+        row = of_run["batch_size"]
+        stated = as_yaml(row.code or row.paper).value
+        sizes = stated if isinstance(stated, list) else [stated]
+        assert set(block.batch_sizes) <= set(sizes), block.name
+
+
+def test_a_row_says_who_states_its_value():
+    facts = [fact("a.b", "1", paper="2"), fact("a.c", "1"), fact("a.d", paper="1"), fact("a.e")]
+    rows = ledger("made_up", dict.fromkeys(("a.b", "a.c", "a.d", "a.e"), 1), facts)
+    assert [row.said_by for row in rows] == [
+        "paper and code",
+        "code alone",
+        "paper alone",
+        "nobody",
+    ]
+    assert "code alone" in as_text(rows, rows)
 
 
 def repository(place: str) -> str:
