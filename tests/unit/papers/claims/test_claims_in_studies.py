@@ -36,7 +36,8 @@ SPLITS = {
     "sfm120k": LANDMARKS,
     "landmarks_clean": LANDMARKS,
 }
-METRICS = ("recall_at_1", "recall_at_5", "map_at_r", "map")
+K = (1, 4, 5, 10, 16, 32, 100)
+METRICS = (*(f"recall_at_{k}" for k in K), "map_at_r", "map")
 COSTS = ("train_seconds", "eval_seconds", "loss_ms", "peak_gpu_mb")
 COUNTS = ("updates", "images_forward", "images_backward")
 
