@@ -208,7 +208,7 @@ class ScheduleConfig:
     )
     warmup_epochs: float = option(0.0, at_least=0.0, help="linear warm-up from 0, epochs")
     milestones: list[int] = option(
-        [], help="step: epochs after which the rate is multiplied by gamma; twice for one given twice"
+        [], help="step: epochs after which the rate is multiplied by gamma; one given twice: twice"
     )
     gamma: float = option(0.3, above=0.0, at_most=10.0, help="step: the factor")
     peak_at: float = option(

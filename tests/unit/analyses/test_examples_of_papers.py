@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from types import SimpleNamespace
 
@@ -11,7 +12,8 @@ import pytest
 import yaml
 from scipy.special import expit
 
-from benchmark.analyses.complexity import beyond, power
+from benchmark.analyses import complexity
+from benchmark.analyses.complexity import beyond, powers
 from benchmark.analyses.decomposability_gap import (
     average_precision,
     batch_ap,
@@ -128,12 +130,80 @@ def test_every_statement_of_the_examples_holds_but_that_of_algorithm_1(examples)
     assert refuted == ["algorithm_1_ranks"]
 
 
-def test_a_power_is_the_slope_of_the_logarithms_and_undecided_between_two():
-    assert beyond(2.2, 2.5) is False
-    assert beyond(2.4, 2.5) is None
-    assert beyond(2.6, 2.5) is None
-    assert beyond(2.8, 2.5) is True
-    assert power(pd.Series({2: 3.0, 4: 24.0, 8: 192.0})) == pytest.approx(3)
+def test_a_power_is_the_slope_of_the_logarithms_in_each_round():
+    rounds = pd.DataFrame({2: [3.0, 1.0], 4: [24.0, 4.0], 8: [192.0, 16.0]})
+    assert powers(rounds) == pytest.approx([3, 2])
+
+
+@pytest.mark.parametrize(
+    ("values", "verdict"),
+    [
+        ([2.2, 2.2, 2.2], False),
+        ([2.4, 2.4, 2.4], None),  # near the middle
+        ([2.6, 2.6, 2.6], None),
+        ([2.8, 2.9, 2.7], True),
+        ([2.8, 3.4, 2.8], None),  # a busy machine
+    ],
+)
+def test_a_power_between_two_and_one_of_a_busy_machine_decide_nothing(values, verdict):
+    assert beyond(np.array(values), 2.5) is verdict
+
+
+class PlantedLosses:
+    """Losses whose processor time is a given function of the batch, on a clock of their own.
+
+    ``slow`` multiplies the time of each call in turn: what else runs on the machine.
+    """
+
+    def __init__(self, cost, slow=(1.0,)):
+        self.cost = cost
+        self.slow = itertools.cycle(slow)
+        self.now = 0.0
+
+    def loss_of(self, name, bins=10):
+        def loss(embeddings, labels):
+            self.now += next(self.slow) * self.cost(name, len(labels), bins)
+            return embeddings.sum()
+
+        return loss
+
+    def claims(self, monkeypatch):
+        monkeypatch.setattr(complexity, "loss_of", self.loss_of)
+        monkeypatch.setattr(complexity, "process_time", lambda: self.now)
+        return complexity.complexity(SimpleNamespace(quick=True)).claims
+
+
+def as_printed(name, size, bins):
+    return {"fast_ap": size**2 * bins, "smooth_ap": size**3}.get(name, size**2 * np.log(size))
+
+
+def quadratic_in_the_list(name, size, bins):
+    return size**3 * bins if name == "fast_ap" else as_printed(name, size, bins)
+
+
+def quadratic_in_the_bins(name, size, bins):
+    return size**2 * bins**2 if name == "fast_ap" else as_printed(name, size, bins)
+
+
+def test_times_as_printed_agree(monkeypatch):
+    assert PlantedLosses(as_printed).claims(monkeypatch) == {
+        "smooth_ap_grows_faster": True,
+        "fast_ap_is_linear": True,
+    }
+
+
+@pytest.mark.parametrize("cost", [quadratic_in_the_list, quadratic_in_the_bins])
+def test_a_quadratic_fast_ap_is_not_linear(monkeypatch, cost):
+    assert PlantedLosses(cost).claims(monkeypatch)["fast_ap_is_linear"] is False
+
+
+def test_what_slows_a_machine_for_a_while_decides_nothing_or_changes_nothing(monkeypatch):
+    timed = len(complexity.SIZES) * len(complexity.TIMED) + len(complexity.BINS)
+    one_round = [*[1.0] * timed, *[10.0] * timed]
+    assert PlantedLosses(as_printed, one_round).claims(monkeypatch)["fast_ap_is_linear"]
+    busy = np.random.default_rng(0).uniform(1, 30, 997)
+    found = PlantedLosses(as_printed, busy).claims(monkeypatch)
+    assert found == {"smooth_ap_grows_faster": None, "fast_ap_is_linear": None}
 
 
 LOSSES = toy_losses()
