@@ -39,7 +39,8 @@ def milliseconds(name: str, size: int, params: Mapping[str, Any]) -> float:
     loss = loss_of(name, **params)
     started = process_time()
     loss(embeddings, labels).backward()
-    return 1000 * (process_time() - started)
+    seconds = process_time() - started
+    return 1000 * seconds
 
 
 def rounds_of(sizes: tuple[int, ...]) -> dict[str, pd.DataFrame]:
@@ -51,19 +52,23 @@ def rounds_of(sizes: tuple[int, ...]) -> dict[str, pd.DataFrame]:
     rows = []
     for number in range(ROUNDS):
         for series, at, name, size, params in timed:
-            rows.append((series, number, at, milliseconds(name, size, params)))
+            time = milliseconds(name, size, params)
+            rows.append((series, number, at, time))
     table = pd.DataFrame(rows, columns=["series", "round", "at", "ms"])
     warm = table[table["round"] > 0]
-    return {
-        str(series): of_series.pivot(index="round", columns="at", values="ms")
-        for series, of_series in warm.groupby("series")
-    }
+    rounds = {}
+    for series, of_series in warm.groupby("series"):
+        by_size = of_series.pivot(index="round", columns="at", values="ms")
+        rounds[str(series)] = by_size
+    return rounds
 
 
 def powers(rounds: pd.DataFrame) -> np.ndarray:
     """Return the least-squares slope of log times over the log of their column, of each round."""
-    logarithms = np.log2(rounds.columns.to_numpy(float))
-    return np.polyfit(logarithms, np.log2(rounds.to_numpy()).T, 1)[0]
+    sizes = np.log2(rounds.columns.to_numpy(float))
+    times = np.log2(rounds.to_numpy())
+    slopes, _ = np.polyfit(sizes, times.T, 1)
+    return slopes
 
 
 def beyond(values: np.ndarray, middle: float) -> bool | None:
@@ -71,10 +76,12 @@ def beyond(values: np.ndarray, middle: float) -> bool | None:
 
     None within a quarter of it, and where the rounds differ too much to tell.
     """
-    value = float(np.median(values))
-    if np.ptp(values) > BUSY or abs(value - middle) < NEAR:
+    if np.ptp(values) > BUSY:
         return None
-    return value > middle
+    above = float(np.median(values)) - middle
+    if abs(above) < NEAR:
+        return None
+    return above > 0
 
 
 @ANALYSES.register(
@@ -99,7 +106,8 @@ def complexity(context: Context) -> Analysis:
         "by_bins": listed(by_bins, ".1f"),
     }
     others = np.maximum(by_round["fast_ap"], by_round["blackbox_ap"])
-    steepest = np.maximum(by_round["fast_ap"] - 1, by_round["bins"])
+    by_list = by_round["fast_ap"] - 1
+    steepest = np.maximum(by_list, by_round["bins"])
     claims = {
         "smooth_ap_grows_faster": beyond(by_round["smooth_ap"] - others, 0.5),
         "fast_ap_is_linear": beyond(-steepest, -1.5),
