@@ -271,10 +271,14 @@ def _load(name: str, params: dict[str, Any], allow_counts: bool) -> "tuple[Datas
     if which := loader.which_counts(dataset.counts):
         echo(f"{name}: {which}")
     differences = [difference for _, difference in count_differences(dataset.counts, expected)]
-    if allow_counts or not differences:
+    wrong = [*differences, *loader.other_names]
+    if allow_counts or not wrong:
         return dataset, ""
-    listed = "; ".join(differences)
-    return dataset, f"not the published counts: {listed}; --allow-counts accepts them"
+    if differences:
+        wrong += [each.also_known for each in (loader, *loader.others().values())]
+    listed = "; ".join(filter(None, wrong))
+    kind = "counts" if differences else "names"
+    return dataset, f"not the published {kind}: {listed}; --allow-counts accepts them"
 
 
 def _params(name: str, root: Path | None, pairs: list[str] | None) -> dict[str, Any]:

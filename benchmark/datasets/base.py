@@ -176,6 +176,8 @@ class DatasetLoader(ABC):
     other_archives  files of the second layout, if there are two
     expected        published counts; each is a part of ``Dataset.counts``
     distributed     counts of the files as distributed, where the published ones differ from them
+    category_names  published names of all categories; empty: none are published
+    other_names     what ``load`` found to differ from them
     trains          False for datasets that are for evaluation only
     largest_side    no image as published has a longer shorter side, pixels; None: not known
     """
@@ -186,6 +188,8 @@ class DatasetLoader(ABC):
     other_archives: ClassVar[tuple[Archive, ...]] = ()
     expected: ClassVar[Counts] = {}
     distributed: ClassVar[Counts] = {}
+    category_names: ClassVar[frozenset[str]] = frozenset()
+    other_names: tuple[str, ...] = ()
     trains: ClassVar[bool] = True
     largest_side: ClassVar[int | None] = None
 
@@ -201,6 +205,13 @@ class DatasetLoader(ABC):
         if self.distributed and not count_differences(counts, self.distributed):
             return self.distributed
         return self.expected
+
+    @property
+    def also_known(self) -> str:
+        """The counts that are accepted instead of ``expected``, for a reader, or ""."""
+        if not self.distributed:
+            return ""
+        return f"known as well, all together: {counts_text(self.distributed)}"
 
     def others(self) -> dict[str, DatasetLoader]:
         """Return the loaders of the sets that the evaluation needs beside this one, by name."""

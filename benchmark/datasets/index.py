@@ -34,7 +34,6 @@ from benchmark.datasets.base import (
     ImageSet,
     Protocol,
     count_differences,
-    counts_text,
     fingerprint_of,
 )
 from benchmark.datasets.io.images import ReducingOpener
@@ -151,18 +150,24 @@ class IndexedLoader(DatasetLoader):
             self.metrics,
         )
         dataset = replace(dataset, counts=self.counts(table, dataset))
+        if self.category_names:
+            found = set(table["category"])
+            missing = [f"{name} is missing" for name in sorted(self.category_names - found)]
+            more = [f"{name} is not one of them" for name in sorted(found - self.category_names)]
+            self.other_names = (*missing, *more)
         if not self.config.allow_counts:
             known = self.known_counts(dataset.counts)
             differences = count_differences(dataset.counts, known)
             advice = "get the published files, or set allow_counts: true to go on with these"
-            if self.distributed:
-                advice = f"known as well, all together: {counts_text(self.distributed)}; {advice}"
+            names = self.other_names
             offenders = []
             for split, difference in differences:
                 offenders.append(f"{difference}, by {self.lists.get(split, self.source)}")
             findings = Findings(self.name, Path(self.config.root))
             what = "counts that are not the published ones"
-            findings.add_all("other_count", what, offenders, advice)
+            known_as_well = f"{self.also_known}; " if self.also_known else ""
+            findings.add_all("other_count", what, offenders, f"{known_as_well}{advice}")
+            findings.add_all("other_name", "names that are not the published ones", names, advice)
             findings.stop()
         return dataset
 

@@ -173,6 +173,13 @@ class Sop(IndexedLoader):
     name = "sop"
     lists: ClassVar = {"train": "Ebay_train.txt", "test": "Ebay_test.txt"}
     archives = (Archive("Stanford_Online_Products.zip", (*lists.values(), "bicycle_final/")),)
+    # FastAP table 4
+    category_names = frozenset(
+        (
+            "bicycle", "cabinet", "chair", "coffee_maker", "fan", "kettle", "lamp", "mug", "sofa",
+            "stapler", "table", "toaster",
+        )
+    )  # fmt: skip
     # FastAP section 5; categories: FastAP table 4
     expected: ClassVar = {
         "train": {"images": 59551, "classes": 11318, "categories": 12},
@@ -246,6 +253,17 @@ class InShop(IndexedLoader):
     name = "inshop"
     partition = "list_eval_partition.txt"
     archives = (Archive("img.zip", ("img/",)), Archive(partition, (partition,)))
+    # FastAP table 4
+    category_names = frozenset(
+        (
+            "MEN/Denim", "MEN/Jackets_Vests", "MEN/Pants", "MEN/Shirts_Polos", "MEN/Shorts",
+            "MEN/Suiting", "MEN/Sweaters", "MEN/Sweatshirts_Hoodies", "MEN/Tees_Tanks",
+            "WOMEN/Blouses_Shirts", "WOMEN/Cardigans", "WOMEN/Denim", "WOMEN/Dresses",
+            "WOMEN/Graphic_Tees", "WOMEN/Jackets_Coats", "WOMEN/Leggings", "WOMEN/Pants",
+            "WOMEN/Rompers_Jumpsuits", "WOMEN/Shorts", "WOMEN/Skirts", "WOMEN/Sweaters",
+            "WOMEN/Sweatshirts_Hoodies", "WOMEN/Tees_Tanks",
+        )
+    )  # fmt: skip
     # FastAP section 5; categories: FastAP table 4
     expected: ClassVar = {
         "train": {"images": 25882, "classes": 3997},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from typer.testing import CliRunner
@@ -10,6 +11,9 @@ from typer.testing import CliRunner
 from benchmark.__main__ import app
 from benchmark.core.errors import DataError
 from benchmark.datasets import DATASETS, load_dataset
+from benchmark.datasets.base import Archive
+from benchmark.datasets.index import IndexedLoader, index_rows
+from benchmark.datasets.io.lists import read_rows
 from benchmark.datasets.published import VehicleId
 
 # Hundredths of the counts of VehicleID: (images, classes).
@@ -88,11 +92,57 @@ def test_data_check_says_which_counts_are_there_and_names_the_others(root, sizes
     assert words in " ".join(result.output.split())
 
 
-def test_data_check_of_a_mixture_names_neither_and_ends_with_an_error(root):
-    write_lists(root, {**PRINTED, "small": DISTRIBUTED["small"]})
+def test_data_check_of_a_mixture_ends_with_an_error_that_has_both_sets(root):
+    write_lists(root, {**DISTRIBUTED, "small": PRINTED["small"]})
     result = CliRunner().invoke(app, ["data", "check", "vehicleid", "--root", str(root)])
     assert result.exit_code == 1
     assert "its counts are those" not in result.output
+    said = " ".join(result.output.split())
+    assert "not the published counts: train images: " in said
+    assert "known as well, all together: train 1,133 images" in said
+
+
+class Things(IndexedLoader):
+    """Made-up images with published names of categories."""
+
+    name = "things"
+    category_names = frozenset({"chair", "lamp"})
+    lists: ClassVar = {"train": "train.txt", "test": "test.txt"}
+    archives = (Archive("things.zip", tuple(lists.values())),)
+
+    def read_list(self, findings, file, role, protocol):
+        rows = read_rows(findings, file, ["path", "class", "category"])
+        return index_rows(rows["path"], rows["class"], rows["category"], role, protocol)
+
+
+@pytest.mark.parametrize(("category", "said"), [("lamp", ""), ("sofa", "sofa is not one of them")])
+def test_names_of_categories_are_compared_with_the_published_ones(tmp_path, category, said):
+    for part, first in (("train", 0), ("test", 4)):
+        rows = []
+        for number in range(first, first + 4):
+            (tmp_path / f"{number}.jpg").touch()
+            rows.append(f"{number}.jpg {number // 2} {category if number % 4 > 1 else 'chair'}")
+        (tmp_path / f"{part}.txt").write_text("\n".join(rows) + "\n")
+    loader = Things(Things.Config(root=str(tmp_path)))
+    if not said:
+        assert loader.load().counts["train"]["categories"] == 2
+        return
+    with pytest.raises(DataError) as caught:
+        loader.load()
+    (problem,) = caught.value.problems
+    assert problem.code == "other_name"
+    assert said in problem.message
+    assert "lamp is missing" in problem.message
+
+
+def test_the_published_names_are_as_many_as_the_published_categories():
+    sizes = {}
+    for entry in DATASETS:
+        if names := entry.target.category_names:
+            counts = [part.get("categories") for part in entry.target.expected.values()]
+            assert len(names) in counts
+            sizes[entry.name] = len(names)
+    assert sizes == {"sop": 12, "inshop": 23}
 
 
 def test_faces_may_have_either_count_of_ijbc_beside_their_own():

@@ -73,7 +73,7 @@ CALLED = {
     "losses.blackbox_ap.margin": "blackbox_margin",
     "losses.*.query_weights": "class_weighting",
     "evaluation.query_expansion": "aqe_alpha aqe_k",
-    "evaluation.whitening*": "whitening",
+    "evaluation.whitening*": "whitening test_code",
     "evaluation.scales": "test_scales test_crop",
     "batch_size": "*batch_size",
     "batches_of_an_epoch": "minibatches_per_epoch",
