@@ -264,8 +264,9 @@ def deviations(study: Study, rows: Sequence[Any]) -> Table:
     stated = [row.equal for row in rows if row.equal != "not stated"]
     return filled(
         "Where our recipes and the authors' differ",
-        "Values of the recipes that may move a score: what the paper states, what the authors' "
-        "code does, ours, and the expected effect in points, which is judged and not measured.",
+        "Values of the recipes that may move a score: what the paper states (a dash: it says "
+        "nothing of it), what the authors' code does, ours, and the expected effect in points, "
+        "which is judged and not measured.",
         [
             words("Value", lambda row: row.item or DASH),
             words("Paper", lambda row: row.paper or DASH),

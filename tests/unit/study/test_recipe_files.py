@@ -10,6 +10,8 @@ import yaml
 
 from benchmark.study import load_study
 from benchmark.study.grid import expand
+from benchmark.study.model import ROOT
+from benchmark.study.recipes import read_recipe
 
 
 @pytest.fixture
@@ -177,3 +179,96 @@ def test_a_block_can_give_some_of_the_studys_metrics(study_data, write_study, pr
     assert load_study(write_study(study_data)).metrics == ("recall_at_1", "map_at_r", "recall_at_5")
     study_data["blocks"][0]["metrics"] = ["map"]
     assert problems_of(study_data) == [("unknown_name", "blocks.0.metrics.0")]
+
+
+OTHER_READING = """
+study: other_reading
+title: what a paper's text says where its code does otherwise
+seeds: [0, 1]
+blocks:
+  - {{name: main, datasets: [{dataset}], recipe: {recipe}, losses: [{loss}], batch_sizes: [{size}],
+     option: {option}}}
+metrics: [recall_at_1]
+comparison: {{baseline: {loss}}}
+"""
+CROPS = {"train_resize": "square", "crop": "random", "keep_aspect": False}
+DRAWN = {"samples_per_class": 4, "classes": "uniform"}
+
+
+@pytest.mark.parametrize(
+    ("dataset", "recipe", "loss", "size", "option", "values"),
+    [
+        (
+            "vehicleid",
+            "smooth_ap_vehicleid_resnet50",
+            "smooth_ap",
+            384,
+            "earlier_milestones",
+            {"schedule": {"milestones": [120, 200, 220, 250, 280, 300, 300]}},
+        ),
+        *(
+            (
+                dataset,
+                f"smooth_ap_{dataset}_resnet50",
+                "smooth_ap",
+                224,
+                "paper",
+                {
+                    "input": CROPS,
+                    "optimizer": {"weight_decay": 4e-5},
+                    "sampler": {"name": "m_per_class", "params": DRAWN},
+                },
+            )
+            for dataset in ("vehicleid", "inaturalist")
+        ),
+        (
+            "inaturalist",
+            "smooth_ap_inaturalist_fast_ap",
+            "fast_ap",
+            224,
+            "categories",
+            {"sampler": {"name": "category_windows", "params": {"batches_per_pair": 5}}},
+        ),
+        (
+            "cub",
+            "roadmap_cub_resnet50",
+            "roadmap",
+            64,
+            "sota~paper",
+            {
+                "input": {"image_size": 256},
+                "model": {"pooling": "max"},
+                "sampler": {"params": DRAWN},
+            },
+        ),
+        (
+            "inaturalist",
+            "roadmap_inaturalist_deit_s",
+            "roadmap",
+            64,
+            "paper",
+            {"sampler": {"params": DRAWN}},
+        ),
+    ],
+)
+def test_the_other_reading_of_a_paper_can_be_trained(
+    tmp_path, dataset, recipe, loss, size, option, values
+):
+    path = tmp_path / "other_reading.yaml"
+    words = {"dataset": dataset, "recipe": recipe, "loss": loss, "size": size, "option": option}
+    path.write_text(OTHER_READING.format(**words))
+    specs = [run.spec for run in expand(load_study(path)).values()]
+    assert {spec.batch_size for spec in specs} == {size}
+    for section, stated in values.items():
+        found = getattr(specs[0].recipe, section)
+        for key, value in stated.items():
+            ours = getattr(found, key)
+            if key == "params":
+                ours = {name: ours[name] for name in value}
+            assert ours == value, (section, key)
+
+
+def test_milestones_of_vehicleid_are_offered_for_no_other_dataset():
+    for recipe in ("sop_resnet50", "inaturalist_resnet50", "vggface2_senet50"):
+        file = read_recipe(f"smooth_ap_{recipe}", ROOT / "workflow" / "config" / "smooth_ap.yaml")
+        assert "earlier_milestones" not in file.options
