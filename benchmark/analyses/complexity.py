@@ -57,9 +57,9 @@ def rounds_of(sizes: tuple[int, ...]) -> dict[str, pd.DataFrame]:
     table = pd.DataFrame(rows, columns=["series", "round", "at", "ms"])
     warm = table[table["round"] > 0]
     rounds = {}
-    for series, of_series in warm.groupby("series"):
+    for label, of_series in warm.groupby("series"):
         by_size = of_series.pivot(index="round", columns="at", values="ms")
-        rounds[str(series)] = by_size
+        rounds[str(label)] = by_size
     return rounds
 
 
