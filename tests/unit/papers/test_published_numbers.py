@@ -116,7 +116,7 @@ def test_a_study_gets_the_tables_of_a_paper_or_single_ones():
 
 
 def test_the_papers_own_statements_are_there():
-    rows = {"datasets.csv": 0, "hyperparameters.csv": 342}
+    rows = {"datasets.csv": 0, "hyperparameters.csv": 0}
     for paper in load_papers().values():
         for name in rows:
             with open(paper.folder / name, newline="", encoding="utf-8") as stream:
