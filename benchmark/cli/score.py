@@ -152,7 +152,6 @@ def asked_numbers(
     spread: str | None,
 ) -> tuple[list[AskedScore], float | None]:
     """Return the number of --published, the numbers that papers print for a dataset, --spread."""
-    from benchmark.metrics.metric import metric_named
     from benchmark.papers.paper import cite, countable_numbers
     from benchmark.papers.vocabulary import margin_of
     from benchmark.stats.judgement import question
@@ -173,8 +172,7 @@ def asked_numbers(
     else:
         noise = case.spread
         if published is not None:
-            name = metric_named(metric)
-            asked.append(AskedScore(published, name, case.published, case.rounding))
+            asked.append(AskedScore(published, case.metric, case.published, case.rounding))
     if dataset is not None:
         numbers = [number for number in countable_numbers() if number.is_score]
         known = {number.dataset for number in numbers}

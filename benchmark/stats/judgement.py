@@ -58,7 +58,8 @@ class JudgedCase:
     published_n       runs behind ``published``; None: not stated, counts as one run
     rounding          half a unit of the last printed digit
     family            numbers that are judged together, this number included
-    name, metric      of a row of a table, as people read them
+    name              of a row of a table
+    metric            its name in results: ``recall_at_1``
     """
 
     ours: tuple[float, ...]
@@ -87,6 +88,7 @@ def question(
     published_n: str | None = None,
     family: str = "1",
     unexpected: Sequence[str] = (),
+    name: str = "",
 ) -> JudgedCase:
     """Return the case that the texts of the options describe; raise ConfigError with all problems.
 
@@ -120,12 +122,12 @@ def question(
             "their mean and --n"
         )
     width = read("--margin", margin, points_of)
+    metric = metric_named(metric)
     if margin is None:
-        name = metric_named(metric)
-        problem = check_metric(name)
+        problem = check_metric(metric)
         if problem:
             problems.append(f"--metric: {problem}")
-        width = default_margin(name, math.nan if reference is None else reference)
+        width = default_margin(metric, math.nan if reference is None else reference)
     others = {
         "spread": read("--spread", spread, points_of),
         "published_spread": read("--published-spread", published_spread, points_of),
@@ -140,6 +142,8 @@ def question(
         published=reference,
         margin=width,
         rounding=half_of_last_digit(str(published)),
+        name=name,
+        metric=metric,
         **others,
     )
 
@@ -253,7 +257,6 @@ def answers(cases: Sequence[JudgedCase]) -> list[dict[str, Any]]:
                            ``reference_runs``, ``runs_with`` of ours; None for a decided number
     smallest_drift_called  by number of runs: the smallest drift that they call in 80 % of cases
     """
-
     found = [_evidence(case) for case in cases]
     fields = [[*vars(evidence).values()] for evidence, _, _ in found]
     whole = Evidence(*np.array(fields, float).T)

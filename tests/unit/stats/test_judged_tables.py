@@ -24,7 +24,8 @@ Far,Recall@10,80,,77.3,,0.5
 Farther,R@1,80,,76.1,,0.5
 Unknown,R@1,62.4,,65.9,,
 """
-DEFAULTS = {"metric": "recall_at_1"}
+OPTIONS = ("n", "spread", "published_spread", "published_n", "margin")
+DEFAULTS = {"metric": "recall_at_1"} | dict.fromkeys(OPTIONS)
 
 
 @pytest.fixture
@@ -109,7 +110,7 @@ def test_options_stand_for_cells_that_are_empty_and_names_for_lines(file):
         DEFAULTS | {"spread": "0.3", "metric": "map"},
         margin_of,
     )
-    assert [(row.name, row.metric) for row in rows] == [("line 2", "mAP"), ("line 3", "mAP")]
+    assert [(row.name, row.metric) for row in rows] == [("line 2", "map"), ("line 3", "map")]
     assert [row.spread for row in rows] == [0.3, 0.4]
 
 
