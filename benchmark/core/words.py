@@ -109,12 +109,18 @@ def listed(values: Iterable[Any], form: str = "") -> str:
     return f"{', '.join(others)} and {last}"
 
 
-def one_a_line(values: Sequence[object], most: int = 20) -> str:
-    """Return the first ``most`` values, one on each line, and the number of the others."""
-    # a name that is not UTF-8 could not be printed
-    names = [str(value).encode(errors="backslashreplace").decode() for value in values[:most]]
+def first_of(values: Sequence[object], most: int = 20) -> list[str]:
+    """Return the first ``most`` values as texts, and the number of the others."""
+    texts = list(map(str, values[:most]))
     if len(values) > most:
-        names.append(f"and {len(values) - most:,} more")
+        texts.append(f"and {len(values) - most:,} more")
+    return texts
+
+
+def one_a_line(values: Sequence[object], most: int = 20) -> str:
+    """Return the values as ``first_of`` does, one on each line."""
+    # a name that is not UTF-8 could not be printed
+    names = [text.encode(errors="backslashreplace").decode() for text in first_of(values, most)]
     return "".join(f"\n      {name}" for name in names)
 
 

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from benchmark.core.words import DASH, count, interval, listed, mean_sd, points
+from benchmark.core.words import DASH, count, first_of, interval, listed, mean_sd, points
 from benchmark.report.answer_of_trials import answer_of_trials
 from benchmark.report.inputs import CONDITION, WHERE, Inputs, records, rows_of
 from benchmark.report.labels import dataset_label, metric_label
@@ -363,10 +363,7 @@ def sweeps(asked: Asked) -> str:
     for best in records(furthest):
         by = f"{points(best.difference)} points of {metric_label(best.metric)}"
         parts.append(f"{best.title} {best.value} ({by})")
-    named = parts[:NAMED_SWEEPS]
-    if len(parts) > NAMED_SWEEPS:
-        named.append(f"and {len(parts) - NAMED_SWEEPS} more")
     return (
         f"In {len(parts)} of {number} a setting differs {significantly}; the furthest of "
-        f"each: {', '.join(named)}."
+        f"each: {', '.join(first_of(parts, NAMED_SWEEPS))}."
     )

@@ -9,7 +9,7 @@ from statistics import fmean
 from benchmark.core.errors import RunError
 from benchmark.core.files import write_json
 from benchmark.core.records import STATUSES
-from benchmark.core.words import rough_duration
+from benchmark.core.words import first_of, rough_duration
 from benchmark.runs.folders import RunStatus, count_by_status, states_of
 from benchmark.runs.needs import needs_of
 from benchmark.runs.rates import hours_of, rate_of, rates
@@ -58,11 +58,10 @@ def plan_text(study: Study, results: Path, foreseen: str = "") -> str:
     listed = defaultdict(list)
     for run, state in states:
         if state.status in TROUBLES:
-            listed[state.status].append(f"  {run.spec.run_id}: {state.reason}")
+            listed[state.status].append(f"{run.spec.run_id}: {state.reason}")
     for status, runs in listed.items():
-        text += ["", f"{status}:", *runs[:SHOWN]]
-        if len(runs) > SHOWN:
-            text.append(f"  and {len(runs) - SHOWN} more")
+        text += ["", f"{status}:"]
+        text += [f"  {line}" for line in first_of(runs, SHOWN)]
     return "\n".join(text)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from benchmark.core.errors import DataError
 from benchmark.core.results import Array
+from benchmark.core.words import first_of
 from benchmark.datasets.io.arrays import read_arrays
 from benchmark.datasets.io.columns import MISSING
 from benchmark.metrics.given import check_embeddings, chosen
@@ -17,16 +18,7 @@ SIDES = ("query", "gallery")
 OF_ROWS = ("labels", "cameras", "categories", "names")
 ROLES = ("embeddings", *SIDES, *OF_ROWS)
 # Dimensions and kinds of an array that may have a role without its name.
-FITTING = {
-    "embeddings": [(2, "f")],
-    "labels": [
-        (1, "i"),
-        (1, "u"),
-        (1, "U"),
-        (1, "O"),
-    ],
-}
-SHOWN = 20  # arrays of a file in a message
+FITTING = {"embeddings": (2, "f"), "labels": (1, "iuUO")}
 Roles = dict[str, Any]
 
 
@@ -70,12 +62,13 @@ def read_roles(
             fitting = _fitting(role, asked, names) or fitting
         roles[role] = fitting[0] if len(fitting) == 1 else None
         needed = role == "embeddings" or (role == "labels" and labelled)
-        if needed and len(fitting) != 1:
+        if needed and roles[role] is None:
             message = f"{listed}; which are the {role}? Say --key {role}=NAME, or give --labels"
             raise DataError(message)
     used = [id(array) for array in roles.values()]
-    everything = [*own.items(), *others.items()]
-    unused = [f"{name:.40}" for name, array in everything if id(array) not in used]
+    unused = []
+    for arrays in (own, others):
+        unused += [f"{name:.40}" for name, array in arrays.items() if id(array) not in used]
     check_embeddings(roles["embeddings"])
     rows = roles["embeddings"].shape[:1]
     for role in OF_ROWS:
@@ -129,13 +122,14 @@ def _fitting(role: str, arrays: Mapping[str, Array], names: Mapping[str, str]) -
     if name in arrays or role in names or role not in FITTING:
         return [array for each, array in arrays.items() if each == name]
     taken = {*ROLES, *names.values()}
+    dimensions, kinds = FITTING[role]
     found = [array for each, array in arrays.items() if each not in taken]
-    return [array for array in found if (array.ndim, array.dtype.kind) in FITTING[role]]
+    return [each for each in found if each.ndim == dimensions and each.dtype.kind in kinds]
 
 
 def _listed(arrays: Mapping[str, Array]) -> str:
     texts = [f"{name:.40} {each.dtype!s:.20} {each.shape}" for name, each in arrays.items()]
-    return ", ".join(texts[:SHOWN]) + f" and {len(texts) - SHOWN:,} more" * (len(texts) > SHOWN)
+    return ", ".join(first_of(texts))
 
 
 def _missing(values: Array | None) -> Array:
