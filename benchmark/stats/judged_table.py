@@ -14,7 +14,6 @@ from benchmark.stats.judgement import JudgedCase, answers, question
 OF_ROWS = ("name", "ours", "ours_1", "published")
 RUN = re.compile(r"ours(_\d+)?")  # the runs of ours are ours_1, ours_2, ...
 MOST_ROWS = 1_000  # each number is judged anew at the tipping points of all others
-SHOWN = 20  # problems
 
 
 def read_cases(
@@ -45,8 +44,6 @@ def read_cases(
             cases.append(question(ours=ours, default_margin=default_margin, **texts))
         except ConfigError as error:
             problems += [replace(problem, line=line) for problem in error.problems]
-    if more := problems[SHOWN:]:
-        problems[SHOWN:] = [Problem(f"and {len(more)} more")]
     if problems:
         raise ConfigError(f"--table {path}", problems)
     return cases

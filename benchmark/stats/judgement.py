@@ -257,8 +257,7 @@ def answers(cases: Sequence[JudgedCase]) -> list[dict[str, Any]]:
                            ``reference_runs``, ``runs_with`` of ours; None for a decided number
     smallest_drift_called  by number of runs: the smallest drift that they call in 80 % of cases
     """
-    found = [_evidence(case) for case in cases]
-    fields = [[*vars(evidence).values()] for evidence, _, _ in found]
+    fields = [[*vars(_evidence(case)[0]).values()] for case in cases]
     whole = Evidence(*np.array(fields, float).T)
     family = cases[0].family
     tests = compare(whole, planned=family)

@@ -146,12 +146,6 @@ def test_columns_that_are_unknown_or_stand_twice_are_named(file):
         read_cases(file("ours,published,n,n\n62.4,65.9,1,1\n"), DEFAULTS, margin_of)
 
 
-def test_many_equal_problems_are_counted(file):
-    found = problems(file("ours,published\n" + "0.6,0.7\n" * 100))
-    assert len(found) == 21
-    assert found[-1] == (None, "and 180 more")
-
-
 @pytest.mark.parametrize(
     ("content", "words"),
     [
