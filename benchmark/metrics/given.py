@@ -48,9 +48,9 @@ def chosen(role: str, rows: Any, count: int) -> Array:
     given = np.asarray(rows, dtype=object)
     values = [WORDS.get(str(value).strip().lower(), value) for value in given.ravel().tolist()]
     array = np.array(values) if len(set(map(type, values))) == 1 else given
-    is_whole = array.dtype.kind in "iu"
-    is_mask = array.dtype.kind == "b" or (is_whole and np.isin(array, [0, 1]).all())
-    is_mask = is_mask and len(values) == count
+    kind = array.dtype.kind
+    is_whole = kind in "iu"
+    is_mask = kind in "biu" and len(values) == count and np.isin(array, [0, 1]).all()
     # a number that is too high or there twice is not found
     is_numbers = is_whole and np.isin(np.arange(count), array).sum() == len(values)
     numbers = np.flatnonzero(array) if is_mask else array

@@ -180,8 +180,7 @@ def examine(
     words = embeddings.shape[1] * kind.itemsize // 4
     weights = np.random.default_rng(0).integers(2**63, size=words, dtype=np.uint64)
     for chosen in blocks(len(kept)):
-        block = embeddings[kept[chosen]].astype(kind)
-        block += 0  # -0.0 equals 0.0
+        block = embeddings[kept[chosen]] + kind.type(0)  # -0.0 equals 0.0
         tops[chosen] = np.abs(block).max(axis=1)
         prints[kept[chosen]] = np.einsum("nd,d->n", block.view(np.uint32), weights)
     broken = kept[~np.isfinite(tops)]
@@ -192,9 +191,9 @@ def examine(
         )
     same = first_equal(embeddings, kept, prints)
     again = kept[same[kept] != kept]
-    other = classes[again] != classes[same[again]]
-    labelled = kept[classes[kept] >= 0]
-    sizes = np.unique(classes[labelled], return_counts=True)[1]
+    relabelled = classes[again] != classes[same[again]]
+    of_kept = classes[kept]
+    sizes = np.unique(of_kept[of_kept >= 0], return_counts=True)[1]
     lengths, spaces = spaces_of(embeddings, kept, tops.max())
     facts = {
         "rows": len(kept),
@@ -203,7 +202,7 @@ def examine(
         "classes with one row": int((sizes == 1).sum()),
         "rows equal to an earlier one": len(again),
         "the first of them": np.asarray(names)[again[:5]].tolist(),
-        "of them with another label": int(other.sum()),
+        "of them with another label": int(relabelled.sum()),
         "smallest, median, largest length": [
             float(f"{length:.5g}") for length in np.quantile(lengths, [0, 0.5, 1])
         ],
@@ -224,13 +223,12 @@ def spaces_of(
     """
     kind = np.result_type(embeddings.dtype, SINGLE)
     unit = kind.type(np.ldexp(1.0, np.frexp(top)[1] - 1))  # powers of two change no digit
-    plain = Space([], unit, kind)
     step = largest = top / unit
     least = largest / max(top, STEPS)  # whole numbers have any number of steps
     squares = np.empty(len(kept))
     total = np.zeros(embeddings.shape[1])
     for chosen in blocks(len(kept)):
-        block = plain.ready(embeddings[kept[chosen]])
+        block = embeddings[kept[chosen]] / unit
         squares[chosen] = np.einsum("nd,nd->n", block, block, dtype=float)
         total += block.sum(axis=0, dtype=float)
         for part in (block[:1], block):  # a row shows most sets that have no step

@@ -159,7 +159,7 @@ def score(
         if together:
             whole = rows_of(kept, space)
             scores.add_pair("others", whole, whole, rank)
-    if labels is not None and together and facts["classes"] < (classes[kept] >= 0).sum():
+    if together and facts["classes"] < (classes[kept] >= 0).sum():
         draws = []
         for draw in range(DRAWS):
             parts = random_gallery(classes[kept], derive(0, "score gallery", draw))

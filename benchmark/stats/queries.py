@@ -54,8 +54,7 @@ def interval_over_classes(scores: Floats, classes: NDArray[np.generic]) -> tuple
     NaN below ``FEWEST_CLASSES``. The intervals of a study's tables are those of ``DrawnScore``,
     which give the difference of two losses an interval, too.
     """
-    _, index = np.unique(classes, return_inverse=True)
-    sizes = np.bincount(index)
+    _, index, sizes = np.unique(classes, return_inverse=True, return_counts=True)
     if len(sizes) < FEWEST_CLASSES:
         return np.nan, np.nan
     return logit_interval(np.bincount(index, weights=scores), sizes)
@@ -77,8 +76,8 @@ def logit_interval(sums: NDArray[Any], sizes: NDArray[Any]) -> tuple[float, floa
     effective = queries**2 / (sizes**2).sum()
     quantile = special.stdtrit(max(effective - 1, 1), 0.975)
     half = quantile * se / (score * (1 - score))
-    ends = special.expit(special.logit(score) + np.array([-half, half]))
-    return float(ends[0]), float(ends[1])
+    low, high = special.expit(special.logit(score) + np.array([-half, half]))
+    return float(low), float(high)
 
 
 def drawn_scores(
