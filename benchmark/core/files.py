@@ -64,7 +64,7 @@ def copy_file(source: Path, target: Path) -> None:
         shutil.copy2(source, temporary)
 
 
-def check_regular(path: Path, most: int | None = None) -> None:
+def check_regular(path: Path | str, most: int | None = None) -> None:
     """Raise DataError for a pipe, a device, a folder, or a file of more than ``most`` bytes.
 
     Reading a pipe or a device may never end. Links are followed. A path that does not exist passes.

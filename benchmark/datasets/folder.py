@@ -231,7 +231,7 @@ class Folder(DatasetLoader):
     def _read_csv(self, findings: Findings) -> pd.DataFrame:
         """Return the rows of ``split_csv``."""
         file = self.config.split_csv or ""
-        check_regular(Path(file))
+        check_regular(file)
         needed = ["path", "label", "split"]
         if self.config.categories:
             needed.append("category")

@@ -66,7 +66,7 @@ def read_checkpoint(path: str) -> dict[str, torch.Tensor]:
     """
     if path.startswith(PREFIX):
         return read_packaged(path)
-    check_regular(Path(path))
+    check_regular(path)
     if not Path(path).is_file():
         raise DataError(
             f"{WHERE}: no checkpoint file {path}; give the path of a state dict saved with "

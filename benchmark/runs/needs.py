@@ -39,7 +39,7 @@ def weights_of(model: ModelConfig) -> dict[str, bool]:
     if (path := model.checkpoint) is not None:
         package = path.removeprefix("package:")
         if package == path:
-            check_regular(Path(path))
+            check_regular(path)
             name = f"weights {path}"
             exists = os.path.isfile(path)
         else:

@@ -64,7 +64,7 @@ def find_study(path_or_name: str | Path) -> Path:
     """
     text = str(path_or_name)
     if text.endswith((".yaml", ".yml")) or "/" in text:
-        check_regular(Path(text))
+        check_regular(text)
         if not Path(text).is_file() and not Path(base_of(text)).is_file():
             beside = [file.name for file in Path(text).parent.glob("*.y*ml")]
             close = difflib.get_close_matches(Path(text).name, beside, n=1, cutoff=0.5)
