@@ -69,9 +69,8 @@ def _files_of(parameters: dict[str, Any]) -> Iterator[tuple[str, Path]]:
     from benchmark.study.load import find_study
 
     for name, value in parameters.items():
-        for path in value if isinstance(value, list) else [value]:
-            if isinstance(path, (str, Path)):
-                yield name, Path(path)
+        if isinstance(value, (str, Path)):
+            yield name, Path(value)
     files = data_files("build", paper_folders())
     if study := parameters.get("study"):
         files.append(find_study(study))

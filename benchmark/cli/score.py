@@ -13,6 +13,7 @@ from typer import Argument, Option
 from benchmark.cli import Verb, app, echo, file_to_write, parse_pairs
 from benchmark.core.errors import ConfigError, Problem, unknown_name
 from benchmark.core.files import write_json, write_text
+from benchmark.core.words import first_of
 
 if TYPE_CHECKING:
     from benchmark.metrics.protocols import Record
@@ -98,7 +99,7 @@ def score(
         recall_at=sorted(depths),
     )
     if unused:
-        scores.facts["not used"] = unused[:20]
+        scores.facts["not used"] = first_of(unused)
     # the last two fields of a record are arrays
     records = [dict(zip(row._fields, row[:-2], strict=False)) for row in scores.records]
     content = {
@@ -215,9 +216,7 @@ def nearest(
         if re.sub("k$", record.metric.rpartition("_")[2], printed_as) == asked.metric:
             points = 100 * record.value
             distance = points - asked.points
-            within = None
-            if noise is not None:
-                within = in_noise(points, asked.points, noise, asked.rounding)
+            within = noise and in_noise(points, asked.points, noise, asked.rounding)
             ends = interval_over_classes(record.scores, record.classes)
             low, high = (None if isnan(end) else 100 * end for end in ends)
             candidates.append(

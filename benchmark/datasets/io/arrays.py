@@ -134,11 +134,10 @@ def _plain(value: Any) -> Array:
     """Return a tensor, or a list of values, as an array."""
     import torch
 
-    if isinstance(value, torch.Tensor):
-        value = value.detach()
-        if value.dtype == torch.bfloat16:
-            value = value.float()
-    return np.asarray(value, dtype=object if isinstance(value, (list, tuple)) else None)
+    if not isinstance(value, torch.Tensor):
+        return np.asarray(value, dtype=object)
+    value = value.detach()
+    return np.asarray(value.float() if value.dtype == torch.bfloat16 else value)
 
 
 SAVE = "save arrays by numpy.savez, tensors without arrays by torch.save, or a table in UTF-8"

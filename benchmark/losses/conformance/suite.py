@@ -535,9 +535,8 @@ def _examine(
     sender: Connection, limit: float, source: str, reference: Reference, processes: bool
 ) -> None:
     """Send None when the candidate is loaded, then each outcome; an error ends all."""
-    faulthandler.dump_traceback_later(
-        limit + GRACE, exit=True, file=2
-    )  # if nobody is left to end it
+    # if nobody is left to end it
+    faulthandler.dump_traceback_later(limit + GRACE, exit=True, file=2)
     try:
         with not_ended_by_others():
             candidate = load(source, reference)
