@@ -8,17 +8,19 @@ from benchmark.core.errors import DataError, failing
 from benchmark.core.results import Array
 
 TYPES = ("float16", "float32", "float64")
+MAX_THREADS = 1_000
 WORDS = {"true": True, "false": False}
 
 
 def check_embeddings(embeddings: Any) -> None:
     """Raise DataError unless embeddings are an array (N, D) of floats, both at least 1."""
     kind = getattr(embeddings, "dtype", type(embeddings).__name__)
+    kind = getattr(kind, "name", kind)  # big-endian numbers have the name, too
     shape = tuple(getattr(embeddings, "shape", ()))
     if kind not in TYPES or len(shape) != 2 or 0 in shape:
         raise DataError(
             f"embeddings are {kind} {shape}; allowed: {', '.join(TYPES)} (rows, dimensions), an "
-            "array with at least one of both"
+            "array with at least one of both; codes: embeddings.astype('float32'), unpacked before"
         )
 
 
@@ -29,11 +31,15 @@ def check_others(
     threads: Any,
 ) -> None:
     """Raise DataError for arguments that do not fit embeddings of ``count`` rows."""
-    is_number = isinstance(threads, (int, np.integer)) and threads >= 1
+    is_number = isinstance(threads, (int, np.integer)) and 1 <= threads <= MAX_THREADS
     problems = failing(
         (labels is None, "labels", "are None; give one a row, or a ground truth"),
         (names is not None and len(names) != count, "names", f"must be {count:,}, one a row"),
-        (threads is not None and not is_number, "threads", f"is {threads!r}; allowed: from 1"),
+        (
+            threads is not None and not is_number,
+            "threads",
+            f"is {threads!r}; allowed: 1 to {MAX_THREADS:,}",
+        ),
     )
     if problems:
         raise DataError("; ".join(map(str, problems)))
@@ -59,8 +65,8 @@ def chosen(role: str, rows: Any, count: int) -> Array:
         if is_whole:
             found = f"whole numbers from {array.min()} to {array.max()}"
         raise DataError(
-            f"{role} has shape {given.shape}, {found}, which is {'both' if is_numbers else 'none'} "
-            f"of: a mask of {count:,} times True or False, or 1 or 0, with a True; numbers of rows "
-            f"from 0 to {count - 1:,}, each once"
+            f"{role} has shape {given.shape}, {found}, which is "
+            f"{'both' if is_mask and is_numbers else 'none'} of: a mask of {count:,} times True or "
+            f"False, or 1 or 0, with a True; numbers of rows from 0 to {count - 1:,}, each once"
         )
     return numbers

@@ -13,6 +13,7 @@ from benchmark.stats.judgement import JudgedCase, answers, question
 
 OF_ROWS = ("name", "ours", "ours_1", "published")
 RUN = re.compile(r"ours(_\d+)?")  # the runs of ours are ours_1, ours_2, ...
+TABLES = (".csv", ".tsv")
 MOST_ROWS = 1_000  # each number is judged anew at the tipping points of all others
 
 
@@ -31,8 +32,10 @@ def read_cases(
     names = [re.sub(r"[\s-]+", "_", name.lower()) for name in columns]
     others = [name for name in names if not RUN.fullmatch(name)]
     problems = [*unknown("", "column", others, [*OF_ROWS, *defaults])]
-    rows = [*zip(*columns.values(), strict=True)]
-    if not 0 < len(rows) <= MOST_ROWS:
+    if len(set(names)) < len(names) or path.suffix.lower() not in TABLES:
+        problems.append(Problem("needs a .csv or .tsv file with each column once, in any case"))
+    rows = [] if problems else [*zip(*columns.values(), strict=True)]
+    if not problems and not 0 < len(rows) <= MOST_ROWS:
         problems.append(Problem(f"{len(rows)} rows of numbers; allowed: 1 to {MOST_ROWS}"))
     cases = []
     for line, row in enumerate([] if problems else rows, start=2):

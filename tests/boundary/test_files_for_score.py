@@ -7,6 +7,7 @@ over that meaning, or an error: never another number, and never another exceptio
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -337,3 +338,46 @@ def test_numbers_of_rows_are_those_among_the_rows_that_stay(tmp_path):
         np.array([place[number] for number in world.gallery if number in place]),
     )
     check(found, expected(rest, with_roles=True, with_cameras=False))
+
+
+TWICE = [0, 0, 1, 1, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("column", "words", "told"),
+    [
+        (["", "NA", "-", "?", "null", "nan"], ["--unlabelled", "leave-out"], r"float32 \(0, 4\)"),
+        ([0, 0, 1, 1, "-", 2], [], "row 4: '-'"),
+        ([0, 0, 1, 1, 2, "?"], [], "row 5: '[?]'"),
+        (["0", "0.0", 1, 1, 2, 2], [], "labels have 0 and 0.0"),
+    ],
+)
+def test_labels_that_no_number_should_rest_on_are_an_error(tmp_path, column, words, told):
+    rows = np.random.default_rng(0).standard_normal((6, 4)).astype(np.float32)
+    np.save(tmp_path / "rows.npy", rows)
+    (tmp_path / "labels.csv").write_text("\n".join(["labels", *map(str, column)]))
+    paths = [str(tmp_path / "rows.npy"), "--labels", str(tmp_path / "labels.csv")]
+    done = CliRunner().invoke(app, ["score", *paths, *words])
+    assert isinstance(done.exception, BenchmarkError)
+    assert re.search(told, str(done.exception))
+
+
+def test_a_missing_camera_is_named_by_its_row_in_the_file(tmp_path):
+    rows = np.random.default_rng(0).standard_normal((6, 4)).astype(np.float32)
+    np.save(tmp_path / "rows.npy", rows)
+    (tmp_path / "labels.csv").write_text("labels,cameras\n,1\n0,1\n0,2\n1,\n1,2\n2,2\n")
+    words = [str(tmp_path / "rows.npy"), "--labels", str(tmp_path / "labels.csv")]
+    done = CliRunner().invoke(app, ["score", *words, "--unlabelled", "leave-out"])
+    assert "1 cameras are missing (row 3: ''" in str(done.exception)
+
+
+def test_big_endian_rows_give_the_same_scores(tmp_path):
+    rows = np.random.default_rng(0).standard_normal((6, 4)).astype(np.float32)
+    (tmp_path / "labels.csv").write_text("\n".join(["labels", *map(str, TWICE)]))
+    outputs = []
+    for kind in ("<f4", ">f4"):
+        np.save(tmp_path / "rows.npy", rows.astype(kind))
+        words = [str(tmp_path / "rows.npy"), "--labels", str(tmp_path / "labels.csv")]
+        outputs.append(CliRunner().invoke(app, ["score", *words]).output)
+    assert "others" in outputs[0]
+    assert outputs[0] == outputs[1]

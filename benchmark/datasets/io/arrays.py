@@ -40,8 +40,8 @@ def read_arrays(path: Path, name: str) -> dict[str, Array]:
     except DataError:
         raise
     except Exception as error:  # whatever the bytes provoke
-        reason = getattr(error, "strerror", None) or "damaged, or more than plain arrays"
-        raise DataError(f"{path} cannot be read safely: {reason}; {SAVE}") from error
+        reason = getattr(error, "strerror", None) or f"empty, damaged or no plain arrays; {SAVE}"
+        raise DataError(f"{path} cannot be read safely: {reason}") from error
 
 
 def _npy(path: Path, name: str) -> dict[str, Array]:

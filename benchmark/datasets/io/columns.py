@@ -17,7 +17,7 @@ SEPARATORS = ",;\t"
 REFUSED = "| "  # separators elsewhere
 QUOTED = re.compile('"[^"]*"')
 WHOLE = re.compile("0|-?[1-9][0-9]*")
-MISSING = {"", "nan", "-nan", "na", "n/a", "#n/a", "<na>", "null", "none", "nat"}
+MISSING = {"", "nan", "-nan", "na", "n/a", "#n/a", "<na>", "null", "none", "nat", "-", "?"}
 
 
 def read_columns(path: Path, name: str) -> dict[str, Array]:

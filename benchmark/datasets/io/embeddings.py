@@ -69,25 +69,33 @@ def read_roles(
     unused = []
     for arrays in (own, others):
         unused += [f"{name:.40}" for name, array in arrays.items() if id(array) not in used]
-    check_embeddings(roles["embeddings"])
     rows = roles["embeddings"].shape[:1]
     for role in OF_ROWS:
         if roles[role] is not None and roles[role].shape[:1] != rows:
             raise DataError(f"{listed}; each row needs one of the {role}, below the heading")
-    missing = _missing(roles["labels"])
-    if leave_out and missing.any():
-        unused.append(f"{missing.sum():,} rows without a label")
-        _keep(roles, ~missing)
+    stays = np.ones(rows, bool)
+    if leave_out:
+        stays = ~_missing(roles["labels"])
     for role in OF_ROWS[:-1]:
         values = roles[role]
-        broken = np.flatnonzero(_missing(values)).tolist()
+        if values is None:
+            continue
+        texts = set(map(str, values.tolist()))
+        for text in texts:
+            if f"{text}.0" in texts:
+                raise DataError(f"{labels or path}: {role} have {text:.40} and {text:.40}.0")
+        broken = np.flatnonzero(_missing(values) & stays).tolist()
         if broken:
-            first = ", ".join(f"row {row}: {values[row]!r:.40}" for row in broken[:5])
+            first = ", ".join(f"row {row}: {str(values[row])!r:.40}" for row in broken[:5])
             raise DataError(
                 f"{labels or path}: {len(broken):,} {role} are missing ({first}; the first row is "
                 "0). Give them, and another name to a class called so; --unlabelled leave-out "
                 "leaves out rows without a label"
             )
+    if not stays.all():
+        unused.append(f"{(~stays).sum():,} rows without a label")
+        _keep(roles, stays)
+    check_embeddings(roles["embeddings"])
     return roles, unused
 
 
@@ -132,10 +140,9 @@ def _listed(arrays: Mapping[str, Array]) -> str:
     return ", ".join(first_of(texts))
 
 
-def _missing(values: Array | None) -> Array:
+def _missing(values: Array) -> Array:
     """Return which values are NaN, None or a text that stands for a missing one."""
-    texts = [] if values is None else values.tolist()
-    return np.array([str(text).strip().lower() in MISSING for text in texts], bool)
+    return np.array([str(text).strip().lower() in MISSING for text in values.tolist()], bool)
 
 
 def _keep(roles: Roles, stays: Array) -> None:

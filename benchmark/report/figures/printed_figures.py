@@ -46,10 +46,10 @@ from benchmark.stats.reproduction import DRIFTED, REPRODUCED
 NUMBER = r"[0-9.]+"  # a printed row that says a value and not of what
 # inches: of a column of panels, a mark, a line of a name, around a panel
 WIDTH = 4.2
-PITCH = 0.08
+PITCH = 0.11
 LINE = 0.12
 ROOM = 0.62
-SMALL = 4.8  # points: the name of a mark, which fits its pitch
+SMALL = 7  # points: the name of a mark, which fits its pitch
 _MARKERS = {DRIFTED: "s", INCONCLUSIVE: "D", REPRODUCED: "o"}  # in the order of the rows
 Claims = Mapping[str, tuple[str, str]]
 OPEN_MARK: dict[str, Any] = {"linestyle": "none", "markersize": 6.5, "markerfacecolor": "none"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -194,3 +195,18 @@ def test_the_command_prints_a_line_a_row_and_json(file):
 def test_a_table_has_its_own_numbers(file):
     words = ["judge", "--table", str(file(TABLE)), "--ours", "62.4"]
     assert "--table has --ours" in str(CliRunner().invoke(app, words).exception)
+
+
+@pytest.mark.parametrize("heading", ["ours,published,Published", "ours,Ours,published"])
+def test_a_column_that_is_there_twice_is_an_error_in_any_case(tmp_path, heading):
+    path = tmp_path / "numbers.csv"
+    path.write_text(f"{heading}\n62.4,65.9,60.1\n")
+    with pytest.raises(ConfigError, match="each column once"):
+        read_cases(path, {"metric": "recall_at_1"}, margin_of)
+
+
+def test_only_a_table_of_text_is_judged(tmp_path):
+    path = tmp_path / "numbers.npz"
+    np.savez(path, ours=[62.4, 25.0], published=[65.0])
+    with pytest.raises(ConfigError, match=r"a \.csv"):
+        read_cases(path, {"metric": "recall_at_1"}, margin_of)
