@@ -270,6 +270,8 @@ def test_queries_and_gallery_of_two_files_give_it_or_an_error_where_types_differ
                 world.labels[number] = change(world.labels[number])
         found = answer(tmp_path, words)
         if found is None:
+            if brute_force(world, world.query, world.gallery) is None:
+                continue
             # texts that are whole numbers are numbers in a table in which all are
             assert name == "zeros" or (change and not isinstance(world.labels[0], str))
         else:
