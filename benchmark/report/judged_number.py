@@ -7,11 +7,12 @@ from benchmark.core.words import count
 from benchmark.report.render import TEMPLATES
 from benchmark.stats.reproduction import ALPHA, DRIFTED, REPRODUCED, STANDING
 
+PLAIN = TEMPLATES.overlay(autoescape=False)
+
 
 def as_text(found: Mapping[str, Any]) -> str:
     """Return the whole answer of ``judge`` in words."""
-    template = TEMPLATES.overlay(autoescape=False).get_template("judgement.txt.j2")
-    text = template.render(
+    text = PLAIN.get_template("judgement.txt.j2").render(
         found,
         count=count,
         alpha=ALPHA,
@@ -23,5 +24,5 @@ def as_text(found: Mapping[str, Any]) -> str:
 
 def as_table(answers: Sequence[Mapping[str, Any]]) -> str:
     """Return the answers of ``judge_table`` as a table with a line each."""
-    template = TEMPLATES.overlay(autoescape=False).get_template("judgements.txt.j2")
+    template = PLAIN.get_template("judgements.txt.j2")
     return template.render(answers=answers, count=count, alpha=ALPHA).rstrip()

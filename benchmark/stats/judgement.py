@@ -113,15 +113,15 @@ def question(
             problems.append(f"{option}: {error}")
             return None
 
-    scores = [read("--ours", text, score_in_percent) for text in ours]
-    reference = read("--published", published, score_in_percent)
+    scores = [read("--ours", text, _score) for text in ours]
+    reference = read("--published", published, _score)
     runs = read("--n", n, _count)
     if runs and len(ours) > 1 and runs != len(ours):
         problems.append(
             f"--n: {runs} runs, but {len(ours)} values of --ours; give each run its value, or "
             "their mean and --n"
         )
-    width = read("--margin", margin, points_of)
+    width = read("--margin", margin, _points)
     metric = metric_named(metric)
     if margin is None:
         problem = check_metric(metric)
@@ -129,8 +129,8 @@ def question(
             problems.append(f"--metric: {problem}")
         width = default_margin(metric, math.nan if reference is None else reference)
     others = {
-        "spread": read("--spread", spread, points_of),
-        "published_spread": read("--published-spread", published_spread, points_of),
+        "spread": read("--spread", spread, _points),
+        "published_spread": read("--published-spread", published_spread, _points),
         "published_n": read("--published-n", published_n, _count),
         "family": read("--family", family, _count),
     }
@@ -148,8 +148,7 @@ def question(
     )
 
 
-def score_in_percent(text: str) -> float:
-    """Return the score that a text has; raise ValueError with advice for any other text."""
+def _score(text: str) -> float:
     value = _number(text.strip().removesuffix("%").rstrip(), text, "62.4")
     if not 0 <= value <= 100:
         raise ValueError(f"{text} is not a score; scores are 0 to 100 percent")
@@ -159,8 +158,7 @@ def score_in_percent(text: str) -> float:
     return value
 
 
-def points_of(text: str) -> float:
-    """Return a width in percentage points; raise ValueError with advice for any other text."""
+def _points(text: str) -> float:
     value = _number(text.strip(), text, "0.3")
     if not 0 < value <= 100:
         raise ValueError(f"{text} must be above 0 and at most 100 points")
