@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 # The verbs that help lists; it names the others, which are single steps of a workflow.
 PANELS = {
-    "Use": "run plan finish add-seeds challenge conform judge score",
+    "Use": "run plan finish add-seeds challenge conform judge replay score",
     "Look closer": "check explain compare claims analyse gallery fidelity",
     "Data": "data folder validate",
 }

@@ -9,6 +9,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
@@ -34,7 +35,7 @@ from benchmark.core.interrupts import (
     Interrupted,
     handling_stop_signals,
 )
-from benchmark.core.records import LOG, PROVENANCE, RESULTS, SPEC
+from benchmark.core.records import LOG, PROVENANCE, RESULTS, SPEC, TRACE
 
 
 def _cores(text: str) -> str:
@@ -182,6 +183,7 @@ def train(
     out: Path | None = Option(
         None, help="folder of the result; default: beside the spec", callback=folder_to_write
     ),
+    trace: int = Option(0, help="steps to record in trace.pt, for 'replay'", min=0, max=10_000),
     started: float | None = Option(None, hidden=True),
     attempt: int = Option(1, hidden=True, min=1, max=1_000),
 ) -> None:
@@ -210,9 +212,14 @@ def train(
     if status is None:
         from benchmark.training.run import train as train_run
 
+        recorder = None
+        if trace:
+            from benchmark.replay.recorder import Recorder
+
+            recorder = partial(Recorder, (out or spec.parent) / TRACE, steps=trace)
         take_gpu()
         try:
-            train_run(spec, out, started=started, attempt=attempt)
+            train_run(spec, out, started=started, attempt=attempt, recorder=recorder)
             status = 0
         except Interrupted as event:
             echo(event)

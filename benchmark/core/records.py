@@ -32,6 +32,7 @@ METRICS = "metrics.jsonl"
 PROVENANCE = "provenance.json"
 NEIGHBOURS = "neighbours.npz"
 QUERIES = "queries.npz"
+TRACE = "trace.pt"
 SPEC_DIGEST = "spec_digest"  # array of both files: the specification that they belong to
 LOG = "train.log"
 STATE = "state"

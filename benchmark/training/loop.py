@@ -134,6 +134,8 @@ class Trainer:
             self._save_if_due(stop)
             clock = max(now, self._saved)
         self._check_losses()
+        if stepper.recorder is not None:
+            stepper.recorder.close()
         return self._rate((len(batches) - 1) / len(batches))
 
     def _rate(self, share: float) -> float:

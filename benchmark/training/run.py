@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import resource
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -58,7 +58,12 @@ NO_ROOM = f"{STATE}/gpu_memory.txt"  # why the run does not fit its GPU
 
 
 def train(
-    spec_path: Path, out: Path | None = None, *, started: float | None = None, attempt: int = 1
+    spec_path: Path,
+    out: Path | None = None,
+    *,
+    started: float | None = None,
+    attempt: int = 1,
+    recorder: Callable[..., Any] | None = None,
 ) -> Result:
     """Return the result of the run described by ``spec_path``, after writing it into ``out``.
 
@@ -66,6 +71,7 @@ def train(
     started     time.monotonic() at the start of the process, to record the start-up time
     attempt     number of this attempt in a workflow: if the first attempt did not fit the GPU, a
                 further attempt raises the same error
+    recorder    makes the recorder of a trace from model, optimizers and loss; it changes no bit
 
     A finished result of the same specification is returned as it is. A checkpoint of the same
     specification, code version, data, platform and kernels is continued. A run whose loss or
@@ -104,6 +110,11 @@ def train(
         components = build_components(spec, device, report)
         startup = time.monotonic() - started
         trainer = Trainer(components, folder, progress)
+        stepper = trainer.stepper
+        if recorder is not None:
+            stepper.recorder = recorder(
+                model=components.model, optimizers=[stepper.optimizer], loss=components.loss
+            )
         with logged_live(spec_path, folder):
             reason = ""
             last = None
@@ -118,6 +129,8 @@ def train(
                 raise RunError(reason) from error
             finally:
                 progress.close()
+                if recorder is not None:
+                    stepper.recorder.close()
             result = write_outcome(trainer, last, startup, reason)
         remove_checkpoint(folder)
     return result

@@ -66,6 +66,7 @@ class Stepper:
     seed: int
     memory: Memory | None = None
     normalised: Callable[[torch.Tensor], torch.Tensor] = lambda images: images  # of the input
+    recorder: Any = None  # of a trace; see ``benchmark.replay``
     _pending: list[torch.Tensor] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
@@ -91,6 +92,7 @@ class Stepper:
         seed = derive(self.seed, "step", step)
         torch.manual_seed(seed)
         self._generator.manual_seed(derive(self.seed, "loss", step))
+        self._images = images
         labels = self._for_loss(labels)
         self.optimizer.zero_grad(set_to_none=True)
         if size := self._images_at_once(len(images)):
@@ -164,16 +166,26 @@ class Stepper:
         """
         leaves = embeddings.detach().requires_grad_()
         memory = self.memory
+        pool = None
         if memory is not None and memory.write_first:
             memory.store(leaves, image_numbers)
         with diverging_with(leaves), self.stopwatch.running():
             with autocast(self.config, self.device):
                 if memory is not None and reads:
                     others, other_labels = memory.references(image_numbers)
-                    pools = leaves, labels, others, self._for_loss(other_labels)
-                    value = self.loss.with_memory(*pools, generator=self._generator)
+                    pool = others, self._for_loss(other_labels)
+                    value = self.loss.with_memory(leaves, labels, *pool, generator=self._generator)
                 else:
                     value = self.loss(leaves, labels, generator=self._generator)
+            if self.recorder is not None:
+                self.recorder.step(
+                    inputs=self.normalised(self._images.to(self.device)),
+                    labels=labels,
+                    embeddings=leaves,
+                    loss=value,
+                    numbers=image_numbers,
+                    memory=pool,
+                )
             self.scaler.scale(value).backward()
         if memory is not None and reads and not memory.write_first:
             memory.store(leaves, image_numbers)

@@ -1,0 +1,82 @@
+"""What a recorder costs of a step, and how long a replay takes: python tests/perf/replaying.py."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+
+import torch
+import torch.nn.functional as F
+
+from benchmark.core.options import build, defaults_of
+from benchmark.core.recipe import Recipe
+from benchmark.core.records import LossChoice
+from benchmark.losses import create_loss
+from benchmark.losses.catalogue import load_catalogue
+from benchmark.models.backbone import prepare_torchvision
+from benchmark.replay.comparison import against_recipe
+from benchmark.replay.recorder import Recorder
+from benchmark.replay.trace import read_trace
+
+BATCH = 128
+SIDE = 64
+STEPS = 20
+TIMES = 40
+
+prepare_torchvision()
+import torchvision
+
+torch.manual_seed(0)
+network = torchvision.models.resnet18(num_classes=128)
+loss = create_loss("smooth_ap")
+optimizer = torch.optim.Adam(network.parameters(), lr=1e-5)
+images = (torch.randint(0, 256, (BATCH, 3, SIDE, SIDE)) / 255 - 0.45) / 0.225
+labels = torch.arange(BATCH) // 4
+
+
+def step(recorder: Recorder | None) -> float:
+    """Return the processor seconds of a training step, which no other program changes."""
+    started = time.process_time()
+    rows = F.normalize(network(images))
+    value = loss(rows, labels)
+    if recorder:
+        recorder.step(inputs=images, labels=labels, embeddings=rows, loss=value)
+    optimizer.zero_grad()
+    value.backward()
+    optimizer.step()
+    return time.process_time() - started
+
+
+times = int(sys.argv[1]) if len(sys.argv) > 1 else TIMES
+with tempfile.TemporaryDirectory() as folder:
+    path = Path(folder, "trace.pt")
+    facts = {"model": network, "optimizers": [optimizer], "steps": times + STEPS}
+    step(None)
+    recorder = Recorder(path, **facts)
+    pairs = []
+    for number in range(times):  # a recorder that is closed leaves its hooks, which do nothing
+        seconds = {}
+        for recording in (number % 2 == 0, number % 2 == 1):
+            seconds[recording] = step(recorder if recording else None)
+            recorder.now = None
+        pairs.append((seconds[False], seconds[True]))
+    share = median(recorded - plain for plain, recorded in pairs) / median(p for p, _ in pairs)
+    print(f"a step {median(p for p, _ in pairs):.3f} s, of which the recorder takes {share:+.1%}")
+    recorder = Recorder(path, **{**facts, "steps": STEPS})
+    for _ in range(STEPS):
+        step(recorder)
+    recorder.close()
+    recipe = {
+        "model": {"backbone": "resnet18", "embedding_dim": 128},
+        "input": {"image_size": SIDE, "mean": [0.45], "std": [0.225]},
+        "optimizer": {"lr": 1e-5},
+        "sampler": {"name": "m_per_class", "params": {"samples_per_class": 4}},
+    }
+    choice = LossChoice("smooth_ap", "smooth_ap", defaults_of(load_catalogue()["smooth_ap"].config))
+    started = time.perf_counter()
+    found = list(against_recipe(read_trace(path), build(Recipe, recipe, ""), choice, BATCH))
+    print(f"a replay of {STEPS} steps takes {time.perf_counter() - started:.1f} s")
+    assert "differs" not in {finding.outcome for finding in found}, found
