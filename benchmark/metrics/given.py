@@ -33,12 +33,12 @@ def check_others(
     """Raise DataError for arguments that do not fit embeddings of ``count`` rows."""
     is_number = isinstance(threads, (int, np.integer)) and 1 <= threads <= MAX_THREADS
     problems = failing(
-        (labels is None, "labels", "are None; give one a row, or a ground truth"),
-        (names is not None and len(names) != count, "names", f"must be {count:,}, one a row"),
+        (labels is None, "", "labels are None; give one a row, or a ground truth"),
+        (names is not None and len(names) != count, "", f"names must be {count:,}, one a row"),
         (
             threads is not None and not is_number,
-            "threads",
-            f"is {threads!r}; allowed: 1 to {MAX_THREADS:,}",
+            "",
+            f"threads is {threads!r}; allowed: 1 to {MAX_THREADS:,}",
         ),
     )
     if problems:

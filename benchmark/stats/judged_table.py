@@ -11,7 +11,12 @@ from benchmark.datasets.io.arrays import read_arrays
 from benchmark.metrics.metric import display_name
 from benchmark.stats.judgement import JudgedCase, answers, question
 
-OF_ROWS = ("name", "ours", "ours_1", "published")
+OF_ROWS = (
+    "name",
+    "ours",
+    "ours_1",
+    "published",
+)
 RUN = re.compile(r"ours(_\d+)?")  # the runs of ours are ours_1, ours_2, ...
 TABLES = (".csv", ".tsv")
 MOST_ROWS = 1_000  # each number is judged anew at the tipping points of all others

@@ -14,7 +14,7 @@ from benchmark.core.results import Array
 MOST_BYTES = 2**25
 LONGEST = 1_000  # letters of a cell
 SEPARATORS = ",;\t"
-REFUSED = "| "  # separators elsewhere
+REFUSED = "|: "  # separators elsewhere
 QUOTED = re.compile('"[^"]*"')
 WHOLE = re.compile("0|-?[1-9][0-9]*")
 MISSING = {"", "nan", "-nan", "na", "n/a", "#n/a", "<na>", "null", "none", "nat", "-", "?"}

@@ -69,6 +69,10 @@ def read_roles(
     unused = []
     for arrays in (own, others):
         unused += [f"{name:.40}" for name, array in arrays.items() if id(array) not in used]
+    for name in unused:
+        role = name.strip().lower()
+        if role in ROLES and name != role and role not in names:
+            raise DataError(f"{listed}; is {name!r} meant as {role}? Say --key {role}={name}")
     rows = roles["embeddings"].shape[:1]
     for role in OF_ROWS:
         if roles[role] is not None and roles[role].shape[:1] != rows:

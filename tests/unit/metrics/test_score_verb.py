@@ -347,6 +347,14 @@ def test_embeddings_in_a_file_of_labels_are_an_error_unless_one_array_is_named(
     assert "not used: embeddings" in output
 
 
+@pytest.mark.parametrize("name", ["Query", "CAMERAS", " labels"])
+def test_a_role_in_other_letters_is_asked_about(rows, tmp_path, name):
+    path = tmp_path / "all.npz"
+    np.savez(path, embeddings=rows[0], labels=rows[1], **{name: rows[1]})
+    with pytest.raises(BenchmarkError, match=f"meant as {name.strip().lower()}"):
+        call(path)
+
+
 def test_options_that_need_others_are_an_error(archive):
     with pytest.raises(BenchmarkError, match="--gallery-labels needs --gallery"):
         call(archive, "--gallery-labels", archive)
