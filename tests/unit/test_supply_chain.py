@@ -80,14 +80,19 @@ def test_the_search_finds_what_executes_and_nothing_else(code, calls):
     assert [name for _, name in unsafe_reads(ast.parse(code))] == calls
 
 
+# What a process reads from its own child, which runs a candidate that the user named.
+FROM_ITSELF = {"benchmark/losses/conformance/suite.py: pickle.loads"}
+
+
 def test_no_file_from_outside_is_executed_when_it_is_read():
     found = [
-        f"{path.relative_to(ROOT)}:{line}: {name}"
+        f"{path.relative_to(ROOT)}: {name}"
         for path in SOURCES
-        for line, name in unsafe_reads(ast.parse(path.read_text(encoding="utf-8")))
+        for _, name in unsafe_reads(ast.parse(path.read_text(encoding="utf-8")))
     ]
     assert len(SOURCES) > 100
-    assert found == []
+    assert set(found) == FROM_ITSELF
+    assert len(found) == 1
 
 
 LOCKS = sorted((ROOT / "envs").glob("*.lock"))

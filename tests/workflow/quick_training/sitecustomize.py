@@ -30,7 +30,7 @@ class _QuickTraining(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         module.train = _train
 
 
-def _train(spec_path, out=None, *, started=None, attempt=1):
+def _train(spec_path, out=None, *, started=None, attempt=1, recorder=None):
     from made_up_records import made_up_provenance, made_up_result
 
     from benchmark.core.errors import RunError
