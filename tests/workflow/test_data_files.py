@@ -96,10 +96,10 @@ def test_an_edited_file_builds_again_and_trains_nothing(judged: Workplace):
         edit(folder / path)
     planned = judged.dry_run("small", REPORT)
     assert set(jobs(planned)) == {"build", "total"}, planned.stdout
-    listed = re.search(r"reason: Updated input files: ([^;\n]*)", planned.stdout)[1]
-    assert sorted(os.path.relpath(folder / each, folder) for each in listed.split(", ")) == sorted(
-        paths
-    )
+    # one of many files stands for all
+    listed = re.search(r"reason: Updated input files: (\S+) and (\d+) more", planned.stdout)
+    assert os.path.relpath(folder / listed[1], folder) in paths
+    assert int(listed[2]) == len(paths) - 1
     assert set(jobs(judged.dry_run("small", target))) == {"analysis", "total"}
 
 
