@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import psutil
@@ -206,6 +207,9 @@ def reboot() -> None:
     for process in dying:
         os.kill(process, signal.SIGKILL)
     daemon.unlink()
+    # A booted node is asked for the job only if that showed no sign of life for BatchStartTimeout
+    # and MessageTimeout, 10 s each; if it did, Slurm asks again after half an hour.
+    time.sleep(25)
     slurm("slurmd", "-b", "-f", settings["SLURM_CONF"])
 
 
