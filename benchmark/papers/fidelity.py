@@ -19,7 +19,7 @@ from benchmark.papers.paper import shared_facts
 from benchmark.papers.schema import LARGE, Effect, Fact, as_yaml
 from benchmark.papers.vocabulary import load_vocabulary
 from benchmark.study import Study
-from benchmark.study.data_files import FIDELITY
+from benchmark.study.data_files import FIDELITY, PACKAGE, REPLAYED, read_rows
 from benchmark.study.model import RecipeFile
 from benchmark.study.recipes import overlay
 
@@ -39,7 +39,7 @@ SHOWN = (
 OF_LOSSES = ("losses", "loss_precision")  # sections whose items begin with a loss
 WHOLE = ("evaluation.query_expansion",)  # a value, though it is a mapping
 TF32 = "no GPU of the papers had TF32; nobody has compared its scores with theirs"
-COLUMNS = ("item", "paper", "code", "said_by", "ours", "equal", "effect")  # of the printed table
+COLUMNS = ("item", "paper", "code", "said_by", "ours", "equal", "evidence", "effect")  # as printed
 
 
 Equal = Literal["yes", "no", "not stated"]
@@ -51,7 +51,9 @@ class Row(NamedTuple):
 
     An empty cell of the paper means that the paper says nothing of the value.
 
-    equal   whether ours is that of the authors' code, or of the paper where the code does not say
+    equal     whether ours is that of the authors' code, or of the paper where the code does not say
+    evidence  "replayed": two steps of the authors' program, recorded, would show another value;
+              empty: the lines of the paper and of the code alone
     """
 
     recipe: str
@@ -64,6 +66,7 @@ class Row(NamedTuple):
     equal: Equal
     effect: Effect
     reason: str
+    evidence: Literal["", "replayed"] = ""
 
     @property
     def said_by(self) -> SaidBy:
@@ -163,12 +166,21 @@ def study_ledger(study: Study) -> list[Row]:
             values = _recipe_values(study, name, file)
             for row in ledger(name, values, facts, file.repository):
                 rows[row.recipe, row.item] = row
+    for key in rows.keys() & set(replayed_items()):
+        rows[key] = rows[key]._replace(evidence="replayed")
     for recipe, item in _in_tf32(study):
         unstated = Row(recipe, item, "", "", "", "", "tf32", "not stated", "unknown", TF32)
         row = rows.get((recipe, item), unstated)
         equal: Equal = "no" if row.equal == "yes" else row.equal
         rows[recipe, item] = row._replace(ours="tf32", equal=equal, effect="unknown", reason=TF32)
     return list(rows.values())
+
+
+def replayed_items() -> Iterator[tuple[str, str]]:
+    """Yield recipe and item of each value that a replay of the authors' program has confirmed."""
+    _, rows = read_rows(PACKAGE / REPLAYED)
+    for row in rows:
+        yield from ((row["recipe"], item) for item in row["items"].split())
 
 
 def _in_tf32(study: Study) -> Iterator[tuple[str, str]]:

@@ -19,6 +19,7 @@ from benchmark.replay.findings import CAUSES, Change, PartFinding, differs, expl
 from benchmark.replay.trace import RecordedStep, Trace
 
 ROUNDING = 2.0**-22  # of float32, relative
+HALF = 2.0**-9  # of bfloat16, relative
 SAFETY = 20.0  # times what one rounding error changes
 LEAST = 1e-4  # relative: an implementation sums in another order
 GRID = np.geomspace(1 / 16, 16, 33)  # times a hyperparameter: near the best its value is sought
@@ -123,12 +124,16 @@ class StepLoss:
         except (BenchmarkError, RuntimeError):  # beyond the limits of an option, or no proxy
             return [np.inf]
 
+    def explained(self, rounding: float) -> list[float]:
+        """Return the distances of loss and gradient that such a rounding of the rows explains."""
+        exact = self.answer({}, self.pool)
+        rough = self.answer({}, self.pool, rounding)
+        return [LEAST + SAFETY * each for each in distances(rough, exact)]
+
     @cached_property
     def allowed(self) -> list[float]:
         """The distances of loss and gradient that rounding explains."""
-        exact = self.answer({}, self.pool)
-        rough = self.answer({}, self.pool, ROUNDING)
-        return [LEAST + SAFETY * each for each in distances(rough, exact)]
+        return self.explained(ROUNDING)
 
     def excess(self, change: dict[str, Any]) -> np.ndarray:
         """Return how far loss and gradient are off, in units of what rounding explains."""
@@ -208,7 +213,9 @@ def loss_findings(
     found = explanation(steps[-1].changes(), fits)
     excess = np.array([step.excess({}) for step in steps]).max(0)
     sizes = np.array([step.apart({}, step.pool) for step in steps]).max(0)
-    rough = any(step.tf32 or step.dtype != "torch.float32" for step in trace.steps)
+    half = np.zeros_like(sizes)
+    if any(step.tf32 or step.dtype != "torch.float32" for step in trace.steps):
+        half = np.array([step.explained(HALF)[: len(sizes)] for step in steps]).max(0)
     for place, size in enumerate(sizes.tolist()):
         part = PARTS[place]
         mine = [change for change in found or () if change[0].part == part] or found
@@ -216,9 +223,10 @@ def loss_findings(
             yield PartFinding(part, "equal", size=size)
         elif mine:
             yield from (differs(part, size, cause.key, value=change) for cause, change in mine)
-        elif rough or part == "gradient":
-            says = "half precision may be all, or an unexplained loss"
-            yield PartFinding(part, "not decided", says, size)
+        elif size <= half[place]:
+            yield PartFinding(part, "not decided", "half precision may be all", size)
+        elif part == "gradient" and excess[0] > 1.0:
+            yield PartFinding(part, "not decided", "it is that of an unexplained loss", size)
         else:
             yield differs(part, size, "")
     if len(sizes) == 1:

@@ -83,6 +83,7 @@ WORDS = "vocabulary.yaml"
 SWEEPS = "sweeps.yaml"
 REPEATED = "repeated.yaml"
 FIDELITY = "fidelity.csv"
+REPLAYED = "replayed.csv"
 PRETRAINING = "pretraining.csv"
 TABLES = "tables.yaml"
 FIGURES = "figures.yaml"
@@ -102,7 +103,7 @@ class Reads:
 
 STEPS: Mapping[str, Reads] = {
     "build": Reads(
-        (WORDS, SWEEPS, REPEATED, CLAIMS, FIDELITY, PRETRAINING),
+        (WORDS, SWEEPS, REPEATED, CLAIMS, FIDELITY, REPLAYED, PRETRAINING),
         named=(TABLES, FOOTNOTES, REMARKS),
         every=(*NUMBERS, FIGURES, CLAIMS, FIDELITY),
     ),

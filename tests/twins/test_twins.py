@@ -5,6 +5,7 @@ The scripts beside this file made the traces from the authors' code, which is no
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from benchmark.core.records import LossChoice
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.replay.comparison import against_recipe
 from benchmark.replay.trace import read_trace
+from benchmark.study.data_files import PACKAGE, REPLAYED, read_rows
 from benchmark.study.recipes import overlay, read_recipe
 
 TRACES = Path(__file__).with_name("traces")
@@ -50,19 +52,74 @@ PROGRAMS = {
 OTHER = {}
 
 
-def findings(program: str) -> list:
+# Values that a loss or a sampler takes in place of ours.
+OTHER_NAMES = {"category_pairs": "random"}
+
+
+def findings(program: str, item: str = "") -> list:
+    """Return what a replay finds, against the recipe or against one in which ``item`` differs."""
     source, changes, loss, size = PROGRAMS[program]
     given = {}
     if isinstance(source, str):
         file = read_recipe(source, Path("study.yaml"))
+        given = dict(file.losses.get(loss, {}))
+        section, _, key = item.partition(".")
+        if section == "losses":
+            name = key.rpartition(".")[2]
+            plain = {**defaults_of(load_catalogue()[loss].config), **given}
+            given[name] = another(plain[name])
+        elif item:
+            value = asdict(overlay(file, changes))
+            for part in item.split("."):
+                value = value[part]
+            changes = merged(changes, nested(item, another(value)))
         recipe = overlay(file, changes)
-        given = file.losses.get(loss, {})
     else:
         recipe = build(Recipe, source, program)
     params = {**defaults_of(load_catalogue()[loss].config), **given}
     trace = read_trace(TRACES / f"{program}.pt")
     assert trace.problems == []
     return list(against_recipe(trace, recipe, LossChoice(loss, loss, params), size))
+
+
+def another(value):
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, list | tuple):
+        return [another(value[0]), *value[1:]]
+    return OTHER_NAMES[value] if isinstance(value, str) else 2 * value
+
+
+def nested(item: str, value) -> dict:
+    for key in reversed(item.split(".")):
+        value = {key: value}
+    return value
+
+
+def merged(old: dict, new: dict) -> dict:
+    both = {**old}
+    for key, value in new.items():
+        deeper = isinstance(value, dict) and key in old
+        both[key] = merged(old[key], value) if deeper else value
+    return both
+
+
+def replayed() -> list[tuple[str, str]]:
+    """Return program and item of each value that the ledger calls replayed."""
+    _, rows = read_rows(PACKAGE / REPLAYED)
+    pairs = []
+    for row in rows:
+        assert PROGRAMS[row["program"]][0] == row["recipe"]
+        pairs += [(row["program"], item) for item in row["items"].split()]
+    return pairs
+
+
+@pytest.mark.parametrize(("program", "item"), replayed())
+def test_a_replay_would_show_another_value_than_the_one_that_the_ledger_calls_replayed(
+    program, item
+):
+    found = findings(program, item)
+    assert "differs" in {x.outcome for x in found}
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
