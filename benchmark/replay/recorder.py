@@ -153,7 +153,7 @@ class Recorder:
             "fresh": not any(state.get(value) for value in used.values()),
             "passes": max(self.made[name][0] for name in used),
             "made": on_cpu(torch.stack([self.made[name][1] for name in used])),
-            "norms": on_cpu(torch.stack([x.norm() for x in gradients.values()])) / scale,
+            "norms": on_cpu(torch.stack(torch._foreach_norm(list(gradients.values())))) / scale,
             "gradient": self._at(gradients) / scale,
             "before": self._at(used),
         }
