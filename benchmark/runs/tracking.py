@@ -22,6 +22,8 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
+from functools import cache
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event, Thread
@@ -43,6 +45,7 @@ COMPLETE = "result_digest"
 NOTE = "mlflow.note.content"
 SOURCE = {"mlflow.user": "benchmark", "mlflow.source.name": "python -m benchmark train"}
 COSTS_PER_EPOCH = ("images_per_second", "loss_ms")
+TOGETHER = 50  # runs that one commit of a database brings in
 PATIENCE = 12  # seconds for all answers of a server about one run: it may also answer byte by byte
 # A shared view of the list of runs: the start of its tag, and its name, which an address can have.
 VIEW = "mlflow.sharedViewState."
@@ -62,8 +65,10 @@ class NoAnswer(BaseException):
     """A server did not answer. Libraries do not catch this exception, so they do not try again."""
 
 
-def params(spec: RunSpec) -> dict[str, str]:
+def params(spec: RunSpec) -> list[Any]:
     """Return all settings as flat text: first the settings that runs are compared by."""
+    from mlflow.entities import Param
+
     flat: dict[str, Any] = {
         "loss": spec.loss.label,
         "batch_size": spec.batch_size,
@@ -74,7 +79,7 @@ def params(spec: RunSpec) -> dict[str, str]:
         "loss.name": spec.loss.name,
     }
     flat |= {name.removeprefix("recipe."): value for name, value in settings_of(spec).items()}
-    return {key: public(str(value)) for key, value in flat.items()}
+    return [Param(key, public(str(value))) for key, value in flat.items()]
 
 
 def curves(folder: Path, start: float) -> list[Any]:
@@ -132,6 +137,30 @@ def connected(results: Path) -> Iterator[Any]:
         if HALF_MADE in reason:
             text += "; it has runs, but its upgrade was cut off: move it away, or bring back a copy"
         raise RunError(_without_password(text)) from error
+
+
+@contextmanager
+def at_once(client: Any) -> Iterator[None]:
+    """Commit what is written to a database once, at the end; a server commits as it likes.
+
+    A disk needs longer for a commit than MLflow for a run. After an error nothing is committed.
+    """
+    store = client._tracking_client.store
+    if not hasattr(store, "engine"):
+        yield
+        return
+    from mlflow.store.db.utils import _get_managed_session_maker
+    from sqlalchemy.orm import sessionmaker
+
+    before = store.ManagedSessionMaker
+    with store.engine.begin() as connection:
+        # the commits of these sessions end no transaction that was begun outside of them
+        sessions = sessionmaker(connection, join_transaction_mode="rollback_only")
+        store.ManagedSessionMaker = _get_managed_session_maker(sessions, store.db_type)
+        try:
+            yield
+        finally:
+            store.ManagedSessionMaker = before
 
 
 def _is_half_made(database: Path) -> bool:
@@ -196,25 +225,34 @@ def view_of(specs: Iterable[RunSpec], metrics: Iterable[str]) -> dict[str, Any]:
     }
 
 
-def begin(client: Any, study: str, spec: RunSpec, code: str, start: float) -> Any:
-    """Return the info of a new run with its parameters; ``start`` is in seconds since 1970."""
-    from mlflow.entities import Param
+@cache
+def last_commit() -> str:
+    """Return the commit that last changed this package, or "" outside of a checkout."""
+    command = ["git", "-C", str(PACKAGE), "log", "-1", "--format=%H", "--", "."]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError:
+        return ""
+    return done.stdout.strip()
 
+
+def begin(client: Any, experiment: str, study: str, spec: RunSpec, code: str, start: float) -> Any:
+    """Return the info of a new run; ``start`` is in seconds since 1970."""
     tags = SOURCE | {"study": study, "run_id": spec.run_id, "spec_digest": spec.digest}
     tags["code_version"] = code
-    command = ["git", "-C", str(PACKAGE), "log", "-1", "--format=%H", "--", "."]
-    with suppress(OSError):  # the commit that last changed this package, in a checkout only
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.stdout and code.startswith(code_version()):
-            tags["mlflow.source.git.commit"] = done.stdout.strip()
-    experiment = experiment_of(client, study)
-    run = client.create_run(experiment, round(1000 * start), tags, name_of(spec)).info
-    client.log_batch(run.run_id, params=[Param(*item) for item in params(spec).items()])
-    return run
+    commit = last_commit() if code.startswith(code_version()) else ""
+    if commit:
+        tags["mlflow.source.git.commit"] = commit
+    return client.create_run(experiment, round(1000 * start), tags, name_of(spec)).info
 
 
-def complete(client: Any, run: Any, spec: RunSpec, folder: Path, results: Path) -> None:
-    """Import everything in the folder of a finished run, and at last the tag of a complete run."""
+def complete(
+    client: Any, run: Any, spec: RunSpec, folder: Path, results: Path, tags: Mapping[str, str]
+) -> None:
+    """Import everything in the folder of a finished run, and at last its tags.
+
+    One of them says that the run is complete. A server is asked as seldom as MLflow allows.
+    """
     from mlflow.entities import Dataset, DatasetInput, InputTag, RunTag
 
     result = Result.read(folder / RESULT)
@@ -226,11 +264,8 @@ def complete(client: Any, run: Any, spec: RunSpec, folder: Path, results: Path) 
     metrics = _metrics({**_flat("", result.metrics.last), **values}, result.epochs, end)
     for name, best in _flat("best/", result.metrics.best).items():
         metrics += _metrics({name: best.value}, best.epoch, end)
+    client.log_batch(run.run_id, metrics + curves(folder, run.start_time), params(spec))
     data = result.dataset
-    tags = {"status": result.status, "dataset_fingerprint": data.fingerprint}
-    tags |= {"code_version": result.code_version, "platform": provenance.platform}
-    run_tags = [RunTag(*tag) for tag in tags.items()]
-    client.log_batch(run.run_id, metrics + curves(folder, run.start_time), tags=run_tags)
     dataset = Dataset(spec.dataset.label, data.fingerprint, "local", json.dumps({"uri": data.name}))
     context = InputTag("mlflow.data.context", "training")
     client.log_inputs(run.run_id, datasets=[DatasetInput(dataset, [context])])
@@ -243,7 +278,10 @@ def complete(client: Any, run: Any, spec: RunSpec, folder: Path, results: Path) 
             write_text(target / name, text)
     status = "FINISHED" if result.status == "ok" else "FAILED"
     client.set_terminated(run.run_id, status, round(end))
-    client.set_tag(run.run_id, COMPLETE, _digest(folder))
+    last = {"status": result.status, "dataset_fingerprint": data.fingerprint}
+    last |= {"code_version": result.code_version, "platform": provenance.platform}
+    last |= {**tags, COMPLETE: _digest(folder)}
+    client.log_batch(run.run_id, tags=[RunTag(*tag) for tag in last.items()])
 
 
 def publish(study: str, page: Path, results: Path) -> str:
@@ -294,15 +332,19 @@ def import_runs(
             links = f"[Report]({report}), " if report else ""
             links += f"[runs by loss, batch size and score]({view})"
             shown = json.dumps(view_of(specs, metrics))
-            client.set_experiment_tag(experiment, VIEW + COLUMNS, shown)
-            if client.get_experiment(experiment).tags.get(NOTE, note).endswith(note):  # ours
-                client.set_experiment_tag(experiment, NOTE, f"{links}\n\n{note}")
-            for spec in tqdm(specs, desc="MLflow", unit="run", disable=None, leave=False):
-                signal.alarm(patience)
-                sorted_by = f"{spec.loss.label} {spec.batch_size:09} {spec.seed:010}"
-                tags = {ORDER: sorted_by, **by_cell.get(spec.cell.label, {})}
-                state = _import_run(client, study, experiment, spec, results, tags, report)
-                counts[state] += 1
+            with at_once(client):
+                client.set_experiment_tag(experiment, VIEW + COLUMNS, shown)
+                if client.get_experiment(experiment).tags.get(NOTE, note).endswith(note):  # ours
+                    client.set_experiment_tag(experiment, NOTE, f"{links}\n\n{note}")
+            left = iter(tqdm(specs, desc="MLflow", unit="run", disable=None, leave=False))
+            while batch := list(islice(left, TOGETHER)):
+                with at_once(client):
+                    for spec in batch:
+                        signal.alarm(patience)
+                        sorted_by = f"{spec.loss.label} {spec.batch_size:09} {spec.seed:010}"
+                        tags = {ORDER: sorted_by, **by_cell.get(spec.cell.label, {})}
+                        state = _import_run(client, study, experiment, spec, results, tags, report)
+                        counts[state] += 1
     finally:
         signal.alarm(0)
     server = value_of(TRACKING_URI)
@@ -333,31 +375,28 @@ def _import_run(
         return "unfinished"
     if result.spec_digest != spec.digest:
         return "unfinished"
+    tags = dict(tags)
+    notes = [public(result.reason)] if result.reason else []
+    if report:
+        notes.append(f"[Report of the study]({report})")
+    if notes:
+        tags[NOTE] = "\n\n".join(notes)
     present = client.search_runs([experiment], f"tags.run_id = '{spec.run_id}'")
     digest = _digest(folder)
-    imported = [run.info for run in present if run.data.tags.get(COMPLETE) == digest]
+    imported = next((run for run in present if run.data.tags.get(COMPLETE) == digest), None)
     if imported:
-        state = "present"
-        info = imported[0]
+        info = imported.info
+        changed = tags.items() - imported.data.tags.items()
+        client.log_batch(info.run_id, tags=[RunTag(*tag) for tag in changed])
     else:
-        state = "imported"
         seconds = Provenance.read(folder / PROVENANCE).timing.total_seconds
         start = (folder / RESULT).stat().st_mtime - seconds
-        info = begin(client, study, spec, result.code_version, start)
-        complete(client, info, spec, folder, results)
+        info = begin(client, experiment, study, spec, result.code_version, start)
+        complete(client, info, spec, folder, results, tags)
     for run in present:
         if run.info.run_id != info.run_id:  # of other code, or of an earlier attempt
             client.delete_run(run.info.run_id)
-    notes = []
-    if result.reason:
-        notes.append(public(result.reason))
-    if report:
-        notes.append(f"[Report of the study]({report})")
-    run_tags = [RunTag(*tag) for tag in tags.items()]
-    if notes:
-        run_tags.append(RunTag(NOTE, "\n\n".join(notes)))
-    client.log_batch(info.run_id, tags=run_tags)
-    return state
+    return "present" if imported else "imported"
 
 
 def follow(study: str, spec: Path, folder: Path) -> None:
@@ -377,13 +416,15 @@ def follow(study: str, spec: Path, folder: Path) -> None:
     os.nice(10)
     Thread(target=watch, daemon=True).start()
     with connected(folder) as client:
-        run = begin(client, study, RunSpec.read(spec), code_version(), time.time())
+        experiment = experiment_of(client, study)
+        run = begin(client, experiment, study, RunSpec.read(spec), code_version(), time.time())
+        client.log_batch(run.run_id, params=params(RunSpec.read(spec)))
         while not over.wait(POLL):
             metrics = curves(folder, run.start_time)
             client.log_batch(run.run_id, metrics[sent:])
             sent = len(metrics)
         if (folder / RESULT).exists():
-            complete(client, run, RunSpec.read(spec), folder, folder)
+            complete(client, run, RunSpec.read(spec), folder, folder, {})
         else:
             client.set_terminated(run.run_id, "KILLED")
 

@@ -53,7 +53,7 @@ def nothing_is_lost(results: Path, specs: dict[str, RunSpec]) -> None:
         assert sorted(run.data.tags["run_id"] for run in runs) == sorted(specs)
         for run in runs:
             spec = specs[run.data.tags["run_id"]]
-            assert run.data.params == params(spec)
+            assert run.data.params == {param.key: param.value for param in params(spec)}
             assert run.info.status == "FINISHED"
             expected = curves(results / spec.folder, run.info.start_time)
             names = {point.key for point in expected}

@@ -111,7 +111,7 @@ def test_an_imported_run_has_name_parameters_series_metrics_tags_and_artifacts(t
     assert run.info.status == "FINISHED"
     assert run.info.user_id == "benchmark"
     assert run.info.end_time - run.info.start_time == 11_000
-    assert run.data.params == tracking.params(spec)
+    assert run.data.params == {param.key: param.value for param in tracking.params(spec)}
     assert {**run.data.params, "loss": "smooth_ap", "optimizer.lr": "1e-05"} == run.data.params
     assert run.data.metrics["recall_at_1"] == pytest.approx(0.75)
     assert run.data.metrics["best/recall_at_1"] == pytest.approx(0.70)
