@@ -20,6 +20,7 @@ from benchmark.cli import (
     load,
     parse_pairs,
 )
+from benchmark.cli.gate import verdicts_line
 from benchmark.cli.running import Cores
 from benchmark.core.environment import PLUGINS, value_of
 from benchmark.core.errors import ConfigError, DataError
@@ -28,6 +29,7 @@ from benchmark.core.interrupts import handling_stop_signals
 from benchmark.core.records import RESULTS
 
 WIDTH = 24  # of a check's name
+Verdict = Literal["reproduced", "drifted", "inconclusive", "untested"]
 
 
 @app.command(cls=Verb)
@@ -130,6 +132,7 @@ def judge(
     table: Path | None = Option(
         None, metavar="FILE", help="CSV of many numbers, which are judged together"
     ),
+    expect: Verdict | None = Option(None, help="print one line; status 1 if a verdict is another"),
     as_json: bool = Option(False, "--json", help="print JSON instead of text"),
 ) -> None:
     """Judge a score of yours against a published one.
@@ -145,7 +148,7 @@ def judge(
 
     Example: python -m benchmark judge --ours 70.1 --ours 70.6 --ours 70.3 --published 71.4
 
-    Example: python -m benchmark judge --table numbers.csv --spread 0.3
+    Example: python -m benchmark judge --table numbers.csv --spread 0.3 --expect reproduced
     """
     import json
 
@@ -181,7 +184,15 @@ def judge(
         )
         answer = judgement.judge(case)
         text = as_text(answer)
+    passed = True
+    if expect is not None:
+        numbers = answer if table else [answer]
+        passed = all(number["verdict"] == expect for number in numbers)
+        answer = {"expected": expect, "passed": passed, "answer": answer}
+        text = verdicts_line(numbers, expect)
     echo(json.dumps(answer, indent=2) if as_json else text)
+    if not passed:
+        raise Exit(1)
 
 
 @app.command()

@@ -8,9 +8,10 @@ from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from typer import Argument, Option
+from typer import Argument, Exit, Option
 
 from benchmark.cli import Verb, app, echo, file_to_write, parse_pairs
+from benchmark.cli.gate import compared, expected_scores, scores_line
 from benchmark.core.errors import ConfigError, Problem, unknown_name
 from benchmark.core.files import write_json, write_text
 from benchmark.core.words import first_of
@@ -44,6 +45,13 @@ def score(
         None, metavar="POINTS", help="standard deviation of one run, for --published and --dataset"
     ),
     dataset: str | None = Option(None, help="compare with all that papers print for it"),
+    expect: list[str] = Option(
+        [], metavar="METRIC=SCORE", help="print one line; status 1 if the score is another"
+    ),
+    within: str | None = Option(
+        None, metavar="POINTS", help="allowed difference; default: half of the last digit"
+    ),
+    protocol: str | None = Option(None, help="that of --expect; default: gallery, or others"),
     explain: bool = Option(False, "--explain", help="also say who uses each protocol and metric"),
     csv: Path | None = Option(None, help="write the scores here", callback=file_to_write),
     json: Path | None = Option(None, help="write everything here", callback=file_to_write),
@@ -57,6 +65,8 @@ def score(
     Example: python -m benchmark score features.npy --labels labels.csv --dataset vehicleid
 
     Example: python -m benchmark score test.npz --published 58.7 --metric mAP@R --spread 0.3
+
+    Example: python -m benchmark score test.npz --expect recall_at_1=65.9 --within 0.2
     """
     from shutil import get_terminal_size
 
@@ -68,9 +78,10 @@ def score(
     from benchmark.metrics import score as score_rows
     from benchmark.metrics.given import chosen
     from benchmark.metrics.metric import k_of
-    from benchmark.metrics.protocols import meanings
+    from benchmark.metrics.protocols import family_of, meanings
     from benchmark.stats.queries import FEWEST_CLASSES
 
+    expected = expected_scores(expect, within, protocol)
     asked, noise = asked_numbers(published, metric, dataset, spread)
     if (gallery_labels and not gallery) or (unlabelled and ground_truth):
         wrong = "--gallery-labels needs --gallery; --ground-truth needs all rows, not --unlabelled"
@@ -91,7 +102,8 @@ def score(
         rows = given["embeddings"].shape[0]
         sizes = [len(chosen(side, given[side], rows)) for side in SIDES]
         given["ground_truth"] = read_ground_truth(ground_truth, sizes)
-    depths = set(recall_at) | set(filter(None, [k_of(number.metric) for number in asked]))
+    named = [number.metric for number in asked] + [item.metric for item in expected]
+    depths = set(recall_at) | set(filter(None, map(k_of, named)))
     scores = score_rows(
         **given,
         junk=labels_like(given["labels"], junk),
@@ -102,16 +114,21 @@ def score(
         scores.facts["not used"] = first_of(unused)
     # the last two fields of a record are arrays
     records = [dict(zip(row._fields, row[:-2], strict=False)) for row in scores.records]
-    content = {
+    content: dict[str, Any] = {
         "facts": scores.facts,
         "records": records,
         "left_out": scores.left_out,
         "numbers": [nearest(scores.records, number, noise) for number in asked],
     }
+    if expected:
+        content["expected"] = compared(scores.records, expected, protocol)
     if csv is not None:
         write_text(csv, pd.DataFrame(records).to_csv(index=False))
     if json is not None:
         write_json(json, content)
+    if expected:
+        echo(scores_line(content["expected"]))
+        raise Exit(int(not all(item["met"] for item in content["expected"])))
     templates = Environment(
         loader=PackageLoader("benchmark.cli", ""),
         trim_blocks=True,
@@ -189,11 +206,6 @@ def asked_numbers(
     return asked, noise
 
 
-def family_of(metric: str) -> str:
-    """Return a metric's name in ``protocols.yaml``: recall_at_k for recall_at_10."""
-    return re.sub(r"_[0-9]+$", "_k", metric)
-
-
 def nearest(
     records: list[Record],
     asked: AskedScore,
@@ -206,7 +218,7 @@ def nearest(
     in_noise     whether two runs with the spread ``noise`` differ by as much; None without it
     low, high    what other classes may give (``interval_over_classes``); None: too few classes
     """
-    from benchmark.metrics.protocols import meanings
+    from benchmark.metrics.protocols import family_of, meanings
     from benchmark.stats.judgement import in_noise
     from benchmark.stats.queries import interval_over_classes
 

@@ -5,6 +5,7 @@ ranking when some items are taken out; each ranking is computed once, by ``posit
 """
 
 import functools
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,6 +25,11 @@ MAPPED_BLOCK_BYTES = 4 * BLOCK_BYTES  # of scores, where each block reads the ga
 def meanings(section: str) -> dict[str, dict[str, Any]]:
     """Return {name: its sentence and users} of the section "protocols" or "metrics"."""
     return read_document(Path(__file__).with_name("protocols.yaml")).data[section]
+
+
+def family_of(metric: str) -> str:
+    """Return a metric's name in ``protocols.yaml``: recall_at_k for recall_at_10."""
+    return re.sub(r"_[0-9]+$", "_k", metric)
 
 
 class Record(NamedTuple):

@@ -4,8 +4,9 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy  # loads scipy.stats, which takes half a second, at its first use
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
+from scipy import special
 
 NO_SPREAD = 1e-12  # relative: values closer than this differ by rounding only
 TOLERATED = 0.1  # share of diverging runs that a usable loss may have
@@ -39,7 +40,7 @@ def t_intervals(
     n = np.isfinite(values).sum(axis=1)
     mean, sd = mean_sd(values)
     df = np.maximum(n - 1, 1)
-    quantile = stats.t.ppf(0.5 + confidence / 2, df)
+    quantile = special.stdtrit(df, 0.5 + confidence / 2)
     half = quantile * sd / np.sqrt(np.maximum(n, 1))
     return n, mean, sd, mean - half, mean + half
 
@@ -102,7 +103,7 @@ def discoveries(p_values: ArrayLike) -> Floats:
     tested = np.isfinite(p_values)
     adjusted = np.full(p_values.shape, np.nan)
     if tested.any():
-        adjusted[tested] = stats.false_discovery_control(p_values[tested])
+        adjusted[tested] = scipy.stats.false_discovery_control(p_values[tested])
     return adjusted
 
 
@@ -113,14 +114,14 @@ def diverges(diverged: int, runs: int, alpha: float = 0.05) -> bool:
     """
     if not runs:
         return False
-    test = stats.binomtest(diverged, runs, TOLERATED, alternative="greater")
+    test = scipy.stats.binomtest(diverged, runs, TOLERATED, alternative="greater")
     return bool(test.pvalue <= alpha)
 
 
 def p_more_divergence(first: tuple[int, int], second: tuple[int, int]) -> float:
     """Return p of Fisher's exact test: the first (diverged, runs) diverges more than the second."""
     table = [[diverged, runs - diverged] for diverged, runs in (first, second)]
-    test = stats.fisher_exact(np.array(table), alternative="greater")
+    test = scipy.stats.fisher_exact(np.array(table), alternative="greater")
     return float(test.pvalue)
 
 

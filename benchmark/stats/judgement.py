@@ -113,15 +113,15 @@ def question(
             problems.append(f"{option}: {error}")
             return None
 
-    scores = [read("--ours", text, _score) for text in ours]
-    reference = read("--published", published, _score)
+    scores = [read("--ours", text, read_score) for text in ours]
+    reference = read("--published", published, read_score)
     runs = read("--n", n, _count)
     if runs and len(ours) > 1 and runs != len(ours):
         problems.append(
             f"--n: {runs} runs, but {len(ours)} values of --ours; give each run its value, or "
             "their mean and --n"
         )
-    width = read("--margin", margin, _points)
+    width = read("--margin", margin, read_points)
     metric = metric_named(metric)
     if margin is None:
         problem = check_metric(metric)
@@ -129,8 +129,8 @@ def question(
             problems.append(f"--metric: {problem}")
         width = default_margin(metric, math.nan if reference is None else reference)
     others = {
-        "spread": read("--spread", spread, _points),
-        "published_spread": read("--published-spread", published_spread, _points),
+        "spread": read("--spread", spread, read_points),
+        "published_spread": read("--published-spread", published_spread, read_points),
         "published_n": read("--published-n", published_n, _count),
         "family": read("--family", family, _count),
     }
@@ -148,7 +148,8 @@ def question(
     )
 
 
-def _score(text: str) -> float:
+def read_score(text: str) -> float:
+    """Return a score in percent; raise ValueError for others and for what may be a share."""
     value = _number(text.strip().removesuffix("%").rstrip(), text, "62.4")
     if not 0 <= value <= 100:
         raise ValueError(f"{text} is not a score; scores are 0 to 100 percent")
@@ -158,7 +159,8 @@ def _score(text: str) -> float:
     return value
 
 
-def _points(text: str) -> float:
+def read_points(text: str) -> float:
+    """Return a difference in points; raise ValueError for anything else."""
     value = _number(text.strip(), text, "0.3")
     if not 0 < value <= 100:
         raise ValueError(f"{text} must be above 0 and at most 100 points")

@@ -18,7 +18,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import optimize, stats
+import scipy  # loads scipy.stats, which takes half a second, at its first use
+from scipy import optimize, special
 
 from benchmark.stats.intervals import Floats
 from benchmark.stats.reproduction import (
@@ -75,14 +76,14 @@ def power(design: Design, drift: float) -> float:
     """Return the probability that a true difference of ``drift`` points is called."""
     if design.seeds < 2:
         return 0.0
-    critical = stats.t.isf(design.alpha / design.family, design.df)  # Holm's first step
+    critical = -float(special.stdtrit(design.df, design.alpha / design.family))  # Holm's first
     shift = (drift - design.margin) / design.se
     return _above(critical, design.df, shift)
 
 
 def _above(critical: float, df: float, shift: float) -> float:
     """Return P(T > critical) of the noncentral t distribution, which scipy gives as NaN near 1."""
-    return float(np.nan_to_num(stats.nct.sf(critical, df, shift), nan=1.0))
+    return float(np.nan_to_num(1 - special.nctdtr(df, shift, critical), nan=1.0))
 
 
 @lru_cache(maxsize=4096)
@@ -93,11 +94,11 @@ def detectable_shift(df: float, alpha: float = ALPHA) -> float:
     """
     if not df > 0:
         return float("nan")
-    critical = stats.t.isf(alpha / 2, df)
+    critical = -float(special.stdtrit(df, alpha / 2))
 
     def seen(shift: float) -> float:
         # NaN where the tail is too small
-        lower = float(np.nan_to_num(stats.nct.cdf(-critical, df, shift)))
+        lower = float(np.nan_to_num(special.nctdtr(df, shift, -critical)))
         return _above(critical, df, shift) + lower
 
     high = 1.0
@@ -129,13 +130,13 @@ def chance_to_stand(design: Design, drift: float) -> float:
             limits.append(compare(assumed, design.alpha / design.family).high)
     strictest = np.max(np.broadcast_arrays(*limits), axis=0)
     room = (drift - design.margin - strictest) / design.se
-    return float(stats.norm.cdf(room).mean())
+    return float(special.ndtr(room).mean())
 
 
 def _quantiles(df: float) -> Floats:
     """Return 400 equally likely ratios of an estimated variance to the true variance."""
     probabilities = (np.arange(400) + 0.5) / 400
-    return np.asarray(stats.chi2.ppf(probabilities, df) / df)
+    return np.asarray(scipy.stats.chi2.ppf(probabilities, df) / df)
 
 
 def seeds_needed(
@@ -163,9 +164,9 @@ def chance_to_confirm(design: Design) -> float:
     reach = design.margin / design.se
     # The interval is inside the margin when |D| / se < reach / s - t, for the observed s. The mean
     # is taken over the distribution of s.
-    critical = stats.t.ppf(1 - design.alpha, design.df)
+    critical = special.stdtrit(design.df, 1 - design.alpha)
     room = reach - critical * np.sqrt(_quantiles(design.df))
-    inside = 2 * stats.norm.cdf(room) - 1
+    inside = 2 * special.ndtr(room) - 1
     return float(np.where(room > 0, inside, 0.0).mean())
 
 
@@ -203,16 +204,16 @@ def pocock(looks: tuple[int, ...], alpha: float = ALPHA) -> float:
     n = np.array(looks, float)
     fewer = np.minimum.outer(n, n)
     more = np.maximum.outer(n, n)
-    joint = stats.multivariate_normal(np.zeros(len(n)), np.sqrt(fewer / more))
+    joint = scipy.stats.multivariate_normal(np.zeros(len(n)), np.sqrt(fewer / more))
 
     def excess(bound: float) -> float:
         bounds = np.full(len(n), bound)
         inside = joint.cdf(bounds, rng=np.random.default_rng(0))
         return float(1 - inside - alpha)
 
-    least = stats.norm.isf(alpha) * 0.99
-    most = stats.norm.isf(alpha / len(looks)) * 1.01
-    level = stats.norm.sf(optimize.brentq(excess, least, most, xtol=1e-6))
+    least = -special.ndtri(alpha) * 0.99
+    most = -special.ndtri(alpha / len(looks)) * 1.01
+    level = special.ndtr(-optimize.brentq(excess, least, most, xtol=1e-6))
     return float(np.floor(level * 1e4) / 1e4)
 
 

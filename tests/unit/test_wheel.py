@@ -1,4 +1,4 @@
-"""``pip install .`` alone gives the ranking losses, the metrics, ``conform`` and ``judge``."""
+"""``pip install .`` alone gives the losses, the metrics, ``conform``, ``judge`` and ``score``."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from pages import blocks
 
 from benchmark.metrics import retrieval_metrics
 
@@ -115,7 +117,7 @@ def call(installed, *words: str) -> subprocess.CompletedProcess[str]:
 
 def test_losses_and_metrics_need_the_base_packages_alone(installed):
     folder, absent = installed
-    assert {"pandas", "mlflow", "snakemake", "timm", "faiss", "PIL"} <= set(absent)
+    assert {"matplotlib", "mlflow", "snakemake", "timm", "faiss", "requests"} <= set(absent)
     (folder / "library.py").write_text(LIBRARY)
     done = call(installed, "library")
     assert done.returncode == 0, done.stderr
@@ -130,11 +132,91 @@ def test_losses_and_metrics_need_the_base_packages_alone(installed):
     ("words", "answer"),
     [
         ("judge --ours 62.4 --n 1 --published 65.9 --spread 0.3", "drifted"),
+        ("judge --table numbers.csv --spread 0.3", "1 drifted"),
+        ("judge --ours 62.4 --n 1 --published 65.9 --spread 0.3 --expect drifted", "passed"),
         ("conform candidate.py:candidate --as smooth_ap --no-processes", "passed"),
+        ("score rows.npz --published 50 --csv all.csv", "others"),
+        ("score rows.pt --labels labels.csv --dataset vehicleid", "others"),
+        ("score rows.npz --expect recall_at_1=50 --within 50", "passed"),
         ("--help", "Look closer"),
     ],
 )
 def test_verbs_need_the_base_packages_alone(words, answer, installed):
-    (installed[0] / "candidate.py").write_text(CANDIDATE)
+    folder = installed[0]
+    (folder / "candidate.py").write_text(CANDIDATE)
+    (folder / "numbers.csv").write_text("name,ours,published\nSOP,62.4,65.9\n")
+    rows = torch.randn(40, 8, generator=torch.Generator().manual_seed(7))
+    labels = np.tile(np.arange(10), 4)
+    np.savez(folder / "rows.npz", embeddings=rows.numpy(), labels=labels)
+    torch.save({"embeddings": rows}, folder / "rows.pt")
+    (folder / "labels.csv").write_text("\n".join(["labels", *map(str, labels)]))
     done = call(installed, "benchmark", *words.split())
     assert done.returncode == 0 and answer in done.stdout, done.stdout + done.stderr
+
+
+def test_the_workflow_of_the_page_is_a_gate_in_another_repository(installed):
+    """The program of the page stands in a folder that has nothing of the suite."""
+    page = blocks(ROOT / "docs" / "metrics.md")
+    block = next(each for each in page if each.title.startswith(".github"))
+    assert len(block.text.splitlines()) == 6
+    steps = yaml.safe_load(block.text)["jobs"]["score"]["steps"]
+    _, install, evaluate, gate = (step.get("run", "").split() for step in steps)
+    assert install[:2] == ["pip", "install"]
+    assert evaluate == ["python", "evaluate.py"]
+    assert gate[0] == "ranking-benchmark"
+    folder = installed[0]
+    rng = np.random.default_rng(0)
+    labels = np.repeat(np.arange(50), 4)
+    np.savez(folder / "test.npz", embeddings=rng.standard_normal((50, 16))[labels], labels=labels)
+    done = call(installed, "benchmark", *gate[1:])
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout == "failed: recall_at_1 of others is 100.00, expected 65.9 within 0.2\n"
+    gate[gate.index("recall_at_1=65.9")] = "recall_at_1=100"
+    done = call(installed, "benchmark", *gate[1:])
+    assert (done.returncode, done.stdout.split(":")[0]) == (0, "passed")
+
+
+# Processor seconds that a person notices, and what a busy machine may add to them.
+START = 1.5
+BUSY = 2.0
+OF_PROCESS = """
+import resource, runpy, sys
+sys.argv.pop(0)
+try:
+    runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+finally:
+    heavy = {"scipy.stats", "pandas", "torch", "matplotlib"} & set(sys.modules)
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    print(used.ru_utime + used.ru_stime, *sorted(heavy), file=sys.stderr)
+"""
+
+
+def started(module: str, *words: str) -> tuple[float, list[str]]:
+    """Return the fewest processor seconds of three calls, and what slow packages they load."""
+    calls = []
+    for _ in range(3):
+        done = subprocess.run(
+            [sys.executable, "-c", OF_PROCESS, module, *words],
+            cwd=ROOT,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+            capture_output=True,
+            text=True,
+        )
+        seconds, *heavy = done.stderr.splitlines()[-1].split()
+        calls.append((float(seconds), heavy))
+    return min(calls)
+
+
+def test_judge_answers_at_once():
+    words = ["judge", "--ours", "62.4", "--n", "1", "--published", "65.9", "--spread", "0.3"]
+    seconds, heavy = started("benchmark", *words)
+    assert heavy == []
+    assert seconds < START * BUSY
+
+
+def test_conform_starts_at_once_behind_torch():
+    """A candidate that is not there ends it where the first check would start."""
+    torch_alone, _ = started("torch.version")
+    seconds, heavy = started("benchmark", "conform", "absent.py:loss", "--as", "smooth_ap")
+    assert heavy == ["torch"]
+    assert seconds - torch_alone < START * BUSY
