@@ -81,7 +81,14 @@ def compared(
     for item in expected:
         score = scores[item.metric]
         met = abs(score - item.points) <= item.within + 1e-9  # rounding of floats decides nothing
-        results.append({"protocol": protocol, **item._asdict(), "ours": score, "met": met})
+        results.append(
+            {
+                "protocol": protocol,
+                **item._asdict(),
+                "ours": score,
+                "met": met,
+            }
+        )
     return results
 
 
@@ -92,7 +99,10 @@ def scores_line(results: Sequence[Mapping[str, Any]]) -> str:
     return outcome(not failed, (words.format(**result) for result in failed or results))
 
 
-def verdicts_line(answers: Sequence[Mapping[str, Any]], expected: str) -> str:
+def verdicts_line(
+    answers: Sequence[Mapping[str, Any]],
+    expected: str,
+) -> str:
     """Return the line about an expected verdict of all answers of ``judge``."""
     others = [answer for answer in answers if answer["verdict"] != expected]
     named = [f"{answer.get('name', 'it')} is {answer['verdict']}" for answer in others]

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from typer import Argument, Exit, Option
 
-from benchmark.cli import Verb, app, echo, file_to_write, parse_pairs
+from benchmark.cli import Results, Verb, app, echo, file_to_write, parse_pairs
+from benchmark.cli.finished import as_table, kept_files, scores_of
 from benchmark.cli.gate import compared, expected_scores, scores_line
 from benchmark.core.errors import ConfigError, Problem, unknown_name
 from benchmark.core.files import write_json, write_text
+from benchmark.core.records import RESULTS
 from benchmark.core.words import first_of
 
 if TYPE_CHECKING:
@@ -24,7 +26,9 @@ KEY_HELP = "name in the files of embeddings, query, gallery, labels, cameras, ca
 
 @app.command(cls=Verb)
 def score(
-    embeddings: Path = Argument(help="embeddings: .npz, .npy, .safetensors or .pt"),
+    embeddings: Path | None = Argument(
+        None, metavar="[FILE]", help="embeddings: .npz, .npy, .safetensors or .pt"
+    ),
     labels: Path | None = Option(None, help="their labels, and more: .csv, .tsv, or as above"),
     gallery: Path | None = Option(None, help="embeddings of the gallery"),
     gallery_labels: Path | None = Option(None, help="their labels, and more"),
@@ -45,6 +49,11 @@ def score(
         None, metavar="POINTS", help="standard deviation of one run, for --published and --dataset"
     ),
     dataset: str | None = Option(None, help="compare with all that papers print for it"),
+    run: Path | None = Option(
+        None, exists=True, file_okay=False, help="in place of FILE: folder of a run that kept some"
+    ),
+    study: str | None = Option(None, help="in place of FILE: runs of a study that kept some"),
+    results: Results = RESULTS,
     expect: list[str] = Option(
         [], metavar="METRIC=SCORE", help="print one line; status 1 if the score is another"
     ),
@@ -66,6 +75,8 @@ def score(
 
     Example: python -m benchmark score test.npz --published 58.7 --metric mAP@R --spread 0.3
 
+    Example: python -m benchmark score --study embedded
+
     Example: python -m benchmark score test.npz --expect recall_at_1=65.9 --within 0.2
     """
     from shutil import get_terminal_size
@@ -86,6 +97,17 @@ def score(
     if (gallery_labels and not gallery) or (unlabelled and ground_truth):
         wrong = "--gallery-labels needs --gallery; --ground-truth needs all rows, not --unlabelled"
         raise ConfigError("score", [wrong])
+    if [embeddings, run, study].count(None) != 2:
+        raise ConfigError("score", ["give one of: a FILE, --run, --study"])
+    if embeddings is None:
+        if any((labels, gallery, ground_truth, key, published, dataset, expect, json)):
+            wrong = "--run and --study take --recall-at and --csv; for the rest name a run's file"
+            raise ConfigError("score", [wrong])
+        of_runs = scores_of(kept_files(run, study, results), recall_at)
+        if csv is not None:
+            write_text(csv, of_runs.to_csv(index=False))
+        echo(as_table(of_runs))
+        return
     names = parse_pairs("--key", key or [], ROLES)
     read = functools.partial(
         read_roles,

@@ -325,6 +325,12 @@ class EvaluationConfig:
         added=True,
         help="power that scales are averaged at: sign(x) |x|^p before the mean, the root after it",
     )
+    keep_embeddings: bool = option(
+        False,
+        added=True,
+        help="keep the last embeddings of the test images for 'score --run'; changes no number, "
+        "and is in no digest",
+    )
 
 
 @options

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property, partial
@@ -32,6 +33,7 @@ METRICS = "metrics.jsonl"
 PROVENANCE = "provenance.json"
 NEIGHBOURS = "neighbours.npz"
 QUERIES = "queries.npz"
+KEPT_ROWS = "embeddings-{}.npz"  # of a split, with evaluation.keep_embeddings
 TRACE = "trace.pt"
 SPEC_DIGEST = "spec_digest"  # array of both files: the specification that they belong to
 LOG = "train.log"
@@ -161,6 +163,7 @@ def settings_of(spec: RunSpec) -> dict[str, Any]:
 
     add("loss", spec.loss.params)
     for section, values in dataclasses.asdict(spec.recipe).items():
+        values.pop(KEEPING, None)
         if section == "sampler":
             values = {"name": values["name"], **values["params"]}
         settings |= {f"recipe.{section}.{name}": value for name, value in values.items()}
@@ -176,8 +179,16 @@ def digest_of(path: Path) -> str | None:
 
 
 def _digest(data: Mapping[str, Any]) -> str:
-    text = json.dumps(data, sort_keys=True, separators=(",", ":"))
+    text = without_keeping(json.dumps(data, sort_keys=True, separators=(",", ":")))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+KEEPING = "keep_embeddings"
+
+
+def without_keeping(text: str) -> str:
+    """Return JSON with a recipe, sorted by keys, without the option that moves no number."""
+    return re.sub(rf'"{KEEPING}": ?(true|false), ?', "", text)
 
 
 SEPARATOR = "~"  # between the backbone and the options of a setting's label

@@ -60,10 +60,17 @@ def write_spec(run: Run, results: Path, log: Path | None = None) -> None:
 
 
 def write_specs(runs: Iterable[Run], results: Path) -> int:
-    """Write every specification whose file is missing or different; return their number."""
+    """Write every specification whose file is missing or different; return their number.
+
+    That of a finished run may say something else of what is kept.
+    """
     written = 0
     for run in runs:
-        if digest_of(Path(results) / run.spec.folder / SPEC) != run.digest:
+        folder = Path(results) / run.spec.folder
+        known = digest_of(folder / SPEC) == run.digest
+        if known and not (folder / RESULT).exists():
+            known = RunSpec.read(folder / SPEC).recipe.evaluation == run.spec.recipe.evaluation
+        if not known:
             write_spec(run, results)
             written += 1
     return written
@@ -96,6 +103,8 @@ def settle(run: Run, results: Path, *, dry_run: bool = False) -> Standing:
         return "finished"
     names = [name for name in OUTDATED if (folder / name).exists()]
     if all(_digest(folder / name) == run.digest for name in names):
+        if names and not dry_run:
+            write_specs([run], results)
         return "to do"
     if dry_run:
         return "outdated"

@@ -20,7 +20,13 @@ from benchmark.core.errors import ConfigError, Problem, unknown, unknown_name
 from benchmark.core.files import check_regular
 from benchmark.core.options import build, defaults_of, options_of
 from benchmark.core.recipe import UNTRAINED, Recipe
-from benchmark.core.records import RESERVED, RESERVED_START, DatasetChoice, Setting
+from benchmark.core.records import (
+    RESERVED,
+    RESERVED_START,
+    DatasetChoice,
+    Setting,
+    without_keeping,
+)
 from benchmark.core.registry import names_of_parts
 from benchmark.datasets import DATASETS, check_dataset_params, training_images
 from benchmark.input import samplers
@@ -497,5 +503,5 @@ def digest_of(document: Document, blocks: list[Block], trials: Trials | None) ->
         resolved.append(of_block)
     if trials:
         resolved.append([block.overrides for block in blocks])
-    content = json.dumps([document.data, resolved], sort_keys=True, default=str)
+    content = without_keeping(json.dumps([document.data, resolved], sort_keys=True, default=str))
     return hashlib.sha256(content.encode()).hexdigest()[:16]

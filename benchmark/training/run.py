@@ -20,6 +20,7 @@ from benchmark.core.files import replacing, write_text
 from benchmark.core.interrupts import Interrupted, StopRequest
 from benchmark.core.recipe import EvaluationConfig
 from benchmark.core.records import (
+    KEPT_ROWS,
     METRICS,
     NEIGHBOURS,
     PROVENANCE,
@@ -166,12 +167,16 @@ def write_outcome(trainer: Trainer, last: Evaluation | None, startup: float, rea
     dataset = components.dataset
     records = state.records
     EpochRecord.write_all(folder / METRICS, records)
+    for old in folder.glob(KEPT_ROWS.format("*")):
+        old.unlink()
     if last is None:
         for name in (NEIGHBOURS, QUERIES):
             (folder / name).write_bytes(b"")
     else:
         write_neighbours(folder, spec.digest, components.recipe.evaluation, last.embedded)
         write_query_scores(folder, spec.digest, last.queries)
+        if components.recipe.evaluation.keep_embeddings:
+            write_embeddings(folder, last.embedded)
     make_provenance(trainer, startup).write(folder / PROVENANCE)
     best: dict[str, dict[str, BestScore]] = {}
     for record in records:  # of equal scores the first counts
@@ -295,6 +300,29 @@ def write_neighbours(
     }
     with replacing(folder / NEIGHBOURS) as temporary, open(temporary, "wb") as stream:
         np.savez_compressed(stream, **arrays)
+
+
+def write_embeddings(folder: Path, embedded: Mapping[str, EmbeddedProtocol]) -> None:
+    """Write the embeddings of each split in float32, with the roles that 'score' reads.
+
+    Splits of the same images share the file of the first. Judged lists have no labels.
+    """
+    written = []
+    for split, item in embedded.items():
+        images = item.protocol.image_sets()
+        if (known := [*map(id, images)]) in written:
+            continue
+        written.append(known)
+        sides = (item.query, item.gallery, item.distractors)
+        rows = np.concatenate([side for side in sides if side is not None])
+        roles = {"embeddings": rows}
+        if item.gallery is not None:
+            roles["query"], roles["gallery"] = np.split(np.arange(len(rows)), [len(item.query)])
+        if item.protocol.judgements is None:
+            roles["labels"] = np.concatenate([each.labels for each in images])
+        path = folder / KEPT_ROWS.format(split)
+        with replacing(path) as temporary, open(temporary, "wb") as stream:
+            np.savez(stream, allow_pickle=False, **roles)
 
 
 def _searched_images(embedded: EmbeddedProtocol) -> ImageSet:

@@ -89,6 +89,7 @@ IDLE = {
     "evaluation.every": (2, ALWAYS),
     "evaluation.neighbour_queries": (2, ALWAYS),
     "evaluation.neighbours": (3, ALWAYS),
+    "evaluation.keep_embeddings": (True, ALWAYS),
     "evaluation.recall_at": ([1, 2], ALWAYS),
     "evaluation.scale_power": (3.0, {"evaluation.scales": [None]}),
     "evaluation.whitening_power": (0.1, {"evaluation.whitening": [None]}),

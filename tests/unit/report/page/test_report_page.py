@@ -204,6 +204,13 @@ def test_results_come_before_the_papers_unless_a_printed_number_was_run(inputs, 
     assert {*anchors(of_paper)} == {*own}
 
 
+def test_the_printed_numbers_name_the_command_that_tries_other_protocols(inputs, page):
+    command = f"python -m benchmark score --study {inputs.study.name}"
+    part = page.split('<section id="verdicts"')[1].split("</section>")[0]
+    assert part.count(command) == 1
+    assert page.count("score --study") == 1
+
+
 def test_what_has_nothing_to_show_is_named_once_in_a_folded_line(clean, clean_shown):
     page = build_page(clean, clean_shown)
     assert "verdicts" not in anchors(page)
