@@ -66,9 +66,10 @@ test-portable: $(STAMP) ## the bits on record on emulated processors of two make
 test-rates: $(STAMP) ## the goals of the verdict rule on a smaller simulation than 'make error-rates'
 	OMP_NUM_THREADS=1 $(PY) -m pytest -m rates $(PYTEST_ARGS) tests/unit/stats
 
-test-scale: $(STAMP) ## 500 runs through the workflow, then planning and reporting 10,000 (about 10 minutes)
+test-scale: $(STAMP) ## 500 runs through the workflow, then planning and reporting 1,000 and 10,000, and scheduling 4,000 (about 30 minutes)
 	$(PY) tests/scale/scale.py
 	$(PY) tests/scale/scale.py --planned
+	$(PY) tests/scale/scale.py --ready
 
 test-stress: $(STAMP) ## the tutorial word for word, runs killed anywhere, Ctrl-C at any moment, full disks, failing runs, runs side by side (STRESS_KILLS=20 for more kills)
 	OMP_NUM_THREADS=1 $(PY) -m pytest -m stress $(PYTEST_ARGS) tests/stress tests/scale tests/docs

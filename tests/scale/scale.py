@@ -1,7 +1,8 @@
 """The workflow at scale; prints its numbers, and ends with 1 where one is not what it should be.
 
     python tests/scale/scale.py [--losses 25] [--seeds 20]           500 runs, a tenth of which fail
-    python tests/scale/scale.py --planned [--losses 50] [--seeds 50] 10,000 runs, made up
+    python tests/scale/scale.py --planned [--losses 50] [--seeds 50] 1,000 and 10,000 runs, made up
+    python tests/scale/scale.py --ready [--losses 100] [--seeds 40]  4,000 runs, all ready at once
 
 Without ``--planned``, the training is made up (tests/workflow/quick_training), so that what is
 measured is the workflow itself. The first pass loses a random tenth of the runs; the second,
@@ -9,7 +10,9 @@ without the failures, must do those and no other.
 
 With it, every step before and after training is a process of its own, as a person or the workflow
 starts it; 'finish' makes all of them in one. What counts are processor seconds, which other load on
-the machine hardly changes.
+the machine hardly changes: ten times the runs may take GROWTH times the seconds of a tenth of them,
+and MEMORY_GROWTH times the memory. With ``--ready``, they are those of Snakemake itself, for each
+run: what schedules jobs must not look at all that wait whenever one ends.
 """
 
 from __future__ import annotations
@@ -19,9 +22,11 @@ import csv
 import hashlib
 import json
 import os
+import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -39,9 +44,14 @@ STUDY = "scale"
 FINISH = "finish"
 SHARE = 0.1
 STEPS = ("collect", "build")
+IMPORT = "track import"
 PLAN_SECONDS = 120.0
 REPORT_SECONDS = 60.0
 MEMORY_MB = 2048.0
+GROWTH = 12.0
+MEMORY_GROWTH = 6.0
+HEAD_SECONDS = 0.05
+TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def wide_study(losses: int, seeds: int, **block: Any) -> dict[str, Any]:
@@ -187,6 +197,7 @@ def planned(losses: int, seeds: int) -> dict[str, tuple[float, float]]:
         step("snakemake -n, all done", *workflow)
         for verb in (FINISH, *STEPS):
             step(verb, "benchmark", verb, str(study))
+        step(IMPORT, "benchmark", *IMPORT.split(), str(study))
         page = folder / "results" / STUDY / "report" / "index.html"
         print(f"{losses * seeds * 4} runs, report of {page.stat().st_size / 2**20:.1f} MiB")
     return found
@@ -194,19 +205,59 @@ def planned(losses: int, seeds: int) -> dict[str, tuple[float, float]]:
 
 def within_bounds(found: dict[str, tuple[float, float]]) -> bool:
     """Say whether planning, 'finish' and the memory of all steps keep their bounds."""
-    planning = max(seconds for name, (seconds, _) in found.items() if name not in (FINISH, *STEPS))
+    behind = (FINISH, *STEPS, IMPORT)
+    planning = max(seconds for name, (seconds, _) in found.items() if name not in behind)
     memory = max(megabytes for _, megabytes in found.values())
     return planning < PLAN_SECONDS and found[FINISH][0] < REPORT_SECONDS and memory < MEMORY_MB
+
+
+def grows_little(
+    tenth: dict[str, tuple[float, float]], whole: dict[str, tuple[float, float]]
+) -> bool:
+    """Say whether each step of ten times the runs keeps its bounds, and print by how much."""
+    kept = True
+    for name, (seconds, megabytes) in whole.items():
+        growth = seconds / tenth[name][0]
+        memory = megabytes / tenth[name][1]
+        print(f"{name:<28} {growth:7.1f} times the seconds {memory:7.1f} times the memory")
+        kept &= growth <= GROWTH and memory <= MEMORY_GROWTH
+    return kept
+
+
+def head_seconds(losses: int, seeds: int, *options: str) -> float:
+    """Return Snakemake's own processor seconds for each run of a study whose runs are all ready."""
+    total = losses * seeds
+    with tempfile.TemporaryDirectory() as folder:
+        place = Workplace(Path(folder))
+        place.write(wide_study(losses, seeds))
+        place.environment["BENCHMARK_CACHE"] = f"{folder}/cache"
+        command = [sys.executable, "-m", "snakemake", "runs", *place.arguments(STUDY), *options]
+        with open(f"{folder}/output.log", "w") as log:
+            process = subprocess.Popen(
+                command, cwd=folder, env=place.variables, stdout=log, stderr=log
+            )
+        ticks = 0
+        while process.poll() is None:
+            with suppress(ProcessLookupError, FileNotFoundError):
+                fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+                ticks = int(fields[11]) + int(fields[12])  # without its children
+            time.sleep(0.2)
+        done = len(place.results())
+        if done != total:
+            words = Path(folder, "output.log").read_text()[-3000:]
+            raise SystemExit(f"{done} of {total} runs have a result:\n{words}")
+    return ticks / TICKS / total
 
 
 def main() -> int:
     """Measure, print, and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--planned", action="store_true", help="plan and report made-up runs")
+    parser.add_argument("--ready", action="store_true", help="schedule runs that are all ready")
     parser.add_argument("--losses", type=int)
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--finish", type=Path, help=argparse.SUPPRESS)
-    asked = parser.parse_args()
+    asked, options = parser.parse_known_args()
     if asked.finish:
         from benchmark.study import load_study
         from benchmark.study.grid import expand
@@ -215,7 +266,14 @@ def main() -> int:
             finish(run, asked.finish.parent / "results")
         return 0
     if asked.planned:
-        return int(not within_bounds(planned(asked.losses or 50, asked.seeds or 50)))
+        losses, seeds = asked.losses or 50, asked.seeds or 50
+        tenth = planned(losses, seeds // 10)
+        whole = planned(losses, seeds)
+        return int(not (within_bounds(whole) and grows_little(tenth, whole)))
+    if asked.ready:
+        seconds = head_seconds(asked.losses or 100, asked.seeds or 40, *options)
+        print(f"{seconds:.3f} processor seconds of Snakemake for each run")
+        return int(seconds > HEAD_SECONDS)
     numbers = through_the_workflow(asked.losses or 25, asked.seeds or 20)
     print(json.dumps(numbers, indent=2))
     return int(bool(numbers["wrong"]))

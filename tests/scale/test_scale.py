@@ -17,3 +17,11 @@ def test_a_tenth_of_the_runs_fails_is_named_and_done_again_alone():
 
 def test_every_step_takes_thousands_of_runs_in_little_memory():
     assert scale.within_bounds(scale.planned(losses=20, seeds=25))
+
+
+def test_ten_times_the_runs_cost_about_ten_times_as_much():
+    assert scale.grows_little(scale.planned(losses=20, seeds=3), scale.planned(losses=20, seeds=30))
+
+
+def test_scheduling_a_run_costs_little_where_hundreds_are_ready():
+    assert scale.head_seconds(losses=20, seeds=20) <= scale.HEAD_SECONDS
