@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -35,7 +36,10 @@ Verdict = Literal["reproduced", "drifted", "inconclusive", "untested"]
 @app.command(cls=Verb)
 def conform(
     candidate: str = Argument(help="implementation: MODULE:OBJECT, FILE.py:OBJECT or FILE.py"),
-    loss: str = Option(..., "--as", metavar="LOSS", help="the loss that it is"),
+    loss: str | None = Option(None, "--as", metavar="LOSS", help="the loss that it is"),
+    step: bool = Option(
+        False, "--step", help="it is a step of training, tried with the loss of --as or smooth_ap"
+    ),
     option: list[str] | None = Option(
         None, metavar="KEY=VALUE", help="hyperparameter of the loss, may be repeated"
     ),
@@ -45,9 +49,13 @@ def conform(
     processes: bool = Option(True, help="also try two processes that train"),
     time_limit: int = Option(600, metavar="SECONDS", help="for all checks", min=1, max=10**6),
 ) -> None:
-    """Check an implementation of a ranking loss.
+    """Check a ranking loss, or a step that trains with one.
 
-    It is called with (embeddings, labels) and compared with the published formula.
+    A loss is called with (embeddings, labels) and compared with the published formula; without
+    --as with itself, in what every ranking loss must have.
+
+    A step is called with (model, images, labels, loss) and leaves gradients in the model, which
+    are compared with those of the whole batch.
 
     Values, gradients, invariances, unusual batches and behaviour are checked; a failure shows the
     smallest batch that fails. Exit status 0: no check failed; 1: one did; 2: it could not start.
@@ -57,17 +65,37 @@ def conform(
     Example: python -m benchmark conform pytorch_metric_learning.losses:FastAPLoss --as fast_ap
 
     Example: python -m benchmark conform my_loss.py --as smooth_ap --option tau=0.05
+
+    Example: python -m benchmark conform my_loss.py
+
+    Example: python -m benchmark conform my_step.py --step
     """
     options = parse_pairs("--option", option or [])
     os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # torch's profiler tells of each start
+    from benchmark.losses.conformance import itself, step_of_parts, suite
+    from benchmark.losses.conformance.bounded import outcomes_within
+    from benchmark.losses.conformance.check_outcomes import in_common
     from benchmark.losses.conformance.formulas import reference
-    from benchmark.losses.conformance.suite import in_common, outcomes_within
+    from benchmark.losses.conformance.processes import SCALING
 
-    formula = reference(loss, options)
-    listed = ", ".join(f"{name}={value}" for name, value in vars(formula.config).items())
+    kind: Any = step_of_parts if step else suite
+    formula: Any
+    title = f"{candidate} with" if step else f"{candidate} as"
+    if loss is None and not step:
+        if options:
+            raise ConfigError("--option", ["needs --as LOSS"])
+        kind = itself
+        formula = itself.Itself(candidate, {}, None)
+        echo(f"{candidate} as a loss without a formula")
+    else:
+        loss = loss or step_of_parts.LOSS
+        formula = reference(loss, options)
+        listed = ", ".join(f"{name}={value}" for name, value in vars(formula.config).items())
+        echo(f"{title} {loss} ({listed})")
+    checks = [check for check in kind.CHECKS if processes or check != SCALING]
+    found = partial(kind.findings, candidate, formula, processes)
     findings = []
-    echo(f"{candidate} as {loss} ({listed})")
-    with closing(outcomes_within(time_limit, candidate, formula, processes)) as outcomes:
+    with closing(outcomes_within(time_limit, candidate, checks, found)) as outcomes:
         for finding in outcomes:
             findings.append(finding)
             note = "" if finding.result == "failed" else finding.note
@@ -93,7 +121,8 @@ def conform(
         echo(f"\n{finding.check}: {finding.note}")
         if case in printed:
             case = "  (a batch shown above)"
-        echo(case)
+        if case:
+            echo(case)
         printed |= {case, problem} - {""}
     if json is not None:
         checks = [finding.as_json() for finding in findings]

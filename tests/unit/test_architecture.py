@@ -47,6 +47,7 @@ TOKENS = {
     "score reads what people have: separators, roles, two files, ties, costs": 5_400,
     "sentences that mislead, and faults": 1_650,
     "what the papers say, read a third time": 850,
+    "conform: steps that train in parts, losses without a formula": 3_800,
     "replay: the cause of a number that did not come out": 9_710,
     "a gate for others, and scores of finished runs": 2_070,
 }

@@ -329,6 +329,8 @@ class Expected:
         *_, floor, of_gradient = PRECISION[self.dtype]
         if part == "gradient" and gradient is not None:
             floor = of_gradient * max(0.3, float(gradient.abs().max()))
+        elif part == "value":
+            floor *= max(1.0, abs(wanted))
         largest = float(off.max())  # without a look at the noise first
         if largest <= times * floor or largest <= (limit := times * (floor + noise(self, part))):
             return None

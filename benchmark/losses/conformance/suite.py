@@ -2,39 +2,37 @@
 
 from __future__ import annotations
 
-import contextlib
-import faulthandler
 import gc
 import importlib
 import importlib.util
 import inspect
 import math
-import os
-import pickle
-import signal
 import sys
-import tempfile
-import time
-from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache, partial
-from itertools import accumulate, chain
-from multiprocessing import resource_tracker
-from multiprocessing.connection import Connection
+from itertools import accumulate
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any
 
 import torch
-from torch import Tensor, distributed, multiprocessing, nn
+from torch import Tensor, nn
 from torch.autograd.profiler import profile
 from torch.nn.functional import normalize
 
-from benchmark.core.errors import BenchmarkError, ConfigError, RunError, ended, not_ended_by_others
+from benchmark.core.errors import BenchmarkError, ConfigError
 from benchmark.core.files import check_regular
-from benchmark.core.interrupts import handling_stop_signals, held_back, obey_parent_alone
 from benchmark.core.options import build
 from benchmark.losses.base import Loss
+from benchmark.losses.conformance.check_outcomes import (
+    NEEDED,
+    CheckOutcome,
+    NoNumberError,
+    Result,
+    in_words,
+    of_error,
+)
 from benchmark.losses.conformance.formulas import (
     BFLOAT16,
     FLOAT32,
@@ -47,63 +45,20 @@ from benchmark.losses.conformance.formulas import (
     expected,
     mean,
 )
+from benchmark.losses.conformance.processes import PROCESSES, SCALING, answers_of_processes
 
 # Scores of one query must differ by more than float32 rounds them, or they may change places.
 SMALLEST_GAP = 4e-6
 ATTEMPTS = 200
 ALLOWED = (
-    "MODULE:OBJECT, FILE.py:OBJECT or FILE.py of a function of (embeddings, labels), a "
-    "torch.nn.Module, or a class that is made without arguments"
+    "MODULE:OBJECT, FILE.py:OBJECT or FILE.py of a function, a torch.nn.Module, or a class that is "
+    "made without arguments"
 )
-NEEDED = "; a loss is one number, a tensor of shape ()"
 # Names under which implementations take references, and their labels.
 REFERENCE_ARGUMENTS = (("reference_embeddings", "reference_labels"), ("ref_emb", "ref_labels"))
-# By raising one of these, an implementation says that it does not do what it is asked for.
-REFUSALS = (ValueError, NotImplementedError, AssertionError, BenchmarkError)
 MEMORY_SIZES = (96, 192)
 # The formula taken literally compares all triples: it needs memory of batch^3, and no more.
 LARGEST_EXPONENT = 3.3
-# What failed checks have in common: checks that fail, checks that do not fail, where to look.
-COMMON: tuple[tuple[set[str], set[str], str], ...] = (
-    ({"determinism"}, set(), "one batch has two values: look for what a call leaves to the next"),
-    (
-        {"order of images", "perfect ranking"},
-        set(),
-        "the value follows the order of the rows, even where the ranking is perfect: look whether "
-        "the positives of other rows count for a query",
-    ),
-    (
-        {"values, float64"},
-        {"order of images", "perfect ranking"},
-        "right where the ranking is perfect, else another function of the same scores: look at "
-        "its step (tau), its ranks and its mean over positives and queries",
-    ),
-    (
-        {"values, float64", "perfect ranking"},
-        {"order of images"},
-        "wrong even where the ranking is perfect: look for another factor, or another loss",
-    ),
-    (
-        {"gradients, float64"},
-        {"values, float64"},
-        "the values are right and their gradients are not: look for a part that is detached, or "
-        "a step with another derivative",
-    ),
-    (
-        {"values, float32"},
-        {"values, float64"},
-        "right in float64 alone: look for what overflows or loses digits",
-    ),
-    (
-        {"classes of one image"},
-        {"values, float64"},
-        "unequal classes alone: look at what counts positives, and queries that have none",
-    ),
-    ({"ties"}, {"values, float64"}, "equal scores alone: look at how they are ranked"),
-)
-SCALING = "scaling over processes"
-GRACE = 5.0  # seconds
-LOADING = "loading"
 # The checks in their order: the first without an outcome is the one that does not end.
 CHECKS = (
     "values, float64",
@@ -128,12 +83,8 @@ CHECKS = (
     "memory",
     SCALING,
 )
-PROCESSES = 2
-SECONDS = 120
-Result = Literal["passed", "failed", "not applicable"]
 # From a batch to the mismatch of the candidate on it; None without a mismatch.
 Problem = Callable[[Case], Mismatch | None]
-TENSORS = ("embeddings", "labels", "references", "reference_labels")  # of a case
 MOST_TRIALS = 200  # of smaller batches
 PLAIN = 1000.0  # times what is allowed
 
@@ -241,10 +192,6 @@ def _keeps_order(case: Case) -> bool:
     return bool((unit @ unit.T).sort(1).values.diff(dim=1).min() > SMALLEST_GAP)
 
 
-class NoNumberError(Exception):
-    """A candidate did not return one number."""
-
-
 class LossUnderTest:
     """A callable of embeddings (B, D) and labels (B,), and the formula that it is compared with.
 
@@ -316,6 +263,11 @@ class LossUnderTest:
         given = getattr(self.answer(case, dtype), part)
         return expected(self.reference, case, precision or dtype).differing(part, given)
 
+    def all_wrong(self, case: Case) -> Mismatch | None:
+        """Return how the value, or else the gradient, differs in float32, or None."""
+        mismatches = (self.wrong(part, case, FLOAT32) for part in ("value", "gradient"))
+        return next(filter(None, mismatches), None)
+
     def small_enough(self, batches: Sequence[Case]) -> list[Case]:
         """Return all batches, or if the loss is random those that can be drawn many times."""
         random = self.reference.drawn(FLOAT32)
@@ -371,54 +323,6 @@ def load(source: str, reference: Reference) -> LossUnderTest:
         raise ConfigError(source, [problem]) from error
 
 
-def in_words(error: Exception) -> str:
-    """Return an error of an implementation in one line."""
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
-
-
-@dataclass(frozen=True)
-class CheckOutcome:
-    """The result of a check in words, and the smallest batch that fails."""
-
-    check: str
-    result: Result
-    note: str = ""
-    case: Case | None = None
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the finding as plain data."""
-        plain: dict[str, Any] = {"check": self.check, "result": self.result, "note": self.note}
-        if self.case is not None:
-            values = [(name, getattr(self.case, name)) for name in TENSORS]
-            plain["case"] = {name: None if x is None else x.tolist() for name, x in values}
-        return plain
-
-    def shown_case(self, most: int = 12) -> str:
-        """Return the batch as Python reads it, its first rows when it is large; "" without one."""
-        lines = []
-        for name in TENSORS:
-            values = getattr(self.case, name, None)
-            if values is not None and values.ndim == 1:
-                lines.append(f"  {name} = {values.tolist()}")
-            elif values is not None:
-                lines.append(f"  {name} = [  # {len(values)} rows, {values.shape[1]} dimensions")
-                for row in values[:most].tolist():
-                    numbers = ", ".join(f"{value:.5g}" for value in row)
-                    lines.append(f"    [{numbers}],")
-                if len(values) > most:
-                    lines.append("    ...  # all rows are in the JSON")
-                lines.append("  ]")
-        return "\n".join(lines)
-
-
-def in_common(failed: set[str], made: set[str]) -> str:
-    """Return in a line what the failed of the ``made`` checks have in common; "" without a rule."""
-    for failing, right, cause in COMMON:
-        if failing <= failed and right <= made - failed:
-            return cause
-    return ""
-
-
 def examine(
     check: str, cases: Sequence[Case], problem: Problem, crash: Result = "failed"
 ) -> CheckOutcome:
@@ -439,15 +343,6 @@ def examine(
                 note += f"\n  on {rows}: {there.text}"
             return CheckOutcome(check, "failed", note, smallest)
     return CheckOutcome(check, "passed")
-
-
-def of_error(check: str, case: Case, error: Exception, crash: Result = "failed") -> CheckOutcome:
-    """Return the outcome of an exception: the candidate refuses the batch, or it crashes."""
-    if isinstance(error, REFUSALS):
-        return CheckOutcome(check, "not applicable", f"refused: {in_words(error)}")
-    problem = str(error) if isinstance(error, NoNumberError) else f"raised {in_words(error)}"
-    note = f"{case.name}: {problem}"
-    return CheckOutcome(check, crash, note, case if crash == "failed" else None)
 
 
 def shrink(case: Case, problem: Problem, mismatch: Mismatch) -> tuple[Case, Mismatch]:
@@ -490,60 +385,11 @@ def shrink(case: Case, problem: Problem, mismatch: Mismatch) -> tuple[Case, Mism
     return case, mismatch
 
 
-def outcomes_within(
-    limit: float, source: str, reference: Reference, processes: bool
-) -> Generator[CheckOutcome, None, None]:
-    """Yield the outcome of each check of the candidate ``source``, from a process of its own.
-
-    The check during which ``limit`` seconds or the process end has failed, and is the last. Raise
-    what ``load`` raises, and RunError if loading does not end.
-    """
-    fork = multiprocessing.get_context("fork")
-    receiver, sender = fork.Pipe(duplex=False)
-    process = fork.Process(target=_examine, args=(sender, limit, source, reference, processes))
-    deadline = time.monotonic() + limit
-    waiting = [LOADING, *CHECKS]
-    if not processes:
-        waiting.remove(SCALING)
-    reason = f"no answer within {limit:g} s"
-    with handling_stop_signals(signal.default_int_handler):
-        process.start()
-        group = cast(int, process.pid)
-        try:
-            sender.close()
-            os.setpgid(group, group)  # with the processes that it starts
-            while waiting and receiver.poll(max(0.0, deadline - time.monotonic())):
-                answer = pickle.loads(receiver.recv_bytes())
-                if isinstance(answer, BenchmarkError):
-                    raise answer
-                waiting.pop(0)
-                if answer is not None:
-                    yield answer
-        except EOFError:
-            reason = "it ended the process"
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(group, signal.SIGKILL)
-            process.join()
-    if LOADING in waiting:
-        raise RunError(f"{source}: {reason}, while it was loaded")
-    if waiting:
-        yield CheckOutcome(waiting[0], "failed", f"{reason}; later checks were not made")
-
-
-def _examine(
-    sender: Connection, limit: float, source: str, reference: Reference, processes: bool
-) -> None:
-    """Send None when the candidate is loaded, then each outcome; an error ends all."""
-    # if nobody is left to end it
-    faulthandler.dump_traceback_later(limit + GRACE, exit=True, file=2)
-    try:
-        with not_ended_by_others():
-            candidate = load(source, reference)
-            for answer in chain([None], all_findings(candidate, processes)):
-                sender.send_bytes(pickle.dumps(answer))
-    except BenchmarkError as error:
-        sender.send_bytes(pickle.dumps(error))
+def findings(source: str, reference: Reference, processes: bool) -> Iterator[CheckOutcome | None]:
+    """Yield None when the candidate is loaded, then the outcome of each check."""
+    candidate = load(source, reference)
+    yield None
+    yield from all_findings(candidate, processes)
 
 
 def all_findings(candidate: LossUnderTest, processes: bool) -> Iterator[CheckOutcome]:
@@ -625,16 +471,11 @@ def check_invariances(candidate: LossUnderTest) -> Iterator[CheckOutcome]:
 
 def check_unusual(candidate: LossUnderTest) -> Iterator[CheckOutcome]:
     """Yield the findings on perfect rankings, unusual classes, ties and references."""
-
-    def wrong(case: Case) -> Mismatch | None:
-        mismatches = (candidate.wrong(part, case, FLOAT32) for part in ("value", "gradient"))
-        return next(filter(None, mismatches), None)
-
     for name, batches in unusual_batches().items():
         if name == "references" and candidate.reference_arguments is None:
             yield CheckOutcome(name, "not applicable", "takes embeddings and labels only")
         else:
-            yield examine(name, candidate.small_enough(batches), wrong)
+            yield examine(name, candidate.small_enough(batches), candidate.all_wrong)
 
 
 def check_execution(candidate: LossUnderTest) -> Iterator[CheckOutcome]:
@@ -747,21 +588,10 @@ def check_processes(candidate: LossUnderTest) -> CheckOutcome:
     order = torch.arange(len(whole.labels)).view(-1, PROCESSES).T
     halves = [whole.subset(rows) for rows in order]
     whole = whole.subset(order.reshape(-1))
-    resource_tracker.ensure_running()  # its start in the block would let signals through
-    with held_back():
-        pool = multiprocessing.get_context("spawn").Pool(PROCESSES, obey_parent_alone)
-    with pool, tempfile.TemporaryDirectory() as folder:
-        shared = (f"file://{folder}/meeting", candidate.source, candidate.reference)
-        works = [(rank, half, *shared) for rank, half in enumerate(halves)]
-        try:
-            answers: list[Any] = pool.starmap_async(_work, works, chunksize=1).get(SECONDS)
-        except multiprocessing.TimeoutError:
-            return CheckOutcome(SCALING, "failed", f"no answer within {SECONDS} s in two processes")
-    for answer in answers:
-        if isinstance(answer, RunError):
-            raise answer
-        if isinstance(answer, CheckOutcome):
-            return answer
+    reference = replace(candidate.reference)  # without what it keeps, which no process can receive
+    answers = answers_of_processes(_answer, halves, candidate.source, reference)
+    if isinstance(answers, CheckOutcome):
+        return answers
     of_halves = [expected(candidate.reference, half, FLOAT32) for half in halves]
     of_whole = expected(candidate.reference, whole, FLOAT32)
     pairs = list(zip(answers, of_halves, strict=True))
@@ -782,18 +612,5 @@ def check_processes(candidate: LossUnderTest) -> CheckOutcome:
     return CheckOutcome(SCALING, "passed", "mean over processes = one process with the whole batch")
 
 
-def _work(
-    rank: int, half: Case, meeting: str, source: str, reference: Reference
-) -> Answer | CheckOutcome | RunError | None:
-    """Answer for one half of the batch, in a process of its own."""
-    torch.set_num_threads(1)
-    distributed.init_process_group("gloo", init_method=meeting, rank=rank, world_size=PROCESSES)
-    distributed.barrier()  # else the first to answer may leave while the other still connects
-    try:
-        return load(source, reference).call(half, FLOAT32)
-    except Exception as error:
-        return of_error(SCALING, half, error)
-    except SystemExit as end:
-        return ended(end)
-    finally:
-        distributed.destroy_process_group()
+def _answer(half: Case, source: str, reference: Reference) -> Answer:
+    return load(source, reference).call(half, FLOAT32)

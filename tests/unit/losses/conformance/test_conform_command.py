@@ -16,7 +16,8 @@ from typer.testing import CliRunner
 
 from benchmark.__main__ import app
 from benchmark.core.errors import ConfigError, RunError
-from benchmark.losses.conformance.suite import CHECKS, SCALING
+from benchmark.losses.conformance.processes import SCALING
+from benchmark.losses.conformance.suite import CHECKS
 
 ROOT = Path(__file__).resolve().parents[4]
 
@@ -256,3 +257,61 @@ def test_one_long_error_of_every_check_is_printed_once(tmp_path):
     assert done.exit_code == 1
     assert done.output.count("as above") > 9
     assert len(done.output) < 6_000
+
+
+STEP = """
+def step(model, images, labels, loss):
+    for part in range(0, len(images), 6):
+        (loss(model(images[part : part + 6]), labels[part : part + 6]) / 4).backward()
+"""
+
+
+def test_a_step_that_takes_the_mean_over_parts_is_told_so(tmp_path):
+    file = tmp_path / "step.py"
+    out = tmp_path / "out.json"
+    file.write_text(STEP)
+    done = conform(file, "--step", "--json", out)
+    assert done.exit_code == 1
+    assert "with smooth_ap (include_query=True, tau=0.01)" in done.output
+    assert "three classes of eight: the mean of the losses of 4 parts, not the" in done.output
+    written = json.loads(out.read_text())
+    assert written["reference"] == "smooth_ap"
+    assert written["checks"][0]["note"].startswith("three classes of eight: the mean")
+
+
+def test_a_step_is_tried_with_another_loss(tmp_path):
+    file = tmp_path / "step.py"
+    file.write_text("def step(model, images, labels, loss): loss(model(images), labels).backward()")
+    done = conform(file, "--step", "--as", "pnp", "--option", "variant=O")
+    assert done.exit_code == 0, done.output
+    assert "with pnp (" in done.output and "variant=O" in done.output
+
+
+@pytest.mark.parametrize("act", ["sleep", "leave"])
+def test_a_step_that_does_not_end_is_named_and_leaves_no_process(tmp_path, monkeypatch, act):
+    monkeypatch.chdir(tmp_path)
+    what, words = LAST_ACTS[act]
+    content = HANGING.format(what=what).replace("(embeddings, labels)", "(*batch)")
+    Path("mine.py").write_text(content)
+    done = conform("mine.py", "--step", "--time-limit", 6)
+    assert done.exit_code == 1, done.output
+    assert f"whole batch: {words}" in done.output
+    assert not any(map(is_alive, Path("processes").read_text().split()))
+
+
+def test_a_loss_without_a_formula_is_compared_with_itself(tmp_path):
+    file = tmp_path / "mine.py"
+    out = tmp_path / "out.json"
+    file.write_text(RIGHT.replace("[targets.sum(1) > 1].mean()", ".sum()"))
+    done = conform(file, "--json", out)
+    assert done.exit_code == 0, done.output
+    assert "as a loss without a formula" in done.output
+    assert json.loads(out.read_text())["reference"] is None
+    file.write_text(RIGHT)  # the mean over no query
+    done = conform(file)
+    assert done.exit_code == 1
+    assert "no positives: eight classes of one: returned nan" in done.output
+
+
+def test_options_need_the_loss_that_has_them(tmp_path, messages):
+    messages(conform(tmp_path / "mine.py", "--option", "tau=0.05").exception)

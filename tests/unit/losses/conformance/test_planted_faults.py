@@ -12,15 +12,10 @@ import torch
 from long_lists import long_but
 
 from benchmark.losses import LOSSES, create_loss
-from benchmark.losses.conformance import suite
+from benchmark.losses.conformance import processes, suite
+from benchmark.losses.conformance.check_outcomes import in_common
 from benchmark.losses.conformance.formulas import NAMES, reference
-from benchmark.losses.conformance.suite import (
-    CHECKS,
-    LossUnderTest,
-    all_findings,
-    in_common,
-    load,
-)
+from benchmark.losses.conformance.suite import CHECKS, LossUnderTest, all_findings, load
 
 FOLDER = Path(__file__).parent
 sys.path.insert(0, str(FOLDER))
@@ -160,7 +155,7 @@ def quick_start(monkeypatch):
     """Start the two processes from one that has imported what they need."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["benchmark.losses.conformance.suite"])
-    monkeypatch.setattr(suite.multiprocessing, "get_context", lambda _: context)
+    monkeypatch.setattr(processes.multiprocessing, "get_context", lambda _: context)
 
 
 def test_a_loss_that_gathers_with_its_gradient_passes_in_two_processes(quick_start):
