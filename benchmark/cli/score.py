@@ -43,6 +43,12 @@ def score(
         min=1,
         max=10**9,
     ),
+    map_at: list[int] = Option(
+        [],
+        help="K of mAP@K and nDCG@K, may be repeated",
+        min=1,
+        max=10**9,
+    ),
     published: str | None = Option(None, metavar="SCORE", help="printed score, in percent"),
     metric: str = Option("recall_at_1", help="its metric, such as R@1, mAP@R or mAP"),
     spread: str | None = Option(
@@ -126,11 +132,17 @@ def score(
         given["ground_truth"] = read_ground_truth(ground_truth, sizes)
     named = [number.metric for number in asked] + [item.metric for item in expected]
     depths = set(recall_at) | set(filter(None, map(k_of, named)))
+    depths = {"recall_at_k": {*recall_at}, "map_at_k": {*map_at}, "ndcg_at_k": {*map_at}}
+    for number in asked:
+        k = number.metric.rpartition("_")[2]
+        if k.isdecimal():
+            depths[meanings("metrics")[family_of(number.metric)]["printed_as"]].add(int(k))
     scores = score_rows(
         **given,
         junk=labels_like(given["labels"], junk),
         distractors=labels_like(given["labels"], distractors),
-        recall_at=sorted(depths),
+        recall_at=sorted(depths["recall_at_k"]),
+        map_at=sorted(depths["map_at_k"] | depths["ndcg_at_k"]),
     )
     if unused:
         scores.facts["not used"] = first_of(unused)
@@ -192,6 +204,7 @@ def asked_numbers(
     spread: str | None,
 ) -> tuple[list[AskedScore], float | None]:
     """Return the number of --published, the numbers that papers print for a dataset, --spread."""
+    from benchmark.metrics.protocols import meanings, written_metric
     from benchmark.papers.paper import cite, countable_numbers
     from benchmark.papers.vocabulary import margin_of
     from benchmark.stats.judgement import question
@@ -199,11 +212,17 @@ def asked_numbers(
     asked = []
     noise = None
     problems: list[Problem] = []
+    name = written_metric(metric)
+    if name is None:
+        names = [*meanings("metrics")]
+        names += [meaning["shown"] for meaning in meanings("metrics").values()]
+        problems.append(Problem(f"--metric: {unknown_name('metric', metric, names)}"))
     try:
         case = question(  # "50" stands for a score of which nothing is asked
             ours=["50"],
             published="50" if published is None else published,
-            metric=metric,
+            metric=name or metric,
+            margin="1",  # no verdict is asked for
             spread=spread,
             default_margin=margin_of,
         )
@@ -241,13 +260,15 @@ def nearest(
     low, high    what other classes may give (``interval_over_classes``); None: too few classes
     """
     from benchmark.metrics.protocols import family_of, meanings
+    from benchmark.metrics.protocols import at_depth, family_of, meanings
     from benchmark.stats.judgement import in_noise
     from benchmark.stats.queries import interval_over_classes
 
     candidates: list[dict[str, Any]] = []
     for record in records:
         printed_as = meanings("metrics")[family_of(record.metric)]["printed_as"]
-        if re.sub("k$", record.metric.rpartition("_")[2], printed_as) == asked.metric:
+        printed = at_depth(printed_as, record.metric.rpartition("_")[2])
+        if asked.metric in (record.metric, printed):
             points = 100 * record.value
             distance = points - asked.points
             within = noise and in_noise(points, asked.points, noise, asked.rounding)

@@ -32,6 +32,25 @@ def family_of(metric: str) -> str:
     return re.sub(r"_[0-9]+$", "_k", metric)
 
 
+def at_depth(family: str, k: str) -> str:
+    """Return a name of ``protocols.yaml`` with K in the place of its last k, if it has one."""
+    return re.sub("k$", k, family)
+
+
+def written_metric(text: str) -> str | None:
+    """Return the name of the metric that people write as ``text``; None if there is none.
+
+    Names are those of ``protocols.yaml`` or what is shown, in any letter case: map_at_c, mAP@100.
+    """
+    short = re.sub(r"(?i)^recall@", "R@", text.strip())
+    for name, meaning in meanings("metrics").items():
+        for known in (name, meaning["shown"]):
+            pattern = re.sub("k$", "([1-9][0-9]{0,8})", re.escape(known), flags=re.IGNORECASE)
+            if found := re.fullmatch(pattern, short, re.IGNORECASE):
+                return at_depth(name, found[found.lastindex or 0])
+    return None
+
+
 class Record(NamedTuple):
     """One metric under one protocol.
 
@@ -98,14 +117,21 @@ def with_class_means(scores: dict[str, Array], classes: Array) -> dict[str, Arra
     return {**scores, "map_at_r_by_class": means}
 
 
-def measured(ranked: Ranked, recall_at: Sequence[int], sizes: Array) -> dict[str, Array]:
+class Depths(NamedTuple):
+    """The K of recall@K, and those of mAP@K and nDCG@K."""
+
+    recall_at: Sequence[int]
+    map_at: Sequence[int] = ()
+
+
+def measured(ranked: Ranked, depths: Depths, sizes: Array) -> dict[str, Array]:
     """Return {metric: (Q,)}: ``METRICS``, and what other libraries print under their names.
 
     ``sizes`` (Q,): images of the query's class, the query counted.
     """
     scores = {}
     counts = ranked.counts
-    for k in recall_at:
+    for k in depths.recall_at:
         scores[f"recall_at_{k}"] = METRICS["recall_at_k"].per_query(ranked, k)
         hits = ranked.ranks <= k
         scores[f"found_at_{k}"] = ranked.total(hits) / counts
@@ -119,6 +145,18 @@ def measured(ranked: Ranked, recall_at: Sequence[int], sizes: Array) -> dict[str
     scores["map_at_r_found"] = scores["map_at_r"] * counts / hits
     in_size = ranked.ranks <= np.repeat(sizes, counts)
     scores["map_at_c"] = ranked.total(in_size * ranked.precision) / sizes
+    scores["r_precision"] = ranked.total(within) / counts
+    scores["mrr"] = 1 / ranked.nearest
+    for k in depths.map_at:
+        first = ranked.ranks <= k
+        precisions = ranked.total(first * ranked.precision)
+        most = np.minimum(counts, k)
+        scores[f"map_at_{k}"] = precisions / counts
+        scores[f"map_min_at_{k}"] = precisions / most
+        scores[f"map_found_at_{k}"] = precisions / np.maximum(ranked.total(first), 1)
+        gain = ranked.total(first / np.log2(ranked.ranks + 1))
+        best = np.cumsum(1 / np.log2(np.arange(most.max(initial=0)) + 2))
+        scores[f"ndcg_at_{k}"] = gain / best[most - 1]
     return scores
 
 
@@ -166,7 +204,7 @@ def ranked(
     query: EmbeddedRows,
     gallery: EmbeddedRows,
     ways: Mapping[str, str],
-    recall_at: Sequence[int],
+    depths: Depths,
     threads: int | None = None,
 ) -> dict[str, Found]:
     """Return what each protocol finds when the queries search a gallery.
@@ -195,7 +233,7 @@ def ranked(
             some = counts > 0
             positives = Ranked.of(counts[some], ranks)
             sizes = positives.counts + (way != "hit")
-            for metric, scores in measured(positives, recall_at, sizes).items():
+            for metric, scores in measured(positives, depths, sizes).items():
                 empty = np.full(len(classes), np.nan)
                 found[protocol].setdefault(metric, empty)[numbers[some]] = scores
     whole = {}

@@ -11,6 +11,7 @@ from benchmark.core.results import Array
 from benchmark.core.seeding import derive
 from benchmark.metrics.given import check_embeddings, check_others, chosen
 from benchmark.metrics.protocols import (
+    Depths,
     Found,
     Record,
     random_gallery,
@@ -85,6 +86,7 @@ def score(
     junk: Any = (),
     distractors: Any = (),
     recall_at: Sequence[int] = (1, 10),
+    map_at: Sequence[int] = (),
     threads: int | None = None,
 ) -> Scores:
     """Return the scores of embeddings (N, D) with ``labels`` (N,) under every possible protocol.
@@ -94,6 +96,7 @@ def score(
     names                (N,): names of the rows in facts
     junk                 labels of rows that are left out everywhere
     distractors          labels of rows that are no positive and no query, but stay in the gallery
+    recall_at, map_at    K of recall@K; K of mAP@K and nDCG@K
     ground_truth         of landmarks: level -> numbers of its queries, and their judgements; labels
                          may then be None, and other rows of the gallery are distractors
 
@@ -107,7 +110,7 @@ def score(
     check_both("query and gallery", query, gallery)
     roles = {"query": query, "gallery": gallery}
     sides = [chosen(role, rows, len(every)) for role, rows in roles.items() if rows is not None]
-    depths = checked_depths(recall_at)
+    depths = Depths(checked_depths(recall_at), checked_depths(map_at, "map_at"))
     alike = {}
     for likeness, values in {"": labels, "camera": cameras, "category": categories}.items():
         if values is not None:
@@ -134,7 +137,7 @@ def score(
     if "camera" in alike:
         alike["camera"] += classes * (alike["camera"].max() + 1)
     scores = Scores(facts, [], [])
-    rank = functools.partial(ranked, recall_at=depths, threads=threads)
+    rank = functools.partial(ranked, depths=depths, threads=threads)
     rows_of = functools.partial(EmbeddedRows, embeddings, alike)
     for level, (used, judged) in (ground_truth or {}).items():
         if not len(used):

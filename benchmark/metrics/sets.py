@@ -95,12 +95,12 @@ def check_both(names: str, first: Any, second: Any) -> None:
         raise DataError(f"{names} have shapes {shapes}; give both or neither")
 
 
-def checked_depths(recall_at: Any) -> list[int]:
-    """Return the K of recall@K; raise DataError unless these are whole numbers from 1."""
-    depths = np.asarray(recall_at)
+def checked_depths(given: Any, name: str = "recall_at") -> list[int]:
+    """Return the K of an argument; raise DataError unless these are whole numbers from 1."""
+    depths = np.asarray(given)
     is_whole = not depths.size or (depths.dtype.kind in "iu" and depths.min() >= 1)
     if depths.ndim != 1 or not is_whole:
-        raise DataError(f"recall_at is {recall_at!r}; a list of whole numbers from 1 is needed")
+        raise DataError(f"{name} is {given!r}; a list of whole numbers from 1 is needed")
     return depths.tolist()
 
 

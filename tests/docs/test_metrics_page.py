@@ -25,7 +25,13 @@ def ten_items():
     cameras = np.arange(11)
     cameras[4] = cameras[0]
     return score(
-        rows, labels, query=[0], gallery=np.arange(1, 11), cameras=cameras, recall_at=(1, 3)
+        rows,
+        labels,
+        query=[0],
+        gallery=np.arange(1, 11),
+        cameras=cameras,
+        recall_at=(1, 3),
+        map_at=(2,),
     ).records
 
 

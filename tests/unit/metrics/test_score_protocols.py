@@ -489,7 +489,7 @@ def test_every_protocol_and_metric_that_comes_out_has_a_sentence_and_users():
     rows, labels = made_up()
     labels[-1] = 99
     half = np.arange(len(rows)) < 100
-    found = score(rows, labels, cameras=labels % 2, categories=labels // 3)
+    found = score(rows, labels, cameras=labels % 2, categories=labels // 3, map_at=(10,))
     more = score(rows, labels, query=half, gallery=np.arange(len(rows)), cameras=labels % 2)
     families = set()
     for each in [*found.records, *more.records]:

@@ -274,7 +274,8 @@ def test_landmarks_are_scored_with_their_ground_truth(tmp_path):
         (["--published", "high"], "'high' is not a number; write a number such as 62.4"),
         (["--published", "0.577"], "--published: 0.577 looks like a fraction; .* write 57.7"),
         (["--published", "-1"], "--published: -1 is not a score"),
-        (["--published", "62", "--metric", "recal@1"], "unknown metric 'recal@1'"),
+        (["--published", "62", "--metric", "recal@1"], "unknown metric 'recal@1'; .*R@K"),
+        (["--published", "62", "--metric", "mAP@0"], "unknown metric 'mAP@0'; .*mAP@K"),
         (["--published", "62", "--spread", "0"], "--spread: 0 must be above 0"),
         (["--key", "rows=embeddings"], "--key rows=embeddings: .* allowed: one of embeddings"),
         (["--key", "labels=ids"], "--key labels=ids: .* has embeddings float32"),
@@ -370,6 +371,32 @@ def test_all_mistakes_of_the_question_are_told_at_once(archive):
 @pytest.mark.parametrize("name", ["mAP@R", "MAP@r", "map_at_r"])
 def test_a_metric_may_be_named_as_the_table_shows_it(archive, name):
     assert call(archive, "--published", "50", "--metric", name).startswith("Printed mAP@R 50\n")
+
+
+def test_a_printed_map_at_k_is_compared_with_all_three_and_by_its_own_name_with_one(archive):
+    of_all = fits_of(archive, "--published", "50", "--metric", "mAP@7")
+    assert {fit["metric"] for fit in of_all} == {"map_at_7", "map_min_at_7", "map_found_at_7"}
+    of_one = fits_of(archive, "--published", "50", "--metric", "found@7")
+    assert {fit["metric"] for fit in of_one} == {"map_found_at_7"}
+    of_class = fits_of(archive, "--published", "50", "--metric", "mAP@C")
+    assert {fit["metric"] for fit in of_class} == {"map_at_c"}
+    gains = fits_of(archive, "--published", "50", "--metric", "nDCG@20")
+    assert {fit["metric"] for fit in gains} == {"ndcg_at_20"}
+
+
+def test_each_k_has_its_columns_and_no_word_touches_another(archive):
+    words = ("--map-at", "10", "--map-at", "100000", "--map-at", "10")
+    metrics = [record["metric"] for record in json_of(archive, *words)["records"]]
+    assert {"map_min_at_10", "map_min_at_100000", "ndcg_at_10"} <= set(metrics)
+    headings = call(archive, *words).split("Scores in percent")[1]
+    assert {"found@10", "found@100000", "min@100000"} <= set(headings.split())
+
+
+@pytest.mark.parametrize("k", ["0", "-1", "1.5", "1e3", "ten", "1000000001"])
+def test_a_k_that_is_none_ends_with_what_is_allowed(archive, k):
+    done = CliRunner().invoke(app, ["score", str(archive), "--map-at", k])
+    assert done.exit_code == 2
+    assert "--map-at" in done.output
 
 
 @pytest.mark.parametrize("option", ["--junk", "--distractors"])
