@@ -34,6 +34,9 @@ def score(
     gallery_labels: Path | None = Option(None, help="their labels, and more"),
     ground_truth: Path | None = Option(None, help="gnd_*.pkl of a landmark set"),
     key: list[str] | None = Option(None, metavar="WHAT=NAME", help=KEY_HELP),
+    label_sets: bool = Option(
+        False, "--label-sets", help="labels are sets: a matrix of 0 and 1, or a|b in a table"
+    ),
     unlabelled: Literal["leave-out"] | None = Option(None, help="rows without a label"),
     junk: list[str] = Option([], help="label of rows that are left out; may be repeated"),
     distractors: list[str] = Option([], help="label of rows that are no positive and no query"),
@@ -143,6 +146,7 @@ def score(
         distractors=labels_like(given["labels"], distractors),
         recall_at=sorted(depths["recall_at_k"]),
         map_at=sorted(depths["map_at_k"] | depths["ndcg_at_k"]),
+        label_sets=label_sets,
     )
     if unused:
         scores.facts["not used"] = first_of(unused)

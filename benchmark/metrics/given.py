@@ -1,5 +1,6 @@
 """What callers hand to ``score``: checked, and roles as numbers of rows."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,18 @@ def check_embeddings(embeddings: Any) -> None:
             f"embeddings are {kind} {shape}; allowed: {', '.join(TYPES)} (rows, dimensions), an "
             "array with at least one of both; codes: embeddings.astype('float32'), unpacked before"
         )
+
+
+def check_plain(arguments: Mapping[str, Any]) -> None:
+    """Raise DataError for arrays whose mask would be lost, or that stay two-dimensional."""
+    problems = [
+        f"{name} are a numpy {type(values).__name__}; give a plain array: without the rows that "
+        "are masked, by numpy.asarray(...)"
+        for name, values in arguments.items()
+        if isinstance(values, (np.matrix, np.ma.MaskedArray))
+    ]
+    if problems:
+        raise DataError("; ".join(problems))
 
 
 def check_others(

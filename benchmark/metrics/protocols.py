@@ -18,6 +18,7 @@ from benchmark.metrics.metric import METRICS, Ranked, trapezoids
 from benchmark.metrics.ranks import BLOCK_BYTES, positive_ranks
 from benchmark.metrics.rows import EmbeddedRows, products, watched
 
+SPARED = 8  # of the memory of a block, for positives that are many
 MAPPED_BLOCK_BYTES = 4 * BLOCK_BYTES  # of scores, where each block reads the gallery again
 
 
@@ -107,7 +108,12 @@ def records_of(protocol: str, draws: Sequence[Found]) -> list[Record]:
 
 
 def with_class_means(scores: dict[str, Array], classes: Array) -> dict[str, Array]:
-    """Return scores (Q,) with the mean mAP@R of each class, at its first query that has one."""
+    """Return scores (Q,) with the mean mAP@R of each class, at its first query that has one.
+
+    Scores of rows without a class have no size of it, ``map_at_c``, and stay as they are.
+    """
+    if "map_at_c" not in scores:
+        return scores
     values = scores["map_at_r"]
     some = np.flatnonzero(~np.isnan(values))
     _, first, index = np.unique(classes[some], return_index=True, return_inverse=True)
@@ -124,10 +130,26 @@ class Depths(NamedTuple):
     map_at: Sequence[int] = ()
 
 
-def measured(ranked: Ranked, depths: Depths, sizes: Array) -> dict[str, Array]:
+def graded_ndcg(ranked: Ranked, shared: Array, k: int) -> Array:
+    """Return the nDCG@K (Q,) of positives that gain 2^s - 1; they have ``shared`` s labels (P,)."""
+    gains = np.exp2(shared) - 1
+    query = np.repeat(ranked.starts, ranked.counts)
+    best = gains[np.lexsort((-gains, query))]
+    places = np.arange(len(gains)) - query + 1
+    gain = ranked.total((ranked.ranks <= k) * gains / np.log2(ranked.ranks + 1))
+    return gain / ranked.total((places <= k) * best / np.log2(places + 1))
+
+
+def measured(
+    ranked: Ranked,
+    depths: Depths,
+    sizes: Array | None,
+    shared: Array | None = None,
+) -> dict[str, Array]:
     """Return {metric: (Q,)}: ``METRICS``, and what other libraries print under their names.
 
-    ``sizes`` (Q,): images of the query's class, the query counted.
+    ``sizes`` (Q,): images of the query's class, the query counted; None: labels are sets.
+    ``shared`` (P,): labels that each positive shares with its query, if they are wanted.
     """
     scores = {}
     counts = ranked.counts
@@ -143,8 +165,9 @@ def measured(ranked: Ranked, depths: Depths, sizes: Array) -> dict[str, Array]:
     within = ranked.ranks <= np.repeat(counts, counts)
     hits = np.maximum(ranked.total(within), 1)
     scores["map_at_r_found"] = scores["map_at_r"] * counts / hits
-    in_size = ranked.ranks <= np.repeat(sizes, counts)
-    scores["map_at_c"] = ranked.total(in_size * ranked.precision) / sizes
+    if sizes is not None:
+        in_size = ranked.ranks <= np.repeat(sizes, counts)
+        scores["map_at_c"] = ranked.total(in_size * ranked.precision) / sizes
     scores["r_precision"] = ranked.total(within) / counts
     scores["mrr"] = 1 / ranked.nearest
     for k in depths.map_at:
@@ -157,6 +180,8 @@ def measured(ranked: Ranked, depths: Depths, sizes: Array) -> dict[str, Array]:
         gain = ranked.total(first / np.log2(ranked.ranks + 1))
         best = np.cumsum(1 / np.log2(np.arange(most.max(initial=0)) + 2))
         scores[f"ndcg_at_{k}"] = gain / best[most - 1]
+        if shared is not None:
+            scores[f"ndcg_graded_at_{k}"] = graded_ndcg(ranked, shared, k)
     return scores
 
 
@@ -211,9 +236,12 @@ def ranked(
 
     ``gallery is query`` means that each row queries all the others. ``ways``: the way of
     ``changed`` of each protocol. Rows of a class below 0 are no queries. Memory: one block of
-    scores for each likeness.
+    scores for each likeness. Rows with "sets" are alike if they share a label, and of one class 0.
     """
+    sets = "sets" in query.alike
     memory = BLOCK_BYTES
+    if sets:
+        memory //= SPARED  # positives may be nearly all items
     if gallery.kept is None:
         memory = MAPPED_BLOCK_BYTES
     classes = query.alike[""]
@@ -221,23 +249,27 @@ def ranked(
     blocks = {}
     for likeness in ["", *ways.values()]:
         if likeness in query.alike:
-            queries = query.like(likeness)
-            items = queries if gallery is query else gallery.like(likeness)
+            asked_for = likeness or ("sets" if sets else "")
+            queries = query.like(asked_for)
+            items = queries if gallery is query else gallery.like(asked_for)
             multiply = products if likeness else watched
             blocks[likeness] = positive_ranks(queries, items, threads, multiply, memory)
     found: dict[str, dict[str, Array]] = {protocol: {} for protocol in ways}
     for numbers, *block in blocks.pop(""):
         others = {likeness: next(ranking)[1:] for likeness, ranking in blocks.items()}
         for protocol, way in ways.items():
-            counts, ranks = changed(way, block, others.get(way, block), span)
+            counts, ranks = changed(way, block[:2], others.get(way, block), span)
             some = counts > 0
             positives = Ranked.of(counts[some], ranks)
-            sizes = positives.counts + (way != "hit")
-            for metric, scores in measured(positives, depths, sizes).items():
+            sizes = None if sets else positives.counts + (way != "hit")
+            shared = block[2] if sets and not way else None
+            for metric, scores in measured(positives, depths, sizes, shared).items():
                 empty = np.full(len(classes), np.nan)
                 found[protocol].setdefault(metric, empty)[numbers[some]] = scores
     whole = {}
     asked = classes >= 0
+    if sets:
+        classes = np.zeros_like(classes)
     for protocol, by_metric in found.items():
         of_asked = {metric: values[asked] for metric, values in by_metric.items()}
         whole[protocol] = (with_class_means(of_asked, classes[asked]), classes[asked])

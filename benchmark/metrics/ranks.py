@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from benchmark.core.documents import whole_number
 from benchmark.core.environment import available_cores
@@ -27,8 +28,9 @@ COUNTED_ITEMS = 6
 TIED_ITEMS = 32
 
 # The positives of a block of queries: the queries' numbers (B,), how many positives each has (B,),
-# and their ranks, query by query, ascending within each query, 1 = nearest.
-BlockRanks = tuple[np.ndarray, np.ndarray, np.ndarray]
+# and their ranks, query by query, ascending within each query, 1 = nearest. Where labels are sets,
+# also how many labels each positive shares with its query.
+BlockRanks = tuple[np.ndarray, ...]
 
 
 class ClassIndex:
@@ -56,6 +58,25 @@ class ClassIndex:
         return counts - 1, items[items != np.repeat(left_out, counts)]
 
 
+class SetIndex:
+    """Gallery items by sets of labels, a matrix of 0 and 1: positives share a label."""
+
+    def __init__(self, sets: sparse.csr_array):
+        self._items = sets.T.tocsr()
+
+    def positives(
+        self, sets: sparse.csr_array, left_out: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return what ``ClassIndex`` does, and the number of labels that each item shares."""
+        found = sets @ self._items
+        found.sort_indices()
+        counts = np.diff(found.indptr)
+        if left_out is None:
+            return counts, found.indices, found.data
+        others = found.indices != np.repeat(left_out, counts)
+        return counts - 1, found.indices[others], found.data[others]
+
+
 def _products(queries: np.ndarray, items: np.ndarray, out: np.ndarray) -> np.ndarray:
     return np.matmul(queries, items.T, out=out)
 
@@ -73,10 +94,13 @@ def positive_ranks(
     scores (B, U) of some queries (B, D), in the memory of its last argument. Memory: one block of
     scores.
     """
-    index = ClassIndex(gallery.classes)
+    index: Any = ClassIndex
+    if sparse.issparse(gallery.classes):
+        index = SetIndex
+    index = index(gallery.classes)
     rows = query.items.rows
     items = gallery.items.rows
-    size = block_size(len(gallery.classes), 4 * block_bytes // rows.dtype.itemsize)
+    size = block_size(len(gallery.items.number), 4 * block_bytes // rows.dtype.itemsize)
     shape = (min(size, len(rows)), len(items))
     buffer = np.empty(shape, rows.dtype)
 
@@ -92,7 +116,7 @@ def positive_ranks(
             itself = numbers if gallery is query else None
             if itself is not None:
                 scores[np.arange(len(itself)), itself] = -np.inf
-            counts, positives = index.positives(query.classes[numbers], itself)
+            counts, positives, *shared = index.positives(query.classes[numbers], itself)
             # Several shares per thread keep all threads busy to the end, whatever the sizes of the
             # classes.
             shares = 4 * threads
@@ -100,8 +124,14 @@ def positive_ranks(
             ends = np.cumsum([share.sum() for share in counts_of_share])
             positives_of_share = np.split(positives, ends[:-1])
             scores_of_share = np.array_split(scores, shares)
-            ranked = pool.map(rank_rows, scores_of_share, counts_of_share, positives_of_share)
-            yield numbers, counts, np.concatenate(list(ranked))
+            rank = item_ranks if shared else rank_rows
+            ranked = pool.map(rank, scores_of_share, counts_of_share, positives_of_share)
+            ranks = np.concatenate(list(ranked))
+            if shared:
+                order = np.lexsort((ranks, np.repeat(np.arange(len(counts)), counts)))
+                ranks = ranks[order]
+                shared = [shared[0][order]]
+            yield numbers, counts, ranks, *shared
 
 
 def positive_ranks_on(
@@ -178,7 +208,14 @@ def score_blocks(
 
 
 def rank_rows(scores: np.ndarray, counts: np.ndarray, items: np.ndarray) -> np.ndarray:
-    """Return the ranks (T,) of ``items`` (T,), ascending in each row; 1 is best, ties by index.
+    """Return the ranks (T,) of ``item_ranks``, ascending in each row."""
+    ranks = item_ranks(scores, counts, items)
+    rows = np.repeat(np.arange(len(scores)), counts)
+    return ranks[np.lexsort((ranks, rows))]
+
+
+def item_ranks(scores: np.ndarray, counts: np.ndarray, items: np.ndarray) -> np.ndarray:
+    """Return the rank (T,) of each of ``items`` (T,) in its row; 1 is best, ties by index.
 
     ``scores`` (R, N); ``counts`` (R,) says how many of ``items`` belong to each row, sum T.
     """
@@ -195,9 +232,8 @@ def rank_rows(scores: np.ndarray, counts: np.ndarray, items: np.ndarray) -> np.n
             count = _count_by_comparing
         bounds_here = bounds[low : high + 1] - bounds[low]
         above[chosen], at_least[chosen] = count(scores[low:high], bounds_here, values[chosen])
-    order = np.lexsort((above, rows))
-    ranks = above[order] + 1
-    tied = ranks != at_least[order]
+    ranks = above + 1
+    tied = ranks != at_least
     for row in np.unique(rows[tied]):
         chosen = slice(bounds[row], bounds[row + 1])
         ranks[chosen] = _ranks_with_ties(scores[row], items[chosen])
@@ -244,8 +280,8 @@ def _ranks_with_ties(row: np.ndarray, items: np.ndarray) -> np.ndarray:
             above = np.count_nonzero(row > row[item])
             tied_before = np.count_nonzero(row[:item] == row[item])
             ahead.append(above + tied_before)
-        return np.sort(np.array(ahead, dtype=np.int64)) + 1
+        return np.array(ahead, dtype=np.int64) + 1
     ranks = np.empty(len(row), dtype=np.int64)
     order = np.argsort(-row, kind="stable")
     ranks[order] = np.arange(1, len(row) + 1)
-    return np.sort(ranks[items])
+    return ranks[items]

@@ -9,7 +9,8 @@ import numpy as np
 from benchmark.core.errors import DataError
 from benchmark.core.results import Array
 from benchmark.core.seeding import derive
-from benchmark.metrics.given import check_embeddings, check_others, chosen
+from benchmark.metrics.given import check_embeddings, check_others, check_plain, chosen
+from benchmark.metrics.label_sets import numbered_sets
 from benchmark.metrics.protocols import (
     Depths,
     Found,
@@ -21,7 +22,7 @@ from benchmark.metrics.protocols import (
 )
 from benchmark.metrics.retrieval import landmark_scores
 from benchmark.metrics.rows import PLACES, EmbeddedRows, examine
-from benchmark.metrics.sets import check_both, checked_depths, numbered
+from benchmark.metrics.sets import check_both, checked_depths, listed, numbered
 
 if TYPE_CHECKING:
     from benchmark.datasets.base import Judgements
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 LIKENESSES = ("camera", "category")  # in this order
 ZERO = ("others", "gallery")  # protocols that may also count a query without a positive as 0
 ONE = {"one_per_class": ""}
+OF_CLASSES = ("one_per_class", "map_at_r_by_class", "map_at_c")
 ITSELF = {"itself_hit": "hit", "itself_miss": "miss"}
 DRAWS = 10
 POOLED = 100_000  # most rows of queries and gallery that are also searched as one set
@@ -87,6 +89,7 @@ def score(
     distractors: Any = (),
     recall_at: Sequence[int] = (1, 10),
     map_at: Sequence[int] = (),
+    label_sets: bool = False,
     threads: int | None = None,
 ) -> Scores:
     """Return the scores of embeddings (N, D) with ``labels`` (N,) under every possible protocol.
@@ -96,6 +99,8 @@ def score(
     names                (N,): names of the rows in facts
     junk                 labels of rows that are left out everywhere
     distractors          labels of rows that are no positive and no query, but stay in the gallery
+    label_sets           labels are sets: a matrix (N, C) of 0 and 1, or texts such as "sea|sky";
+                         rows are positives of each other if they share a label
     recall_at, map_at    K of recall@K; K of mAP@K and nDCG@K
     ground_truth         of landmarks: level -> numbers of its queries, and their judgements; labels
                          may then be None, and other rows of the gallery are distractors
@@ -104,24 +109,35 @@ def score(
     from a file, because they are read in blocks. Raise DataError for sizes that do not fit, for
     rows that are not finite, and if no query has a positive.
     """
+    of_rows = {"labels": labels, "cameras": cameras, "categories": categories, "names": names}
+    roles = {"query": query, "gallery": gallery}
+    check_plain({"embeddings": embeddings, **roles, **of_rows})
     check_embeddings(embeddings)
     every = np.arange(embeddings.shape[0])
     check_others(len(every), ground_truth if labels is None else labels, names, threads)
     check_both("query and gallery", query, gallery)
-    roles = {"query": query, "gallery": gallery}
     sides = [chosen(role, rows, len(every)) for role, rows in roles.items() if rows is not None]
     depths = Depths(checked_depths(recall_at), checked_depths(map_at, "map_at"))
-    alike = {}
+    alike: dict[str, Any] = {}
+    lost: list[str] = []
+    if label_sets:
+        if len(junk) or len(distractors):
+            raise DataError("junk and distractors are labels of one class a row, not sets of them")
+        labels, alike["sets"] = numbered_sets(embeddings, labels)
+        lost = [*OF_CLASSES]
+        for likeness, given in zip(LIKENESSES, (cameras, categories), strict=True):
+            lost += [f"other_{likeness}"] if given is not None else []
+        cameras = categories = None
     for likeness, values in {"": labels, "camera": cameras, "category": categories}.items():
         if values is not None:
             alike[likeness] = numbered(likeness or "labels", embeddings, values, {})
     classes = alike.setdefault("", every)
     if names is None:
         names = every
-    of_rows = np.array(every if labels is None else labels, dtype=object)
-    is_junk = _labelled("junk", of_rows, junk)
-    is_distractor = _labelled("distractors", of_rows, distractors)
-    is_minus_one = (of_rows == -1) | (of_rows == "-1")
+    label_of = listed(every if labels is None else labels).astype(object)
+    is_junk = _labelled("junk", label_of, junk)
+    is_distractor = _labelled("distractors", label_of, distractors)
+    is_minus_one = (label_of == -1) | (label_of == "-1")
     kept = every[~is_junk]
     searching = [rows[~is_junk[rows]] for rows in sides]
     if not all(map(len, (kept, *searching))):
@@ -133,10 +149,15 @@ def score(
         "distractors": is_distractor,
         "rows labelled -1": is_minus_one & ~is_junk & ~is_distractor,
     }
+    if label_sets:
+        facts["labels"] = alike["sets"].shape[1]
+        facts["different sets of labels"] = facts.pop("classes")
+        facts["sets with one row"] = facts.pop("classes with one row")
     facts |= {name: int(rows.sum()) for name, rows in marked.items() if rows.any()}
     if "camera" in alike:
         alike["camera"] += classes * (alike["camera"].max() + 1)
-    scores = Scores(facts, [], [])
+    left_out = [f"{name}: rows with sets of labels have no class" for name in lost]
+    scores = Scores(facts, [], left_out)
     rank = functools.partial(ranked, depths=depths, threads=threads)
     rows_of = functools.partial(EmbeddedRows, embeddings, alike)
     for level, (used, judged) in (ground_truth or {}).items():
@@ -162,7 +183,7 @@ def score(
         if together:
             whole = rows_of(kept, space)
             scores.add_pair("others", whole, whole, rank)
-    if together and facts["classes"] < (classes[kept] >= 0).sum():
+    if together and not label_sets and facts["classes"] < (classes[kept] >= 0).sum():
         draws = []
         for draw in range(DRAWS):
             parts = random_gallery(classes[kept], derive(0, "score gallery", draw))

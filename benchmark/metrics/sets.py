@@ -104,18 +104,23 @@ def checked_depths(given: Any, name: str = "recall_at") -> list[int]:
     return depths.tolist()
 
 
+def listed(labels: Any) -> np.ndarray:
+    """Return labels as an array in which numbers beside texts stay numbers."""
+    if hasattr(labels, "detach"):  # a tensor
+        labels = labels.detach().cpu().numpy()
+    return np.array(labels, dtype=object if isinstance(labels, (list, tuple)) else None)
+
+
 def numbered(name: str, rows: Any, labels: Any, known: dict[Any, int]) -> np.ndarray:
     """Return the number int64 (N,) of each row's label; ``known`` are those numbered so far.
 
     Python compares labels, because numpy rounds large numbers to compare them.
     """
-    # numpy would make text of a number in a list with text
-    dtype = object if isinstance(labels, (list, tuple)) else None
-    given = np.array(labels, dtype=dtype)
+    given = listed(labels)
     if given.shape != rows.shape[:1]:
         raise DataError(
             f"{name}: labels of shape {given.shape} for embeddings of shape {rows.shape}; each row "
-            "needs one label"
+            "needs one label; sets of labels need label_sets (--label-sets)"
         )
     values = given.tolist()
     for row, label in enumerate(values):

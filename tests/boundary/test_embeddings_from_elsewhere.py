@@ -237,6 +237,21 @@ def test_tensors_are_read_as_networks_leave_them(tmp_path, content, names):
     assert np.array_equal(found[names[0]], ROWS)  # small whole numbers are exact in bfloat16
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_a_table_in_utf_16_is_told_its_encoding(tmp_path, encoding):
+    (tmp_path / "labels.csv").write_bytes("\ufefflabel\n1\n2\n".encode(encoding))
+    with pytest.raises(DataError, match=r"labels\.csv is in UTF-16; save it in UTF-8"):
+        read_arrays(tmp_path / "labels.csv", "labels")
+
+
+@pytest.mark.parametrize("first", ["sep=;", "SEP=,", "\ufeffsep=\t", "sep=|"])
+def test_a_first_line_that_names_the_separator_is_named(tmp_path, first):
+    text = f"{first}\nlabel;camera\n1;2\n"
+    (tmp_path / "labels.csv").write_text(text, encoding="utf-8")
+    with pytest.raises(DataError, match=r"line 1, .*is no heading; delete it"):
+        read_arrays(tmp_path / "labels.csv", "labels")
+
+
 @pytest.mark.parametrize("version", [(1, 0), (2, 0), (3, 0)])
 def test_headers_of_numpy_may_have_any_version(tmp_path, version):
     stream = io.BytesIO()

@@ -1,5 +1,6 @@
 """Tables of others as columns: comma, semicolon or tab; numbers where all cells are numbers."""
 
+import codecs
 import csv
 import re
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ LONGEST = 1_000  # letters of a cell
 SEPARATORS = ",;\t"
 REFUSED = "|: "  # separators elsewhere
 QUOTED = re.compile('"[^"]*"')
+UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 WHOLE = re.compile("0|-?[1-9][0-9]*")
 MISSING = {"", "nan", "-nan", "na", "n/a", "#n/a", "<na>", "null", "none", "nat", "-", "?"}
 
@@ -27,8 +29,13 @@ def read_columns(path: Path, name: str) -> dict[str, Array]:
     is one as it is written (01 is not), else texts. Raise DataError if the lines do not fit.
     """
     check_regular(path, MOST_BYTES)
+    with path.open("rb") as start:
+        if start.read(2) in UTF_16:
+            raise DataError(f"{path} is in UTF-16; save it in UTF-8")
     with path.open(encoding="utf-8-sig", newline="") as file:
         heading = QUOTED.sub("", file.readline()).strip(" ")
+        if heading.lower().startswith("sep="):
+            raise DataError(f"{path}: line 1, {heading.strip()!r:.80}, is no heading; delete it")
         second = QUOTED.sub("", file.readline()).strip()
         used = [mark for mark in SEPARATORS if mark in heading]
         hidden = set(second) & {*SEPARATORS, *(set(heading) & set(REFUSED))}

@@ -145,7 +145,12 @@ def _listed(arrays: Mapping[str, Array]) -> str:
 
 
 def _missing(values: Array) -> Array:
-    """Return which values are NaN, None or a text that stands for a missing one."""
+    """Return which values are NaN, None or a text that stands for a missing one.
+
+    A row of a matrix is a set of labels, and missing if it is empty.
+    """
+    if values.ndim == 2:
+        return np.array([not any(row) for row in values.tolist()], bool)
     return np.array([str(text).strip().lower() in MISSING for text in values.tolist()], bool)
 
 

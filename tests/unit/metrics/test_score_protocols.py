@@ -422,6 +422,29 @@ def test_what_does_not_fit_is_refused_with_what_is_allowed(change, words):
         score(**(given | change))
 
 
+@pytest.mark.parametrize("name", ["embeddings", "labels", "query", "cameras", "names"])
+@pytest.mark.parametrize("kind", [np.ma.MaskedArray, np.matrix])
+def test_arrays_that_would_lose_their_mask_or_keep_two_dimensions_are_refused(name, kind):
+    given = {
+        "embeddings": np.eye(4, 2, dtype=np.float32) + 1,
+        "labels": np.array([0, 0, 1, 1]),
+        "query": np.array([0, 1]),
+        "gallery": np.array([2, 3]),
+        "cameras": np.arange(4),
+        "names": np.arange(4),
+    }
+    with pytest.raises(DataError, match=f"^{name} are a numpy {kind.__name__}; give a plain"):
+        score(**(given | {name: kind(given[name])}))
+
+
+def test_labels_of_torch_may_have_been_trained():
+    rows, labels = made_up()
+    expected = score(rows, labels)
+    tensor = torch.tensor(labels, dtype=torch.float32, requires_grad=True)
+    found = score(rows, tensor)
+    assert [each.value for each in found.records] == [each.value for each in expected.records]
+
+
 @pytest.mark.parametrize(
     "query",
     [
@@ -491,8 +514,9 @@ def test_every_protocol_and_metric_that_comes_out_has_a_sentence_and_users():
     half = np.arange(len(rows)) < 100
     found = score(rows, labels, cameras=labels % 2, categories=labels // 3, map_at=(10,))
     more = score(rows, labels, query=half, gallery=np.arange(len(rows)), cameras=labels % 2)
+    sets = score(rows, np.eye(41)[labels % 41], label_sets=True, map_at=(10,))
     families = set()
-    for each in [*found.records, *more.records]:
+    for each in [*found.records, *more.records, *sets.records]:
         assert each.meaning["says"]
         assert each.meaning["used_by"]
         families.add(each.metric.replace("_10", "_k").replace("_1", "_k"))
