@@ -28,12 +28,11 @@ def expected_scores(
     protocol: str | None,
 ) -> list[ExpectedScore]:
     """Return the scores of --expect METRIC=SCORE; raise ConfigError with all problems."""
-    from benchmark.metrics.metric import metric_named
-    from benchmark.metrics.protocols import family_of, meanings
+    from benchmark.metrics.protocols import family_of, meanings, written_metric
     from benchmark.stats.judgement import half_of_last_digit, read_points, read_score
 
     pairs = [text.partition("=") for text in texts]
-    metrics = [metric_named(pair[0]) for pair in pairs]
+    metrics = [written_metric(pair[0]) or pair[0] for pair in pairs]
     problems = failing(
         (len(set(metrics)) < len(texts), "--expect", "a metric is there twice; give each once"),
         ((within or protocol) and not texts, "--expect", "METRIC=SCORE is missing"),

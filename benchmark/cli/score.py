@@ -97,7 +97,6 @@ def score(
     from benchmark.datasets.landmarks import read_ground_truth
     from benchmark.metrics import score as score_rows
     from benchmark.metrics.given import chosen
-    from benchmark.metrics.metric import k_of
     from benchmark.metrics.protocols import family_of, meanings
     from benchmark.stats.queries import FEWEST_CLASSES
 
@@ -134,12 +133,11 @@ def score(
         sizes = [len(chosen(side, given[side], rows)) for side in SIDES]
         given["ground_truth"] = read_ground_truth(ground_truth, sizes)
     named = [number.metric for number in asked] + [item.metric for item in expected]
-    depths = set(recall_at) | set(filter(None, map(k_of, named)))
     depths = {"recall_at_k": {*recall_at}, "map_at_k": {*map_at}, "ndcg_at_k": {*map_at}}
-    for number in asked:
-        k = number.metric.rpartition("_")[2]
+    for name in named:
+        k = name.rpartition("_")[2]
         if k.isdecimal():
-            depths[meanings("metrics")[family_of(number.metric)]["printed_as"]].add(int(k))
+            depths[meanings("metrics")[family_of(name)]["printed_as"]].add(int(k))
     scores = score_rows(
         **given,
         junk=labels_like(given["labels"], junk),
@@ -263,7 +261,6 @@ def nearest(
     in_noise     whether two runs with the spread ``noise`` differ by as much; None without it
     low, high    what other classes may give (``interval_over_classes``); None: too few classes
     """
-    from benchmark.metrics.protocols import family_of, meanings
     from benchmark.metrics.protocols import at_depth, family_of, meanings
     from benchmark.stats.judgement import in_noise
     from benchmark.stats.queries import interval_over_classes
