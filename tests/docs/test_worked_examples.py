@@ -51,5 +51,5 @@ def test_an_example_shows_what_the_command_prints(command, shown, tmp_path, monk
     write_files([each for page in PAGES for each in blocks(page)], tmp_path)
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(app, shlex.split(command)[3:])
-    assert result.exit_code == 0
+    assert result.exit_code == int(shown.startswith("failed:"))
     assert result.output.rstrip() == shown.rstrip()
