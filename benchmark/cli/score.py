@@ -37,6 +37,9 @@ def score(
     label_sets: bool = Option(
         False, "--label-sets", help="labels are sets: a matrix of 0 and 1, or a|b in a table"
     ),
+    rerank: bool = Option(
+        False, "--rerank", help="also re-rank by k-reciprocal neighbours of the test set"
+    ),
     unlabelled: Literal["leave-out"] | None = Option(None, help="rows without a label"),
     junk: list[str] = Option([], help="label of rows that are left out; may be repeated"),
     distractors: list[str] = Option([], help="label of rows that are no positive and no query"),
@@ -145,6 +148,7 @@ def score(
         recall_at=sorted(depths["recall_at_k"]),
         map_at=sorted(depths["map_at_k"] | depths["ndcg_at_k"]),
         label_sets=label_sets,
+        rerank=rerank,
     )
     if unused:
         scores.facts["not used"] = first_of(unused)

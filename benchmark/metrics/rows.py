@@ -1,6 +1,6 @@
 """Rows of embeddings, in memory or mapped from a file, made ready one block at a time."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -70,6 +70,7 @@ class EmbeddedRows:
     alike   {likeness: int64 (N,)}: rows with equal numbers are alike in class (""), in class and
             camera ("camera"), in category ("category"), or in all ("itself")
     chosen  int64 (M,): which rows
+    score   returns the scores of queries in their second argument; None: products of rows
     """
 
     def __init__(
@@ -89,6 +90,7 @@ class EmbeddedRows:
         self.numbers = chosen[kept]
         self.tied: list[bool] = []
         self.kept = None
+        self.score: Callable[[Array, Array], Array] | None = None
         if self.dtype.itemsize * len(kept) * embeddings.shape[1] <= IN_MEMORY:
             self.kept = space.ready(embeddings[self.numbers])
 
@@ -117,6 +119,8 @@ def products(
     out: Array,
 ) -> Array:
     """Return the scores of queries (Q, D) in ``out`` (Q, U): larger is nearer."""
+    if items.score:
+        return items.score(queries, out)
     columns = [slice(None)]
     if items.kept is None:
         columns = blocks(len(items))

@@ -20,6 +20,7 @@ from benchmark.metrics.protocols import (
     records_of,
     with_class_means,
 )
+from benchmark.metrics.reranking import reranked
 from benchmark.metrics.retrieval import landmark_scores
 from benchmark.metrics.rows import PLACES, EmbeddedRows, examine
 from benchmark.metrics.sets import check_both, checked_depths, listed, numbered
@@ -90,6 +91,7 @@ def score(
     recall_at: Sequence[int] = (1, 10),
     map_at: Sequence[int] = (),
     label_sets: bool = False,
+    rerank: bool = False,
     threads: int | None = None,
 ) -> Scores:
     """Return the scores of embeddings (N, D) with ``labels`` (N,) under every possible protocol.
@@ -101,6 +103,7 @@ def score(
     distractors          labels of rows that are no positive and no query, but stay in the gallery
     label_sets           labels are sets: a matrix (N, C) of 0 and 1, or texts such as "sea|sky";
                          rows are positives of each other if they share a label
+    rerank               also score the ranking by k-reciprocal neighbours (``reranking``)
     recall_at, map_at    K of recall@K; K of mAP@K and nDCG@K
     ground_truth         of landmarks: level -> numbers of its queries, and their judgements; labels
                          may then be None, and other rows of the gallery are distractors
@@ -183,6 +186,14 @@ def score(
         if together:
             whole = rows_of(kept, space)
             scores.add_pair("others", whole, whole, rank)
+    if rerank and labels is not None:
+        again = reranked(embeddings, alike, searching or [kept])
+        pair = "gallery_rerank" if sides else "others_rerank"
+        ways = {pair: "", f"{pair}_other_camera": "camera"}
+        if "camera" not in alike:
+            ways = {pair: ""}
+        for protocol, of_protocol in rank(again[0], again[-1], ways).items():
+            scores.add(protocol, [of_protocol])
     if together and not label_sets and facts["classes"] < (classes[kept] >= 0).sum():
         draws = []
         for draw in range(DRAWS):
