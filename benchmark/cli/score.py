@@ -138,6 +138,8 @@ def score(
     named = [number.metric for number in asked] + [item.metric for item in expected]
     depths = {"recall_at_k": {*recall_at}, "map_at_k": {*map_at}, "ndcg_at_k": {*map_at}}
     for name in named:
+    depths = {"recall_at_k": {*recall_at}, "map_at_k": {*map_at}, "ndcg_at_k": {*map_at}}
+    for name in [item.metric for item in asked] + [item.metric for item in expected]:
         k = name.rpartition("_")[2]
         if k.isdecimal():
             depths[meanings("metrics")[family_of(name)]["printed_as"]].add(int(k))

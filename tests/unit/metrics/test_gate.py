@@ -72,6 +72,12 @@ def test_all_expected_scores_must_be_met_and_a_failure_names_the_others(archive)
     ]
 
 
+def test_an_expected_metric_brings_its_k(archive):
+    words = ["score", archive, "--within", "100"]
+    for metric in ("found_at_7", "mAP@7", "map_min_at_7", "nDCG@7", "mAP@C", "MRR"):
+        assert call(*words, "--expect", f"{metric}=50")[0] == 0
+
+
 def test_a_named_protocol_is_the_one_that_counts(archive):
     other = ours(archive, "recall_at_1", "itself_miss")
     words = ["--expect", f"recall_at_1={other:.4f}", "--protocol"]
@@ -110,6 +116,8 @@ UNKNOWN = ("unknown_name", "--expect")
         ("--expect map=10 --within nan", [("", "--within")]),
         ("--expect recal_at_7=10 --expect map=0.1", [UNKNOWN, EXPECT]),
         ("--expect mop_at_7=10", [UNKNOWN]),
+        ("--expect map_at_s=10 --expect found_at_7=0.1", [UNKNOWN, EXPECT]),
+        ("--expect ndcg_graded_at_7=10", [UNKNOWN]),
         ("--expect map=3 --protocol gallery", []),
         ("--within 1", [EXPECT]),
     ],
