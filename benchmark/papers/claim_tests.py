@@ -31,16 +31,9 @@ from benchmark.metrics.metric import display_name
 from benchmark.metrics.search import SPLIT_SUFFIX
 from benchmark.papers.matching import Candidate, Candidates, Stated, match
 from benchmark.papers.paper import cite, numbers_of
-from benchmark.papers.quantities import (
-    COUNTS,
-    GapDecrease,
-    convergence_of,
-    costs_of,
-    relative_gaps,
-)
+from benchmark.papers.quantities import COUNTS, Costs
 from benchmark.papers.schema import COST_METRICS, PRINTED, Arm, Claim, printed_numbers
 from benchmark.papers.vocabulary import load_vocabulary, margin_of
-from benchmark.runs.run_table import RunTable
 from benchmark.stats.intervals import Floats, diverges
 from benchmark.stats.reproduction import range_test
 from benchmark.stats.samples import BySeed, Samples, Spread
@@ -154,16 +147,9 @@ class Measured:
 class Measurements:
     """The scores at one rule's epochs and the costs of a study, found by arm and condition."""
 
-    def __init__(
-        self,
-        table: RunTable,
-        candidates: Candidates,
-        gaps: Iterable[GapDecrease],
-        rule: tuple[str, str],
-    ):
-        self._samples = Samples(table, *rule)
-        gap_sizes = relative_gaps(gaps, self._samples.statuses)
-        self._costs = {**costs_of(table), **convergence_of(table), **gap_sizes}
+    def __init__(self, candidates: Candidates, samples: Samples, costs: Costs):
+        self._samples = samples
+        self._costs = costs
         self._by_dataset: dict[str, list[Candidate]] = defaultdict(list)
         for cell, candidate in candidates.items():
             if cell in self._samples.statuses:

@@ -35,7 +35,7 @@ from benchmark.papers.claim_tests import ClaimCondition, ClaimPart, Measurements
 from benchmark.papers.judging import rule_of
 from benchmark.papers.matching import Candidates, candidates
 from benchmark.papers.paper import claims_of
-from benchmark.papers.quantities import GapDecrease
+from benchmark.papers.quantities import GapDecrease, convergence_of, costs_of, relative_gaps
 from benchmark.papers.schema import PRINTED, Claim
 from benchmark.papers.verdicts import (
     CLAIM_VERDICTS,
@@ -48,9 +48,9 @@ from benchmark.papers.verdicts import (
     SUPPORTED,
 )
 from benchmark.runs.run_table import RunTable
-from benchmark.stats.intervals import discoveries, spread
+from benchmark.stats.intervals import Floats, discoveries, spread
 from benchmark.stats.planning import level_of
-from benchmark.stats.samples import shared_spreads
+from benchmark.stats.samples import Samples, shared_spreads
 from benchmark.study import Study
 
 AGAINST = 0.05
@@ -124,8 +124,7 @@ def decide(
     if not run:
         reason = "; ".join(dict.fromkeys(part.note for part in tested)) or "no run"
         return decision(NOT_RUN, reason, None)
-    needed, total = enough or (len(tested), len(tested))
-    fatal = total - needed + 1  # so many false parts make the sentence false
+    needed, total, fatal = counts_of(len(tested), enough)
     lost = [part for part in judged if part.wins is False]
     if len(lost) >= fatal:
         return decision(CONTRADICTED, lost[0].text, lost[0], 0.0)
@@ -134,17 +133,16 @@ def decide(
         if any(part.n > 1 for part in run):
             why = "no spread between the seeds, no test"
         return decision(INCONCLUSIVE, f"{why}; {run[0].text}", run[0])
-    p_contradicted = np.nan
-    if len(judged) >= fatal:
+    fails = np.array([part.p_fails for part in judged])
+    opposite = np.array([part.p_opposite for part in judged])
+    p_supported, p_contradicted = map(float, p_of_sentence(fails, opposite, len(tested), enough))
+    if p_contradicted <= against_at:
         worst = sorted(judged, key=attrgetter("p_opposite"))[fatal - 1]
-        p_contradicted = min(1.0, (len(judged) - fatal + 1) * worst.p_opposite)
-        if p_contradicted <= against_at:
-            test = f"Holm p = {p_contradicted:.2g} against, of {count(len(judged), 'part')}"
-            return decision(CONTRADICTED, f"{worst.text}; {test}", worst, p_contradicted)
+        test = f"Holm p = {p_contradicted:.2g} against, of {count(len(judged), 'part')}"
+        return decision(CONTRADICTED, f"{worst.text}; {test}", worst, p_contradicted)
     best = sorted(judged, key=attrgetter("p_fails"))[:needed]
     weakest = max(best, key=attrgetter("p_fails"))
-    p_supported = (len(tested) - needed + 1) * weakest.p_fails
-    if len(best) == needed and p_supported <= alpha:
+    if p_supported <= alpha:
         reason = f"{count(holding, 'part')}, weakest: {weakest.text}"
         return decision(SUPPORTED, reason, weakest, p_contradicted)
     holds = f"{holding} of {count(len(tested), 'part')} at p <= {alpha:g}"
@@ -156,6 +154,29 @@ def decide(
         holds += f"; {len(missing)} could not be tested (first: {missing[0].part}: {lacking})"
     reason = f"{holds}; weakest: {weakest.text}, p = {weakest.p:.2g}"
     return decision(INCONCLUSIVE, reason, weakest, p_contradicted)
+
+
+def counts_of(parts: int, enough: tuple[int, int] | None) -> tuple[int, int, int]:
+    """Return how many parts must hold, of how many, and how many false ones refute a sentence."""
+    needed, total = enough or (parts, parts)
+    return needed, total, total - needed + 1
+
+
+def p_of_sentence(
+    p_fails: Floats, p_opposite: Floats, parts: int, enough: tuple[int, int] | None = None
+) -> tuple[Floats, Floats]:
+    """Return p of the hypotheses that a sentence of ``parts`` parts is false, and that it is true.
+
+    The arrays (J, ...) have the p-values of the J parts that were judged. NaN: J is too small.
+    """
+    needed, _, fatal = counts_of(parts, enough)
+    judged = len(p_fails)
+    p_false = p_true = np.full(p_fails.shape[1:], np.nan)
+    if judged >= needed:
+        p_false = (parts - needed + 1) * np.sort(p_fails, axis=0)[needed - 1]
+    if judged >= fatal:
+        p_true = (judged - fatal + 1) * np.sort(p_opposite, axis=0)[fatal - 1]
+    return p_false, np.minimum(p_true, 1.0)
 
 
 def judge_study_claims(
@@ -183,7 +204,9 @@ def judge_claims(
     level = spend(AGAINST)
     listed = [replace(claim, alpha=spend(claim.alpha)) for claim in claims]
     rules = {rule_of(claim.source) for claim in listed}
-    measured = {rule: Measurements(table, candidates, gaps, rule) for rule in rules}
+    gap_sizes = relative_gaps(gaps, table.statuses())
+    costs = {**costs_of(table), **convergence_of(table), **gap_sizes}
+    measured = {rule: Measurements(candidates, Samples(table, *rule), costs) for rule in rules}
     decided = {}
     for reading in READINGS:
         decisions = []

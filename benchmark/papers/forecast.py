@@ -32,17 +32,27 @@ cells, which other rows may share. no number of seeds decides: {most} seeds stil
 number in under {rarely:.0%} of cases, and do not call a drift of {large:g} points."""
 
 
+def printed_spreads() -> dict[tuple[str, str], float]:
+    """Return the largest spread that a paper prints for each dataset and metric, in points.
+
+    A printed spread of 0.0 was rounded away and does not count.
+    """
+    spreads: dict[tuple[str, str], float] = {}
+    for number in asked_numbers(published_names()):
+        if number.is_score and number.sd_points:
+            place = (number.dataset, number.metric)
+            spreads[place] = max(number.sd_points, spreads.get(place, 0.0))
+    return spreads
+
+
 def designs(study: Study) -> dict[Group, tuple[planning.Design, list[Cell]]]:
     """Return the planned tests by (source, table, dataset, metric), and the cells of their numbers.
 
-    A table is a family. A printed spread of 0.0 was rounded away and does not count.
+    A table is a family.
     """
     seeds = Counter(run.spec.cell for run in expand(study).values())
     settings = Counter((cell.dataset, cell.setting.label) for cell in seeds)
-    spreads = defaultdict(list)
-    for number in asked_numbers(published_names()):
-        if number.is_score and number.sd_points:
-            spreads[number.dataset, number.metric].append(number.sd_points)
+    spreads = printed_spreads()
     groups: dict[Group, list[tuple[PublishedNumber, Cell]]] = defaultdict(list)
     families: Counter[tuple[str, str]] = Counter()
     for number, cell in reached_numbers(study):
@@ -54,7 +64,7 @@ def designs(study: Study) -> dict[Group, tuple[planning.Design, list[Cell]]]:
         cells = [cell for _, cell in members]
         design = planning.Design(
             seeds=min(seeds[cell] for cell in cells),
-            spread=max(spreads[dataset, metric], default=math.nan),
+            spread=spreads.get((dataset, metric), math.nan),
             family=families[source, table],
             sisters=settings[cells[0].dataset, cells[0].setting.label] - 1,
             reference_runs=min(number.n_runs or 1 for number, _ in members),

@@ -50,21 +50,24 @@ class Design:
     sisters         number of sister cells, each with as many seeds
     reference_runs  runs behind the reference
     margin          points
+    reference_df    degrees of freedom of a spread that is printed beside the reference
     """
 
     seeds: int
     spread: float
     family: int = 1
-    sisters: int = 0
+    sisters: float = 0
     reference_runs: int = 1
     margin: float = 1.0
     alpha: float = ALPHA
+    reference_df: float = float("inf")
 
     @property
     def df(self) -> float:
         """The degrees of freedom, with those that equal sisters lend."""
         own = self.seeds - 1
-        return own + min(LIMIT, TIMES * own, SHARE * self.sisters * own)
+        lent = min(LIMIT, TIMES * own, SHARE * self.sisters * own)
+        return min(own + lent, self.reference_df)
 
     @property
     def se(self) -> float:
@@ -157,17 +160,28 @@ def seeds_needed(
     return bisect_left(range(MOST_SEEDS + 1), POWER, lo=2, key=called)
 
 
-def chance_to_confirm(design: Design) -> float:
-    """Return the probability that an equal number is called reproduced."""
+def chance_to_confirm(design: Design, drift: float = 0.0) -> float:
+    """Return the probability that a number ``drift`` points away is called reproduced."""
     if design.seeds < 2:
         return 0.0
+    shift = drift / design.se
     reach = design.margin / design.se
     # The interval is inside the margin when |D| / se < reach / s - t, for the observed s. The mean
     # is taken over the distribution of s.
     critical = special.stdtrit(design.df, 1 - design.alpha)
     room = reach - critical * np.sqrt(_quantiles(design.df))
     inside = 2 * special.ndtr(room) - 1
+    inside = stats.norm.cdf(room - shift) + stats.norm.cdf(room + shift) - 1
     return float(np.where(room > 0, inside, 0.0).mean())
+
+
+@lru_cache(maxsize=65536)
+def chance_to_decide(design: Design, drift: float) -> float:
+    """Return the probability of the right verdict: inside the margin reproduced, beyond drifted."""
+    size = abs(drift)
+    if size < design.margin:
+        return chance_to_confirm(design, size)
+    return power(design, size) if size > design.margin else 0.0
 
 
 def seeds_to_decide(evidence: Evidence, *, family: int = 1, alpha: float = ALPHA) -> Floats:
