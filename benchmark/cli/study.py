@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 from typer import Argument, Exit, Option, Typer
 
@@ -61,13 +62,32 @@ def plan(
         False, "--sources", help="also say where the values of its recipes are from"
     ),
     power: bool = Option(False, "--power", help="also say which drifts its seeds call"),
+    within: str = Option(
+        "", metavar="HOURS", help="instead: the runs that decide most within 24h or 2d"
+    ),
+    true: str = Option(
+        "0.8:0,0.2:3", metavar="SHARE:POINTS,...", help="--within: assumed true differences"
+    ),
+    rate: float = Option(1.0, help="--within: speed of your GPU by that of the table", min=0.001),
+    prefer: Literal["", "numbers", "claims"] = Option("", help="--within: count ten times"),
+    here: Literal["", "what-is-here"] = Option("", "--with", help="--within: files at hand only"),
+    out: Path | None = Option(None, help="--within: study file to write, with the curve beside it"),
 ) -> None:
     """Show the runs of a study, done and left.
 
-    Also the files that they wait for.
+    Also the files that they wait for. With --within, choose the runs that decide most.
 
     Example: python -m benchmark plan roadmap --sources
+
+    Example: python -m benchmark plan roadmap --within 24h --out weekend.yaml
     """
+    if within:
+        from benchmark.papers.weekend import choose_runs, read_wish
+
+        hours, world = read_wish(study, within, true, out)
+        loaded = load(study, results)
+        _tell(choose_runs(loaded, results, hours, world, rate, prefer, bool(here)), hours, out)
+        return
     from benchmark.metrics.metric import display_name as metric_label
     from benchmark.papers.forecast import as_text as forecast_text
     from benchmark.papers.forecast import undecidable
@@ -85,6 +105,20 @@ def plan(
         echo(f"\n{expected}")
     if sources:
         echo(f"\n{sources_text(loaded)}")
+
+
+def _tell(chosen: Any, hours: float, out: Path | None) -> None:
+    """Print what was chosen within these hours, and write it as a study with its curve."""
+    from benchmark.report.drawing import save
+    from benchmark.report.within_hours import as_text, curve_of, draw_curve, write_runs
+
+    curve = curve_of(chosen)
+    echo(as_text(chosen, hours, curve))
+    if out:
+        why = write_runs(chosen, hours, out)
+        load(str(out))
+        save(draw_curve(curve, why), out.parent, out.stem, why)
+        echo(f"wrote {out}, and the curve beside it\nNext: python -m benchmark run {out}")
 
 
 @app.command()

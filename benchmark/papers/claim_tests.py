@@ -20,7 +20,7 @@ Counts (updates, passes) are equal for all seeds, so no test is needed: a count 
 
 import itertools
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 

@@ -48,7 +48,7 @@ from benchmark.papers.verdicts import (
     SUPPORTED,
 )
 from benchmark.runs.run_table import RunTable
-from benchmark.stats.intervals import Floats, discoveries, spread
+from benchmark.stats.intervals import discoveries, spread
 from benchmark.stats.planning import level_of
 from benchmark.stats.samples import Samples, shared_spreads
 from benchmark.study import Study
@@ -124,7 +124,8 @@ def decide(
     if not run:
         reason = "; ".join(dict.fromkeys(part.note for part in tested)) or "no run"
         return decision(NOT_RUN, reason, None)
-    needed, total, fatal = counts_of(len(tested), enough)
+    needed, total = enough or (len(tested), len(tested))
+    fatal = total - needed + 1  # so many false parts make the sentence false
     lost = [part for part in judged if part.wins is False]
     if len(lost) >= fatal:
         return decision(CONTRADICTED, lost[0].text, lost[0], 0.0)
@@ -133,16 +134,17 @@ def decide(
         if any(part.n > 1 for part in run):
             why = "no spread between the seeds, no test"
         return decision(INCONCLUSIVE, f"{why}; {run[0].text}", run[0])
-    fails = np.array([part.p_fails for part in judged])
-    opposite = np.array([part.p_opposite for part in judged])
-    p_supported, p_contradicted = map(float, p_of_sentence(fails, opposite, len(tested), enough))
-    if p_contradicted <= against_at:
+    p_contradicted = np.nan
+    if len(judged) >= fatal:
         worst = sorted(judged, key=attrgetter("p_opposite"))[fatal - 1]
-        test = f"Holm p = {p_contradicted:.2g} against, of {count(len(judged), 'part')}"
-        return decision(CONTRADICTED, f"{worst.text}; {test}", worst, p_contradicted)
+        p_contradicted = min(1.0, (len(judged) - fatal + 1) * worst.p_opposite)
+        if p_contradicted <= against_at:
+            test = f"Holm p = {p_contradicted:.2g} against, of {count(len(judged), 'part')}"
+            return decision(CONTRADICTED, f"{worst.text}; {test}", worst, p_contradicted)
     best = sorted(judged, key=attrgetter("p_fails"))[:needed]
     weakest = max(best, key=attrgetter("p_fails"))
-    if p_supported <= alpha:
+    p_supported = (len(tested) - needed + 1) * weakest.p_fails
+    if len(best) == needed and p_supported <= alpha:
         reason = f"{count(holding, 'part')}, weakest: {weakest.text}"
         return decision(SUPPORTED, reason, weakest, p_contradicted)
     holds = f"{holding} of {count(len(tested), 'part')} at p <= {alpha:g}"
@@ -154,29 +156,6 @@ def decide(
         holds += f"; {len(missing)} could not be tested (first: {missing[0].part}: {lacking})"
     reason = f"{holds}; weakest: {weakest.text}, p = {weakest.p:.2g}"
     return decision(INCONCLUSIVE, reason, weakest, p_contradicted)
-
-
-def counts_of(parts: int, enough: tuple[int, int] | None) -> tuple[int, int, int]:
-    """Return how many parts must hold, of how many, and how many false ones refute a sentence."""
-    needed, total = enough or (parts, parts)
-    return needed, total, total - needed + 1
-
-
-def p_of_sentence(
-    p_fails: Floats, p_opposite: Floats, parts: int, enough: tuple[int, int] | None = None
-) -> tuple[Floats, Floats]:
-    """Return p of the hypotheses that a sentence of ``parts`` parts is false, and that it is true.
-
-    The arrays (J, ...) have the p-values of the J parts that were judged. NaN: J is too small.
-    """
-    needed, _, fatal = counts_of(parts, enough)
-    judged = len(p_fails)
-    p_false = p_true = np.full(p_fails.shape[1:], np.nan)
-    if judged >= needed:
-        p_false = (parts - needed + 1) * np.sort(p_fails, axis=0)[needed - 1]
-    if judged >= fatal:
-        p_true = (judged - fatal + 1) * np.sort(p_opposite, axis=0)[fatal - 1]
-    return p_false, np.minimum(p_true, 1.0)
 
 
 def judge_study_claims(
@@ -254,12 +233,12 @@ def _judged(claim: Claim, measurements: Measurements, reading: str, level: float
         nothing = ClaimPart("", note=claim.outside or f"no run on {', '.join(datasets)}")
         parts = []
         if not claim.outside:
-            parts = _parts_under(measurements.published(claim), claim, measurements)
+            parts = parts_under(measurements.published(claim), claim, measurements)
         decision = decide(parts or [nothing], claim.alpha, level, claim.enough)
         return replace(decision, condition=claim.condition)
     for anywhere, every_size in itertools.product((False, True), (False, True)):
         conditions = measurements.here(claim, every_size=every_size, anywhere=anywhere)
-        parts = _parts_under(conditions, claim, measurements)
+        parts = parts_under(conditions, claim, measurements)
         run = [part for part in parts if part.is_run]
         if run:
             break
@@ -278,9 +257,10 @@ def _judged(claim: Claim, measurements: Measurements, reading: str, level: float
     return replace(decision, condition=", ".join(dict.fromkeys(data)))
 
 
-def _parts_under(
+def parts_under(
     conditions: Iterable[ClaimCondition], claim: Claim, measurements: Measurements
 ) -> list[ClaimPart]:
+    """Return the parts of a claim under all of these conditions."""
     parts = []
     for condition in conditions:
         parts += parts_of(claim, measurements, condition)

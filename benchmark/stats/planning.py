@@ -50,24 +50,21 @@ class Design:
     sisters         number of sister cells, each with as many seeds
     reference_runs  runs behind the reference
     margin          points
-    reference_df    degrees of freedom of a spread that is printed beside the reference
     """
 
     seeds: int
     spread: float
     family: int = 1
-    sisters: float = 0
+    sisters: int = 0
     reference_runs: int = 1
     margin: float = 1.0
     alpha: float = ALPHA
-    reference_df: float = float("inf")
 
     @property
     def df(self) -> float:
         """The degrees of freedom, with those that equal sisters lend."""
         own = self.seeds - 1
-        lent = min(LIMIT, TIMES * own, SHARE * self.sisters * own)
-        return min(own + lent, self.reference_df)
+        return own + min(LIMIT, TIMES * own, SHARE * self.sisters * own)
 
     @property
     def se(self) -> float:

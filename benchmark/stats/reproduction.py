@@ -342,16 +342,9 @@ def range_test(values: Floats, low: float, high: float, alpha: float, shared: Sp
     se = shared.sd / np.sqrt(n)
     df = shared.df
     half = se * float(special.stdtrit(df, 1 - alpha))
-    p, against = range_p(mean, se, df, low, high)
-    return RangeTest(n, mean, mean - half, mean + half, float(p), float(against))
-
-
-def range_p(
-    mean: ArrayLike, se: ArrayLike, df: ArrayLike, low: float, high: float
-) -> tuple[Floats, Floats]:
-    """Return p and p_against of ``RangeTest`` for means and their standard errors, of one shape."""
-    ends = np.stack([np.asarray(mean) - low, high - np.asarray(mean)]) / se
+    ends = np.array([mean - low, high - mean]) / se
     inside = special.stdtr(df, -ends)
     outside = special.stdtr(df, ends)
     sides = 2 if np.isfinite(high) else 1
-    return inside.max(axis=0), np.minimum(1.0, sides * outside.min(axis=0))
+    against = min(1.0, sides * float(outside.min()))
+    return RangeTest(n, mean, mean - half, mean + half, float(inside.max()), against)

@@ -28,7 +28,8 @@ from benchmark.core.records import SCHEMA, DatasetChoice, RunSpec, Setting
 from benchmark.core.seeding import derive
 from benchmark.input.samplers import SAMPLERS, check
 from benchmark.losses.catalogue import LossFacts
-from benchmark.study.model import Block, Rules, Study, Trials, Variant
+from benchmark.study.model import Block, References, Rules, Study, Trials, Variant
+from benchmark.study.part import study_text
 from benchmark.study.recipes import recipes_beside
 
 TRIAL = "trial"  # "trial00" is the published setting, "trial01" the first drawn
@@ -327,44 +328,31 @@ def _written(study: Study, choices: list[Choice]) -> str:
     """Return the study file of the final runs."""
     trials = study.trials
     assert trials is not None
-    variants = {}
-    for block in trials.blocks:
-        for loss in block.losses:
-            if loss.label != loss.name:
-                params = {name: loss.params[name] for name in loss.own}
-                variants[loss.label] = {"loss": loss.name, **params}
     blocks = []
     for block in trials.blocks:
         datasets = {dataset.label: dataset for dataset in block.datasets}
+        losses = {loss.label: loss for loss in block.losses}
         for choice in choices:
             if choice.block != block.name or choice.dataset not in datasets:
                 continue
             optimizer = {"lr": block.recipe.optimizer.lr, **choice.override.get("optimizer", {})}
-            entry = {
-                "name": f"{choice.dataset}.{choice.loss}.bs{choice.batch_size}.{choice.option}",
-                "datasets": [asdict(datasets[choice.dataset])],
-                "recipe": block.recipe_name,
-                "losses": [choice.loss],
-                "batch_sizes": [choice.batch_size],
-                "option": "~".join((*block.setting.options, choice.option)),
-                "override": {**choice.override, "optimizer": optimizer},
-            }
-            if block.resources:
-                entry["resources"] = asdict(block.resources)
-            blocks.append(entry)
-    content = {
-        "study": f"{study.name}{SUFFIX}",
-        "title": study.title,
-        "question": study.question,
-        "seeds": list(trials.final_seeds),
-        "losses": variants,
-        "blocks": blocks,
-        "metrics": list(study.metrics),
-        "comparison": asdict(study.comparison) | {"ablation": []},
-        "tables": study.tables and list(study.tables),
-        "figures": study.figures and list(study.figures),
-        "references": {"trials": study.name, "field": study.references.field},
-        "resources": asdict(study.resources),
-    }
-    text = yaml.safe_dump(content, sort_keys=False, width=100)
-    return f"# Final runs with the settings of {FILE}; written by 'select'.\n{text}"
+            final = replace(
+                block,
+                name=f"{choice.dataset}.{choice.loss}.bs{choice.batch_size}.{choice.option}",
+                setting=replace(block.setting, options=(*block.setting.options, choice.option)),
+                datasets=(datasets[choice.dataset],),
+                losses=(losses[choice.loss],),
+                batch_sizes=(choice.batch_size,),
+                seeds=trials.final_seeds,
+                overrides={**choice.override, "optimizer": optimizer},
+            )
+            blocks.append(final)
+    selected = replace(
+        study,
+        name=f"{study.name}{SUFFIX}",
+        seeds=trials.final_seeds,
+        blocks=tuple(blocks),
+        comparison=replace(study.comparison, ablation=()),
+        references=References(trials=study.name, field=study.references.field),
+    )
+    return f"# Final runs with the settings of {FILE}; written by 'select'.\n{study_text(selected)}"
