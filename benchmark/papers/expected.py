@@ -15,10 +15,10 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import NamedTuple
+from functools import reduce
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import stats
 
 from benchmark.core.records import Cell
 from benchmark.core.seeding import derive
@@ -54,13 +54,12 @@ class Item(NamedTuple):
         is_true = abs(difference) < margin or difference > margin == 0
         parts = len(self.designs)
         needed = parts - self.spare if is_true else self.spare + 1
-        chances = []
+        right: list[Any] = []  # probabilities of 0 and of 1 right parts
         for design in self.designs:
             family = 1 if is_true else design.family  # Holm corrects what speaks against
-            chances.append(
-                chance_to_decide(replace(design, seeds=seeds, family=family), difference)
-            )
-        return float(stats.binom.sf(needed - 1, parts, np.mean(chances)))
+            chance = chance_to_decide(replace(design, seeds=seeds, family=family), difference)
+            right.append([1 - chance, chance])
+        return float(sum(reduce(np.convolve, right)[needed:]))
 
 
 def items_of(study: Study) -> list[Item]:
@@ -101,12 +100,21 @@ def _claims(study: Study) -> Iterator[Item]:
         draws.asked = set()
         conditions = () if claim.outside else measurements.published(claim)
         parts = parts_under(conditions, claim, measurements)
+        sisters = Counter(part.sisters for part in parts)
         tests = []
         for part in parts:
             margin = 0.0 if math.isinf(part.high) else (part.high - part.low) / 2
             spread = np.std(part.values) if len(part.values) else math.nan
             tests.append(
-                Design(0, float(spread), len(parts), len(parts) - 1, CERTAIN, margin, claim.alpha)
+                Design(
+                    0,
+                    float(spread),
+                    len(parts),
+                    sisters[part.sisters] - 1,
+                    CERTAIN,
+                    margin,
+                    claim.alpha,
+                )
             )
         needed, total = claim.enough or (0, 0)
         if tests and not any(math.isnan(design.spread) for design in tests):

@@ -70,6 +70,7 @@ def designs(study: Study) -> dict[Group, tuple[planning.Design, list[Cell]]]:
             reference_runs=min(number.n_runs or 1 for number, _ in members),
             margin=min(margin_of(metric, number.points) for number, _ in members),
             alpha=planning.level_of(study),
+            slack=max(number.rounding for number, _ in members),
         )
         planned[source, table, dataset, metric] = (design, cells)
     return planned

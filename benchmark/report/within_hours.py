@@ -24,7 +24,7 @@ def curve_of(plan: Weekend) -> pd.DataFrame:
     rows = {}
     for hours, seeds in plan.chosen.items():
         rows[hours] = expected(plan.alone(hours), seeds, plan.true)
-    return pd.DataFrame(rows, index=[*plan.totals]).fillna(0.0).T
+    return pd.DataFrame(rows, index=[*plan.totals]).fillna(0.0).T.rename_axis("hours")
 
 
 def as_text(plan: Weekend, within: float, curve: pd.DataFrame) -> str:

@@ -50,6 +50,7 @@ class Design:
     sisters         number of sister cells, each with as many seeds
     reference_runs  runs behind the reference
     margin          points
+    slack           half a unit of the last printed digit, granted to both hypotheses
     """
 
     seeds: int
@@ -59,12 +60,18 @@ class Design:
     reference_runs: int = 1
     margin: float = 1.0
     alpha: float = ALPHA
+    slack: float = 0.0
 
     @property
     def df(self) -> float:
         """The degrees of freedom, with those that equal sisters lend."""
         own = self.seeds - 1
         return own + min(LIMIT, TIMES * own, SHARE * self.sisters * own)
+
+    @property
+    def edge(self) -> float:
+        """The largest difference that is no drift, in points."""
+        return self.margin + self.slack
 
     @property
     def se(self) -> float:
@@ -78,6 +85,8 @@ def power(design: Design, drift: float) -> float:
         return 0.0
     critical = -float(special.stdtrit(design.df, design.alpha / design.family))  # Holm's first
     shift = (drift - design.margin) / design.se
+    critical = stats.t.isf(design.alpha / design.family, design.df)  # Holm's first step
+    shift = (drift - design.edge) / design.se
     return _above(critical, design.df, shift)
 
 
@@ -111,10 +120,10 @@ def smallest_drift(design: Design) -> float:
     """Return the smallest true difference that is called with probability ``POWER``; NaN: none."""
     if design.seeds < 2:
         return float("nan")
-    high = design.margin + design.se
+    high = design.edge + design.se
     while power(design, high) < POWER:
         high = 2 * high
-    return float(optimize.brentq(lambda drift: power(design, drift) - POWER, design.margin, high))
+    return float(optimize.brentq(lambda drift: power(design, drift) - POWER, design.edge, high))
 
 
 def chance_to_stand(design: Design, drift: float) -> float:
@@ -162,7 +171,7 @@ def chance_to_confirm(design: Design, drift: float = 0.0) -> float:
     if design.seeds < 2:
         return 0.0
     shift = drift / design.se
-    reach = design.margin / design.se
+    reach = (design.margin - design.slack) / design.se
     # The interval is inside the margin when |D| / se < reach / s - t, for the observed s. The mean
     # is taken over the distribution of s.
     critical = special.stdtrit(design.df, 1 - design.alpha)
