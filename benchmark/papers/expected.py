@@ -70,9 +70,10 @@ def items_of(study: Study) -> list[Item]:
 
 def _numbers(study: Study) -> Iterator[Item]:
     for design, cells in designs(study).values():
-        spread = ASSUMED_SPREAD if math.isnan(design.spread) else design.spread
+        if math.isnan(design.spread):
+            design = replace(design, spread=ASSUMED_SPREAD)
         for cell in cells:
-            yield Item("numbers", frozenset([cell]), (replace(design, spread=spread),))
+            yield Item("numbers", frozenset([cell]), (design,))
 
 
 class _Draws(Samples):
@@ -107,30 +108,38 @@ def _claims(study: Study) -> Iterator[Item]:
             spread = np.std(part.values) if len(part.values) else math.nan
             tests.append(
                 Design(
-                    0,
-                    float(spread),
-                    len(parts),
-                    sisters[part.sisters] - 1,
-                    CERTAIN,
-                    margin,
-                    claim.alpha,
+                    seeds=0,
+                    spread=float(spread),
+                    family=len(parts),
+                    sisters=sisters[part.sisters] - 1,
+                    reference_runs=CERTAIN,
+                    margin=margin,
+                    alpha=claim.alpha,
                 )
             )
         needed, total = claim.enough or (0, 0)
-        if tests and not any(math.isnan(design.spread) for design in tests):
-            yield Item("claims", frozenset(draws.asked), tuple(tests), total - needed)
+        known = [design for design in tests if not math.isnan(design.spread)]
+        if known and known == tests:
+            cells = frozenset(draws.asked)
+            yield Item("claims", cells, tuple(tests), total - needed)
 
 
 def _comparisons(study: Study) -> Iterator[Item]:
     """Yield each loss against the baseline, on the first metric of the study."""
     families = defaultdict(list)
     for base, cell in itertools.permutations(candidates(study), 2):
-        named = replace(cell, loss=base.loss, base_loss=base.base_loss)
-        if base.loss == study.comparison.baseline and base == named:
-            families[base.dataset].append(frozenset([base, cell]))
+        beside = replace(cell, loss=base.loss, base_loss=base.base_loss)
+        if base.loss == study.comparison.baseline and base == beside:
+            pair = frozenset([base, cell])
+            families[base.dataset].append(pair)
     for pairs in families.values():
-        alpha = study.comparison.alpha / 2 / len(pairs)
-        spread = math.sqrt(2) * ASSUMED_SPREAD
-        design = Design(0, spread, 1, len(pairs) - 1, CERTAIN, 0.0, alpha)
+        design = Design(
+            seeds=0,
+            spread=math.sqrt(2) * ASSUMED_SPREAD,
+            sisters=len(pairs) - 1,
+            reference_runs=CERTAIN,
+            margin=0.0,
+            alpha=study.comparison.alpha / 2 / len(pairs),
+        )
         for pair in pairs:
             yield Item("comparisons", pair, (design,))

@@ -47,8 +47,9 @@ def read_wish(study: str, within: str, true: str, out: Path | None) -> tuple[flo
     hours = float(match[1]) * UNITS[match[2]] if match else 0.0
     if not hours:
         problems.append(f"--within '{within}' (allowed: hours or days above 0: 24h, 1.5h, 2d)")
-    pairs = re.findall(r"(\d*\.?\d+):(-?\d*\.?\d+)(?:,|$)", true)
-    world = {float(points): float(share) for share, points in pairs}
+    world: dict[float, float] = {}
+    for share, points in re.findall(r"(\d*\.?\d+):(-?\d*\.?\d+)(?:,|$)", true):
+        world[float(points)] = float(share)
     if len(world) <= true.count(",") or not math.isclose(sum(world.values()), 1):
         allowed = "SHARE:POINTS,... with shares that sum to 1: 0.8:0,0.2:3"
         problems.append(f"--true '{true}' (allowed: {allowed})")
@@ -76,7 +77,8 @@ class Weekend(NamedTuple):
 
     def alone(self, within: float) -> list[Item]:
         """Return what the runs chosen within these hours decide as a study of their own."""
-        return items_of(part_of(self.study, self.chosen[within]))
+        part = part_of(self.study, self.chosen[within])
+        return items_of(part)
 
     @property
     def totals(self) -> Counter[str]:
@@ -99,8 +101,9 @@ def choose_runs(
     prefer  kind of items that counts ``PREFERRED`` times
     here    take only runs whose data and weights are at hand
     """
+    path = str(study.path)
     if study.trials or any(block.noise_square for block in study.blocks):
-        raise ConfigError(str(study.path), ["its rules or noise squares fix the seeds of all runs"])
+        raise ConfigError(path, ["its rules or noise squares fix the seeds of all runs"])
     study = replace(at_look(study, max(len(study.looks), 1)), looks=())
     prices: dict[Cell, list[float]] = defaultdict(list)
     for run, state in states_of(study, results):
@@ -108,26 +111,33 @@ def choose_runs(
         if price and here and not all(needs_of(run.spec).values()):
             price = math.inf
         prices[run.spec.cell].append(price)
-    hours = {cell: np.cumsum(of_cell) for cell, of_cell in prices.items()}
     most = max(map(len, prices.values()))
+    hours: dict[Cell, Any] = {}
     costs: dict[Any, Any] = {}
-    for cell, of_cell in hours.items():
-        left = (0, most - len(of_cell))
-        costs[cell] = np.pad(of_cell[FEWEST - 1 :], left, constant_values=math.inf)
+    for cell, of_cell in prices.items():
+        hours[cell] = np.cumsum(of_cell)
+        costs[cell] = np.full(most, math.inf)
+        costs[cell][: len(of_cell)] = hours[cell]
+        costs[cell] = costs[cell][FEWEST - 1 :]
     items = items_of(study)
-    gains: dict[Any, Any] = defaultdict(float)
+    gains: dict[Any, Any] = defaultdict(lambda: np.zeros(most - FEWEST + 1))
     for item in items:
-        chances = [_chance(item, n, true) for n in range(FEWEST, most + 1)]
-        gains[item.cells] += np.array(chances) * (PREFERRED if item.kind == prefer else 1.0)
+        weight = PREFERRED if item.kind == prefer else 1.0
+        for at, n in enumerate(range(FEWEST, most + 1)):
+            gains[item.cells][at] += weight * _chance(item, n, true)
     if not items or most < FEWEST:
-        raise ConfigError(str(study.path), ["plan two seeds, and a baseline or published tables"])
+        message = "plan two seeds, and a baseline or published tables"
+        raise ConfigError(path, [message])
     chosen = {}
     bounds = {}
     for times in TIMES:
         choice = choose(costs, gains, times * within, SECONDS / len(TIMES))
-        levels = zip(costs, choice.levels, strict=True)
-        chosen[times * within] = {cell: n + FEWEST - 1 for cell, n in levels if n}
         bounds[times] = choice.bound - choice.gain
+        seeds = {}
+        for cell, level in zip(costs, choice.levels, strict=True):
+            if level:
+                seeds[cell] = level + FEWEST - 1
+        chosen[times * within] = seeds
     return Weekend(study, items, hours, true, chosen, bounds[1])
 
 
@@ -138,14 +148,17 @@ def _hours_of(run: Run, speed: float) -> float:
 
 
 def _chance(item: Item, seeds: int, world: World) -> float:
-    if seeds < FEWEST:
-        return 0.0
-    return sum(share * item.chance(seeds, points) for points, share in world.items())
+    chance = 0.0
+    for points, share in world.items():
+        if seeds >= FEWEST:
+            chance += share * item.chance(seeds, points)
+    return chance
 
 
 def expected(items: Iterable[Item], seeds: Seeds, world: World) -> dict[str, float]:
     """Return the expected number of decided items of each kind."""
     sums: dict[str, float] = defaultdict(float)
     for item in items:
-        sums[item.kind] += _chance(item, min(seeds.get(cell, 0) for cell in item.cells), world)
+        common = min(seeds.get(cell, 0) for cell in item.cells)
+        sums[item.kind] += _chance(item, common, world)
     return sums

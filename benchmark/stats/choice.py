@@ -17,7 +17,7 @@ GAP = 1e-4  # of the optimum: a choice so near to it is good enough
 FRUGAL = 1e-6  # gain that an hour has to bring
 
 
-class Choice(NamedTuple):
+class SeedChoice(NamedTuple):
     """``levels`` has a number for each cell, 0: not run. ``bound``: nothing gains more."""
 
     levels: list[int]
@@ -30,7 +30,7 @@ def choose(
     gains: Mapping[frozenset[Any], Floats],
     hours: float,
     seconds: float,
-) -> Choice:
+) -> SeedChoice:
     """Return the choice of the largest gain within ``hours``, found in ``seconds`` at most.
 
     costs  hours of each cell up to each of L levels (L,); infinite: it cannot have so many seeds
@@ -38,7 +38,8 @@ def choose(
     """
     prices = np.minimum([*costs.values()], hours + 1)
     rising = np.maximum.accumulate([*gains.values()], axis=1)
-    value = np.diff(np.concatenate([np.zeros_like(prices), rising]), prepend=0.0)
+    gain_at = np.concatenate([np.zeros_like(prices), rising])
+    value = np.diff(gain_at, prepend=0.0)
     spent = np.zeros_like(value)
     spent[: len(costs)] = np.diff(prices, prepend=0.0)
     number = np.arange(value.size).reshape(value.shape)
@@ -64,4 +65,4 @@ def choose(
     taken = np.round(found.x).reshape(value.shape)  # products of whole numbers are whole
     gain = float((taken * value).sum())
     levels = taken[: len(costs)].sum(axis=1).astype(int)
-    return Choice(levels.tolist(), gain, max(gain, -found.mip_dual_bound))
+    return SeedChoice(levels.tolist(), gain, max(gain, -found.mip_dual_bound))
