@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 PANELS = {
     "Use": "run plan finish add-seeds challenge conform judge replay score",
     "Look closer": "check explain compare claims analyse gallery fidelity",
-    "Data": "data folder validate",
+    "Data": "data folder features validate",
 }
 
 

@@ -81,8 +81,10 @@ def list_datasets() -> None:
             if loader.other_archives:
                 lines.append(f"or: {_names(loader.other_archives)}")
             lines.append(f"from: {_pages(entry)}")
-        elif "root" in {field.name for field in dataclasses.fields(loader.Config)}:
+        elif "root" in (options := {field.name for field in dataclasses.fields(loader.Config)}):
             lines.append("files: your own, below --root")
+        elif "file" in options:
+            lines.append("files: your own, --param file=FILE")
         else:
             lines.append("files: none; it is drawn when needed")
         paragraphs.append(textwrap.indent("\n".join(lines), "    ").strip())

@@ -259,10 +259,29 @@ def challenge(
     final = results / f"{study.stem}-selected"
     ranks = guess_csv(final / "stats" / "budget_ranks.csv")
     tests = guess_csv(final / "stats" / "paired.csv")
-    metric = load(str(study)).metrics[0]
-    echo("\n".join(answer_of_trials.challenge(ranks, tests, loss.stem, metric, loss_name)))
+    loaded = load(str(study))
+    sentences = answer_of_trials.challenge(ranks, tests, loss.stem, loaded.metrics[0], loss_name)
+    echo("\n".join([*sentences, answer_of_trials.of_heads(loaded)]))
     echo(f"intervals of ranks: {RANK_INTERVAL}")
     echo(f"page: {final / 'report' / 'index.html'}")
+
+
+def name_of(name: str | None, source: str, what: str) -> str:
+    """Return the name of a study: the user's, or one made of its ``source``; raise ConfigError."""
+    from benchmark.study import study_names
+    from benchmark.study.model import LABEL
+
+    # with the name of a shipped study, the results of two studies would be mixed
+    if name is None:
+        name = re.sub(r"[^A-Za-z0-9.-]+", "_", source).strip("_.-")[:80] or what
+        if name in study_names():
+            name += f"_{what}"
+    elif name in study_names() or not re.fullmatch(LABEL, name):
+        allowed = (
+            "letters, digits and _ . + - , a letter or digit first; no study of the repository"
+        )
+        raise ConfigError("--name", [f"'{name}' (allowed: {allowed})"])
+    return name
 
 
 MAX_SIDE = 10_000  # pixels, as in recipes
@@ -314,21 +333,10 @@ def init(
     Example: python -m benchmark folder init /data/flowers
     """
     from benchmark.core.words import rough_duration
-    from benchmark.study import study_names
-    from benchmark.study.model import LABEL
     from benchmark.study.own import image_facts, network_of, settings, write_study
 
     root = root.resolve()
-    # with the name of a shipped study, the results of two studies would be mixed
-    if name is None:
-        name = re.sub(r"[^A-Za-z0-9.-]+", "_", root.name).strip("_.-")[:80] or "images"
-        if name in study_names():
-            name += "_images"
-    elif name in study_names() or not re.fullmatch(LABEL, name):
-        allowed = (
-            "letters, digits and _ . + - , a letter or digit first; no study of the repository"
-        )
-        raise ConfigError("--name", [f"'{name}' (allowed: {allowed})"])
+    name = name_of(name, root.name, "images")
     params: dict[str, Any] = {"root": str(root)}
     if categories:
         params["categories"] = True
@@ -346,4 +354,4 @@ def init(
     chosen = settings(facts, network, gpus=gpus, seeds=seeds, side=image_size)
     chosen |= {"name": name, "params": params, "folder": root.name}
     chosen["reading"] = rough_duration(chosen["reading_seconds"])
-    echo(write_study(out, force, facts=facts, network=network, **chosen))
+    echo(write_study("folder", out, force, facts=facts, network=network, **chosen))

@@ -16,6 +16,8 @@ Precision = Literal["float32", "tf32", "bfloat16", "float16"]
 UNTRAINED = "untrained"
 MOST_RATIO = 100.0  # of sides, as images may have
 MOST_SCALE = 1000.0  # of pixels in [0, 1]; beyond it the network itself, not the loss, overflows
+# The backbone of heads on a dataset of features, which has no images.
+FEATURES = "features"
 # A backbone that timm does not have, and the tags here of torchvision's weights.
 GOOGLENET = "googlenet"
 GOOGLENET_WEIGHTS = {"tv_in1k": "IMAGENET1K_V1"}
@@ -26,7 +28,8 @@ class ModelConfig:
     """Backbone, pooling, head and normalisation of the embedding network."""
 
     backbone: str = option(
-        help="timm model name, with its weight tag when pretrained: resnet50.tv_in1k"
+        help="timm model name, with its weight tag when pretrained: resnet50.tv_in1k; 'features': "
+        "none, the dataset has what a network made of images"
     )
     pretrained: bool = option(False, help="load the weights of the tag (timm) or of 'checkpoint'")
     checkpoint: str | None = option(
@@ -383,7 +386,26 @@ def check_recipe(recipe: Recipe) -> list[Problem]:
     kept = measured.whitening
     width = model.embedding_dim
     problems = check_input(recipe.input, model.channels)
+    bare = ModelConfig(
+        backbone=FEATURES,
+        freeze_backbone=True,
+        layer_norm=model.layer_norm,
+        embedding_dim=width,
+        head_init=model.head_init,
+    )
+    given = model.backbone == FEATURES
     return [problem.below("input") for problem in problems] + failing(
+        (
+            given and model != bare,
+            "model",
+            "features are given (model.backbone); set freeze_backbone: true, and leave out all but "
+            "layer_norm, embedding_dim and head_init",
+        ),
+        (
+            given and recipe.input != InputConfig(),
+            "input",
+            "features have no images to show (model.backbone); leave the section out",
+        ),
         (
             frozen and recipe.input.augmentation != "none",
             "input.augmentation",

@@ -32,6 +32,7 @@ class ImageSet:
     categories  int64 (N,): coarser grouping of the classes, or None
     pixels      uint8 (N, H, W, C), C = 1 or 3, when the whole set lies in memory, else None
     origin      the set that ``part`` took this one from, and the images' numbers there
+    features    float16 or float32 (N, F): what a network made of images that are not here, or None
     """
 
     labels: np.ndarray
@@ -40,6 +41,7 @@ class ImageSet:
     categories: np.ndarray | None = None
     pixels: np.ndarray | None = None
     origin: tuple[ImageSet, np.ndarray] | None = None
+    features: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -65,6 +67,7 @@ class ImageSet:
             None if self.categories is None else self.categories[chosen],
             None if self.pixels is None else self.pixels[chosen],
             (images, numbers[chosen]),
+            None if self.features is None else self.features[chosen],
         )
 
     def counts(self) -> dict[str, int]:

@@ -15,9 +15,9 @@ nothing to retrieve, is an error.
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -76,20 +76,8 @@ class Folder(DatasetLoader):
         read = self._read_csv if self.config.split_csv else self._read_folders
         table = read(findings)
         findings.stop()
-        large = table["label"].map(table["label"].value_counts()) >= self.config.min_images
-        left_out = table[~large]
-        table = table[large].copy()
-        if not self.config.split_csv:
-            self._split(findings, table)
-        table["protocol"] = table["role"].replace("train", "")
-        check_uses(findings, table, ("train", "test"), ("path", "protocol"))
-        counts = table["label"].value_counts()
-        findings.add_all(
-            "one_image",
-            "classes with one image",
-            sorted(counts.index[counts < 2]),
-            "add images, or set min_images: 2 to leave these classes out",
-        )
+        is_split = self.config.split_csv is not None
+        table, left_out = divided(findings, table, self.config, is_split, ("train", "test"))
         sizes = np.array([_size(findings.root / path) for path in table["path"]])
         unusable = [f"{path} (empty)" for path in table["path"][sizes == 0]]
         unusable += _missing(findings, table["path"][sizes < 0].tolist())
@@ -174,7 +162,7 @@ class Folder(DatasetLoader):
         labels = [path.parent.as_posix() for path in images]
         if same == "join":
             labels = [path.parent.name for path in images]
-        return index_rows([path.as_posix() for path in images], labels, category, "")
+        return index_rows([path.as_posix() for path in images], labels, category, "test")
 
     def _check_names(
         self, findings: Findings, namesakes: dict[str, list[Path]], depths: set[int]
@@ -212,22 +200,6 @@ class Folder(DatasetLoader):
         findings.add_all("same_names", what, where, advice)
         return True
 
-    def _split(self, findings: Findings, table: pd.DataFrame) -> None:
-        """Set the roles: the first classes of a random order train, the others test."""
-        classes = np.array(sorted(table["label"].unique()))
-        if len(classes) < 4:
-            least = self.config.min_images
-            condition = f" with at least {least} images" if least > 1 else ""
-            findings.fail(
-                "few_classes",
-                f"{len(classes)} classes{condition}; at least 4 are needed, two to train and two "
-                "to test",
-            )
-        generator = np.random.default_rng(derive(self.config.split_seed, "folder classes"))
-        count = min(max(round(len(classes) * self.config.train_share), 2), len(classes) - 2)
-        train = generator.permutation(classes)[:count]
-        table["role"] = np.where(table["label"].isin(train), "train", "test")
-
     def _read_csv(self, findings: Findings) -> pd.DataFrame:
         """Return the rows of ``split_csv``."""
         file = self.config.split_csv or ""
@@ -258,6 +230,48 @@ class Folder(DatasetLoader):
             findings.add_all("missing", what, blank, "fill in, or set categories: false")
         paths = [PurePosixPath(path).as_posix() for path in rows["path"]]
         return index_rows(paths, rows["label"], rows["category"], rows["split"], "test")
+
+
+def divided(
+    findings: Findings, table: pd.DataFrame, config: Any, is_split: bool, roles: Sequence[str]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the rows of classes that are large enough, and the others, which are left out.
+
+    Rows that are not split yet have the roles that they get if their class tests. Report empty
+    ``roles``, classes in both splits, and classes with one image.
+    """
+    large = table["label"].map(table["label"].value_counts()) >= config.min_images
+    left_out = table[~large]
+    table = table[large].copy()
+    if not is_split:
+        _split(findings, table, config)
+    table["protocol"] = np.where(table["role"] == "train", "", "test")
+    check_uses(findings, table, roles, ("path", "protocol"))
+    counts = table["label"].value_counts()
+    findings.add_all(
+        "one_image",
+        "classes with one image",
+        sorted(counts.index[counts < 2]),
+        "add images, or set min_images: 2 to leave these classes out",
+    )
+    return table, left_out
+
+
+def _split(findings: Findings, table: pd.DataFrame, config: Any) -> None:
+    """Give the first classes of a random order the role train."""
+    classes = np.array(sorted(table["label"].unique()))
+    if len(classes) < 4:
+        least = config.min_images
+        condition = f" with at least {least} images" if least > 1 else ""
+        findings.fail(
+            "few_classes",
+            f"{len(classes)} classes{condition}; at least 4 are needed, two to train and two "
+            "to test",
+        )
+    generator = np.random.default_rng(derive(config.split_seed, "folder classes"))
+    count = min(max(round(len(classes) * config.train_share), 2), len(classes) - 2)
+    train = generator.permutation(classes)[:count]
+    table.loc[table["label"].isin(train), "role"] = "train"
 
 
 def namesakes_of(folders: Iterable[Path]) -> dict[str, list[Path]]:

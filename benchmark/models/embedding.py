@@ -10,11 +10,19 @@ import torch.nn.functional as F
 from torch import nn
 
 from benchmark.core.errors import ConfigError
-from benchmark.core.recipe import ModelConfig
+from benchmark.core.recipe import FEATURES, ModelConfig
 from benchmark.core.results import Weights
 
 GEM_POWER = 3.0
 GEM_FLOOR = 1e-6
+
+
+class GivenFeatures(nn.Identity):
+    """The backbone of a head whose inputs are features (B, F), F = ``num_features``."""
+
+    def __init__(self, width: int):
+        super().__init__()
+        self.num_features = width
 
 
 class EmbeddingModel(nn.Module):
@@ -110,6 +118,8 @@ class EmbeddingModel(nn.Module):
         weights = self.config.backbone if self.config.pretrained else "from scratch"
         if self.config.checkpoint is not None:
             weights = "checkpoint"
+        if self.config.backbone == FEATURES:
+            weights = "those behind the features"
         return Weights(self.config.backbone, weights, self._initial_digest, self._parameters_in_all)
 
 
@@ -148,14 +158,14 @@ def rates_by_layer(backbone: Any, decay: float) -> list[dict[str, Any]]:
     each one before it ``decay`` times as fast (Bao et al., ICLR 2022). Raise ConfigError for a
     backbone without groups.
     """
-    from timm.models import group_parameters
-
     parameters = {name: p for name, p in backbone.named_parameters() if p.requires_grad}
     if decay == 1.0 or not parameters:
         return [{"params": [*parameters.values()], "lr_multiplier": 1.0}]
     if not hasattr(backbone, "group_matcher"):
         message = f"layer_decay  {type(backbone).__name__} has no groups of layers; give 1"
         raise ConfigError("recipe section optimizer", [message])
+    from timm.models import group_parameters
+
     layers = group_parameters(backbone, backbone.group_matcher(coarse=False), reverse=True)
     numbers = sorted({layers[name] for name in parameters})
     groups = []

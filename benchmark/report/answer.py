@@ -12,10 +12,11 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from benchmark.core.words import DASH, count, first_of, interval, listed, mean_sd, points
-from benchmark.report.answer_of_trials import answer_of_trials
+from benchmark.core.records import Setting
+from benchmark.core.words import DASH, count, first_of, interval, listed, mean_sd, percent, points
+from benchmark.report.answer_of_trials import OF_HEADS, answer_of_trials, of_heads
 from benchmark.report.inputs import CONDITION, WHERE, Inputs, records, rows_of
-from benchmark.report.labels import dataset_label, metric_label
+from benchmark.report.labels import dataset_label, dataset_name, metric_label
 from benchmark.report.table import NothingToShow
 from benchmark.report.tally import claims_in_words, claims_reading, of_own_papers, published_numbers
 
@@ -23,6 +24,7 @@ from benchmark.report.tally import claims_in_words, claims_reading, of_own_paper
 TERMS = {("sup_ap", "roadmap"): "The calibration term"}
 NAMED_LOSSES = 3  # in a sentence; more are counted
 NAMED_SWEEPS = 8
+NAMED_HEADS = 12
 DECIDED = ["yes", "no, lower", "no, it diverges"]
 OUTCOMES = [*DECIDED, "not shown", "not tested"]
 
@@ -75,7 +77,7 @@ def answer(inputs: Inputs) -> list[str]:
     try:
         asked = Asked(inputs, inputs.headline)
         if inputs.budgets:
-            return answer_of_trials(inputs)
+            return [text for text in answer_of_trials(inputs) if text]
         return [text for text in _answers(asked) if text]
     except NothingToShow as reason:
         return [f"There is no answer yet: {reason}."]
@@ -107,6 +109,8 @@ def _answers(asked: Asked) -> Iterator[str]:
         if asked.one_place:
             yield batch_sizes(asked)
         yield highest_means(asked)
+        if of_heads(inputs.study):
+            yield order_of_heads(asked)
     if not claims_first:
         yield claims_in_words(own_claims)
 
@@ -320,6 +324,26 @@ def highest_means(asked: Asked) -> str:
     if len(wins) > NAMED_LOSSES:
         named.append(f"{count(len(wins) - NAMED_LOSSES, 'other loss')} in the rest")
     return f"The highest mean {metric}: {listed(named)} of {count(len(best), 'condition')}."
+
+
+def order_of_heads(asked: Asked) -> str:
+    """Return the heads of each dataset and batch size by their mean, untrained features among them.
+
+    Heads of one rank are equal as they are printed.
+    """
+    inputs = asked.inputs
+    orders = []
+    for (dataset, batch_size), rows in asked.means.groupby(["dataset", "batch_size"], sort=False):
+        ranked = rows.assign(rank=rows["mean"].round(4).rank(method="min", ascending=False))
+        named = []
+        for row in records(ranked.sort_values("rank", kind="stable")):
+            options = Setting.from_label(row.setting).options
+            name = ", ".join([inputs.label(row.loss), *options])
+            named.append(f"{row.rank:.0f} {name} {percent(row.mean)}")
+        where = f"{dataset_name(str(dataset))}, batch size {batch_size}"
+        orders.append(f"{where}: {'; '.join(first_of(named, NAMED_HEADS))}")
+    metric = metric_label(asked.metric)
+    return f"Ranks of heads by mean {metric} in percent: {'. '.join(orders)}. {OF_HEADS}"
 
 
 def noise_shares(asked: Asked) -> str:

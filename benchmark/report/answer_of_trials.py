@@ -9,11 +9,13 @@ from benchmark.core.records import SEPARATOR
 from benchmark.core.words import count, interval, listed, percent, points
 from benchmark.report.inputs import Inputs, records, rows_of
 from benchmark.report.labels import dataset_name, metric_label
+from benchmark.study import Study
 from benchmark.study.trials import EQUAL
 
 Label = Callable[[str], str]  # the display name of a loss
 ENOUGH = 5  # trials below which nothing is concluded about a challenger
 NAMED = 8  # losses that a sentence names
+OF_HEADS = "Best for a head on this network; that says nothing of fine-tuning."
 
 
 def answer_of_trials(inputs: Inputs) -> list[str]:
@@ -25,7 +27,13 @@ def answer_of_trials(inputs: Inputs) -> list[str]:
         sentences = challenge(ranks, inputs.paired, challenger, inputs.headline, inputs.label)
     for dataset, rows in ranks.groupby("dataset", sort=False):
         sentences += order_in(str(dataset), rows, inputs)
-    return sentences
+    return [*sentences, of_heads(inputs.study)]
+
+
+def of_heads(study: Study) -> str:
+    """Return what the ranks of a study are of, where it trains heads on frozen networks alone."""
+    heads = all(block.recipe.model.freeze_backbone for block in study.blocks)
+    return OF_HEADS if heads else ""
 
 
 def challenge(

@@ -337,6 +337,9 @@ def write_gallery(inputs: Inputs, results: Path, choice: PairChoice) -> Gallery:
             reasons.append(without_paths(f"{absent[0]} does not exist or is empty; {cure}"))
             continue
         first, second = map(load_neighbours, paths)
+        if not first.images.size:
+            reasons.append(f"{pair['dataset']} has features and no images to show")
+            continue
         if not np.array_equal(first.queries, second.queries):
             reasons.append(f"{' and '.join(runs)} recorded different queries; train both again")
             continue

@@ -19,8 +19,9 @@ def needs_of(spec: RunSpec) -> dict[str, bool]:
     files = weights_of(spec.recipe.model)
     dataset = loader_of(spec.dataset.name, spec.dataset.params)
     if not dataset.archives:
-        if root := getattr(dataset.config, "root", ""):
-            files[f"dataset {spec.dataset.name} ({root})"] = os.path.isdir(root)
+        config = vars(dataset.config)
+        if place := config.get("root") or config.get("file"):
+            files[f"dataset {spec.dataset.name} ({place})"] = os.path.exists(place)
         return files
     loaders: dict[str, Any] = {spec.dataset.name: dataset}
     if isinstance(dataset, IndexedLoader):

@@ -33,6 +33,7 @@ from benchmark.core.records import RESULT
 from benchmark.core.registry import plugin_files
 from benchmark.core.words import count
 from benchmark.datasets import load_dataset
+from benchmark.datasets.base import ImageSet
 from benchmark.datasets.folder import namesakes_of
 from benchmark.datasets.io.images import DIM_WORDS, Opener
 from benchmark.study.load import find_study, load_study
@@ -42,6 +43,8 @@ GREY_SPREAD = 12  # largest spread between channels of a grey picture: JPEG adds
 LOSSES = ("triplet_semihard", "smooth_ap", "sup_ap", "roadmap", "fast_ap")
 BATCH_SIZES = (128, 64, 32, 16, 8)
 USABLE = 0.7  # least share of the training images that are in whole groups of a class
+SEEN = 40_000  # images that a run of a small network or a head sees
+MOST_EPOCHS = 60
 SMALL = 5_000  # training images up to which two batch sizes and five seeds are affordable
 FIELD = "reality_check"  # the study whose frozen results are the field of a challenge
 TABLES = ["budgets", "paired", "budget_options", "budget_order", "cost"]
@@ -135,12 +138,11 @@ def settings(
     facts: ImageFacts, network: Network, *, gpus: int, seeds: int | None, side: int | None
 ) -> dict[str, Any]:
     """Return the settings of a study of these images; ``seeds`` and ``side``: the user's wishes."""
-    samples, largest = _batches(facts.per_class)
     images = int(facts.per_class.sum())
     tests = facts.counts["test"]["images"]
-    batch_sizes = [largest]
-    seen = 40_000  # images that a run sees
-    most_epochs = 60
+    seen = SEEN
+    most_epochs = MOST_EPOCHS
+    batch_sizes: list[int] = []
     usual_side = 32 if facts.pixels <= 48 else 64
     channels = 1 if facts.grey else 3
     minutes = 30
@@ -150,27 +152,19 @@ def settings(
         usual_side = 224 if gpus else 128
         channels = 3
         minutes = 120
-    elif images <= SMALL:
-        quarter = largest // 4
-        if quarter >= 16 and quarter % samples == 0 and quarter > samples:
-            batch_sizes = [quarter, largest]
-    epochs = min(max(math.ceil(seen / images), 2), most_epochs)
-    every = max(epochs // 4, 1)
-    recall_at = [k for k in (1, 10, 100) if 5 * k <= tests]
-    if len(recall_at) < 2:
-        recall_at = [1, 2]
-    if seeds is None:
-        seeds = 5 if images <= SMALL else 3
+    training = _training(facts.per_class, tests, seen, most_epochs, seeds)
+    samples = training["samples"]
+    (largest,) = training["batch_sizes"]
+    quarter = largest // 4
+    is_small = not network.weights and images <= SMALL
+    if is_small and quarter >= 16 and quarter % samples == 0 and quarter > samples:
+        batch_sizes = [quarter, largest]
+    epochs = training["epochs"]
+    every = training["every"]
     side = network.fixed_side or side or usual_side
     seconds = (epochs * images + math.ceil(epochs / every) * tests) * facts.seconds
-    return {
-        "losses": LOSSES,
-        "samples": samples,
-        "batch_sizes": batch_sizes,
-        "epochs": epochs,
-        "every": every,
-        "recall_at": recall_at,
-        "seeds": list(range(seeds)),
+    return training | {
+        "batch_sizes": batch_sizes or [largest],
         "side": side,
         "resize": math.ceil(side * MARGIN),
         "channels": channels,
@@ -179,6 +173,35 @@ def settings(
         "gpus": gpus,
         "minutes": max(minutes, 10 * math.ceil(seconds / 60)),
         "reading_seconds": seconds,
+    }
+
+
+def feature_settings(train: ImageSet, tests: int, seeds: int | None) -> dict[str, Any]:
+    """Return the settings of a study of heads on features; ``seeds``: the user's wish."""
+    per_class = np.unique(train.labels, return_counts=True)[1]
+    return _training(per_class, tests, SEEN, MOST_EPOCHS, seeds)
+
+
+def _training(
+    per_class: np.ndarray, tests: int, seen: int, most_epochs: int, seeds: int | None
+) -> dict[str, Any]:
+    """Return what holds for images and features: losses, batches, epochs, metrics and seeds."""
+    samples, largest = _batches(per_class)
+    images = int(per_class.sum())
+    epochs = min(max(math.ceil(seen / images), 2), most_epochs)
+    recall_at = [k for k in (1, 10, 100) if 5 * k <= tests]
+    if len(recall_at) < 2:
+        recall_at = [1, 2]
+    if seeds is None:
+        seeds = 5 if images <= SMALL else 3
+    return {
+        "losses": LOSSES,
+        "samples": samples,
+        "batch_sizes": [largest],
+        "epochs": epochs,
+        "every": max(epochs // 4, 1),
+        "recall_at": recall_at,
+        "seeds": list(range(seeds)),
     }
 
 
@@ -205,9 +228,10 @@ def _batches(per_class: np.ndarray) -> tuple[int, int]:
     return samples, largest(samples)
 
 
-def write_study(out: Path, force: bool, **values: Any) -> str:
+def write_study(kind: str, out: Path, force: bool, **values: Any) -> str:
     """Write ``out/NAME.yaml`` and ``out/recipes/NAME.yaml``; return the text for the user.
 
+    ``kind`` is what the templates and the command are named after, folder or features.
     Raise ConfigError if a file exists and ``force`` is false.
     """
     name = f"{values['name']}.yaml"
@@ -215,15 +239,15 @@ def write_study(out: Path, force: bool, **values: Any) -> str:
     existing = [path for path in paths.values() if path.exists()]
     if existing and not force:
         advice = "--force replaces it, --name writes another study"
-        raise ConfigError("folder init", [f"{path} exists; {advice}" for path in existing])
+        raise ConfigError(f"{kind} init", [f"{path} exists; {advice}" for path in existing])
     templates = Environment(
         loader=PackageLoader("benchmark.study"), trim_blocks=True, keep_trailing_newline=True
     )
     templates.filters["quoted"] = lambda value: json.dumps(value, ensure_ascii=False)
     templates.filters["number"] = "{:,}".format
-    for kind, path in paths.items():
-        write_text(path, templates.get_template(f"folder_{kind}.yaml.j2").render(values))
-    last_words = templates.get_template("folder_last_words.txt.j2")
+    for file, path in paths.items():
+        write_text(path, templates.get_template(f"{kind}_{file}.yaml.j2").render(values))
+    last_words = templates.get_template(f"{kind}_last_words.txt.j2")
     values |= paths | {"dim_words": DIM_WORDS, "file": shlex.quote(str(paths["study"]))}
     return last_words.render(values).rstrip()
 

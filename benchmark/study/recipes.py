@@ -17,7 +17,7 @@ from benchmark.core.backbones import ARCHITECTURES, WEIGHTS
 from benchmark.core.documents import Document, nearest_file, read_document
 from benchmark.core.errors import ConfigError, Problem
 from benchmark.core.options import build
-from benchmark.core.recipe import ModelConfig, Recipe, check_recipe
+from benchmark.core.recipe import FEATURES, ModelConfig, Recipe, check_recipe
 from benchmark.study.model import LABEL, ROOT, RecipeFile
 
 # sections that change no number
@@ -189,7 +189,7 @@ def merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
 def _backbone_problem(config: ModelConfig) -> Problem | None:
     """Return the problem of the backbone. Only a name that is not on the list needs timm."""
     untrained = not config.pretrained or config.checkpoint is not None
-    if config.backbone in WEIGHTS or (untrained and config.backbone in ARCHITECTURES):
+    if config.backbone in WEIGHTS or (untrained and config.backbone in {FEATURES, *ARCHITECTURES}):
         return None
     from benchmark.models.backbone import check_backbone, prepare_torchvision
 

@@ -22,7 +22,7 @@ from benchmark.losses import LOSSES, create_loss
 from benchmark.losses.base import Loss
 from benchmark.models import EmbeddingModel, create_model
 from benchmark.training.evaluate import Evaluator
-from benchmark.training.features import FrozenFeatures
+from benchmark.training.features import FrozenFeatures, given_features
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,8 @@ def build_components(
             "does once (model.freeze_backbone); give another sampler"
         )
         raise ConfigError(spec.run_id, [Problem(message, "sampler.name")])
-    model = create_model(recipe.model, spec.seed_of("weights"))
+    width = None if train.features is None else train.features.shape[1]
+    model = create_model(recipe.model, spec.seed_of("weights"), width)
     if not recipe.model.freeze_backbone:
         model.fit_positions(recipe.input.image_size)
     # torch's annotations of ``to`` leave the memory format out
@@ -109,7 +110,9 @@ def build_components(
     if getattr(loss, "hierarchical", False) and train.categories is not None:
         labels = torch.stack([labels, torch.from_numpy(train.categories)], dim=1)
     make_input: Callable[[ImageSet], Input]
-    if recipe.model.freeze_backbone:
+    if width is not None:
+        make_input = given_features
+    elif recipe.model.freeze_backbone:
         make_input = FrozenFeatures(
             model.take_backbone(), dataset.images_fingerprint, recipe, device, report
         )

@@ -33,7 +33,7 @@ PACKAGES = ("torch", "torchvision", "timm", "numpy", "pillow")
 
 
 class FeatureInput(Input):
-    """Gives rows of features (N, F) instead of images."""
+    """Gives rows of features (N, F) in float32 instead of images; they are kept as they are."""
 
     def __init__(self, features: torch.Tensor):
         self._features = features
@@ -43,11 +43,17 @@ class FeatureInput(Input):
     ) -> Iterator[torch.Tensor]:
         """Yield the features (B, F) of ``batches[start:]``."""
         for numbers in batches[start:]:
-            yield self._features.index_select(0, torch.from_numpy(numbers))
+            yield self._features.index_select(0, torch.from_numpy(numbers)).float()
 
     def eval_batches(self, batch_size: int, scale: float = 1.0) -> Iterator[torch.Tensor]:
         """Yield all features in order; ``scale`` has no effect on features."""
-        yield from self._features.split(batch_size)
+        for part in self._features.split(batch_size):
+            yield part.float()
+
+
+def given_features(image_set: ImageSet) -> FeatureInput:
+    """Return the input of a set that has features and no images."""
+    return FeatureInput(torch.from_numpy(image_set.features))
 
 
 class FrozenFeatures:

@@ -343,6 +343,8 @@ def _searched_images(embedded: EmbeddedProtocol) -> ImageSet:
 
 
 def _thumbnails(image_set: ImageSet, indices: np.ndarray) -> np.ndarray:
+    if image_set.features is not None:
+        return np.zeros((len(indices), 0, 0, 3), np.uint8)
     pictures = np.zeros((len(indices), THUMBNAIL, THUMBNAIL, 3), np.uint8)
     for index in np.unique(indices):
         picture = image_set.image(int(index)).convert("RGB").resize((THUMBNAIL, THUMBNAIL))

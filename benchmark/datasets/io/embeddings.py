@@ -17,6 +17,7 @@ from benchmark.metrics.rows import Joined
 SIDES = ("query", "gallery")
 OF_ROWS = ("labels", "cameras", "categories", "names")
 ROLES = ("embeddings", *SIDES, *OF_ROWS)
+SPLIT = "split"  # a role of rows that train and test
 # Dimensions and kinds of an array that may have a role without its name.
 FITTING = {"embeddings": (2, "f"), "labels": (1, "iuUO")}
 Roles = dict[str, Any]
@@ -29,23 +30,27 @@ def read_roles(
     *,
     labelled: bool,
     leave_out: bool,
+    split: bool = False,
 ) -> tuple[Roles, list[str]]:
     """Return the arrays of a file of embeddings, and one of labels, by role; and what is not used.
 
     names      role -> name of its array
     labelled   labels are needed
     leave_out  rows without a label are left out, else they are an error
+    split      SPLIT is a role as well
 
     A role that no array has is None. Raise DataError for what does not fit.
     """
+    of_rows = (*(SPLIT,) * split, *OF_ROWS)
+    known = ("embeddings", *SIDES, *of_rows)
     own = read_arrays(path, "embeddings")
     others = {} if labels is None else read_arrays(labels, "labels")
     listed = f"{path} has {_listed(own)}"
     if others:
         listed += f"; {labels} has {_listed(others)}"
     for role, name in names.items():
-        if role not in ROLES or name not in own | others:
-            message = f"--key {role}={name}: {listed}; allowed: one of {', '.join(ROLES)}"
+        if role not in known or name not in own | others:
+            message = f"--key {role}={name}: {listed}; allowed: one of {', '.join(known)}"
             raise DataError(f"{message} = a name of the file")
     asked = others
     if _fitting("embeddings", others, {}):
@@ -56,7 +61,7 @@ def read_roles(
             )
         asked = {name: each for name, each in others.items() if name in names.values()}
     roles: Roles = {}
-    for role in ROLES:
+    for role in known:
         fitting = _fitting(role, own, names)
         if role != "embeddings":
             fitting = _fitting(role, asked, names) or fitting
@@ -71,16 +76,16 @@ def read_roles(
         unused += [f"{name:.40}" for name, array in arrays.items() if id(array) not in used]
     for name in unused:
         role = name.strip().lower()
-        if role in ROLES and name != role and role not in names:
+        if role in known and name != role and role not in names:
             raise DataError(f"{listed}; is {name!r} meant as {role}? Say --key {role}={name}")
     rows = roles["embeddings"].shape[:1]
-    for role in OF_ROWS:
+    for role in of_rows:
         if roles[role] is not None and roles[role].shape[:1] != rows:
             raise DataError(f"{listed}; each row needs one of the {role}, below the heading")
     stays = np.ones(rows, bool)
     if leave_out:
         stays = ~_missing(roles["labels"])
-    for role in OF_ROWS[:-1]:
+    for role in of_rows[:-1]:
         values = roles[role]
         if values is None:
             continue
@@ -133,7 +138,7 @@ def _fitting(role: str, arrays: Mapping[str, Array], names: Mapping[str, str]) -
     name = names.get(role, role)
     if name in arrays or role in names or role not in FITTING:
         return [array for each, array in arrays.items() if each == name]
-    taken = {*ROLES, *names.values()}
+    taken = {*ROLES, SPLIT, *names.values()}
     dimensions, kinds = FITTING[role]
     found = [array for each, array in arrays.items() if each not in taken]
     return [each for each in found if each.ndim == dimensions and each.dtype.kind in kinds]

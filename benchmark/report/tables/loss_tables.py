@@ -22,6 +22,7 @@ from benchmark.core.words import (
     signed,
     whole,
 )
+from benchmark.report.answer_of_trials import of_heads
 from benchmark.report.inputs import (
     CONDITION,
     DIVERGENCE_CELL,
@@ -642,7 +643,8 @@ def ranks(inputs: Inputs) -> Table:
         "ranks last. Friedman's test is whether any ranks differ (by permutation); the pairs are "
         "tested by Demšar's z test with Holm's correction over all pairs."
     )
-    return filled("Average ranks over datasets", caption, columns, rows)
+    notes = [*filter(None, [of_heads(inputs.study)])]
+    return filled("Average ranks over datasets", caption, columns, rows, notes)
 
 
 def rule_words(trials: int) -> str:
@@ -725,6 +727,7 @@ def budgets(inputs: Inputs) -> Table:
         f"The difference is tested seed by seed (paired t-test, Holm over the losses), at "
         f"{rule_words(most)}.",
         "A loss with more hyperparameters of its own spreads its trials over more options.",
+        *filter(None, [of_heads(inputs.study)]),
     ]
     rows = _budget_rows(ranks, inputs.some("budget_gaps"), most)
     return filled("Losses at equal budgets", caption, columns, rows, notes)

@@ -1,0 +1,182 @@
+"""Features of a network, without its images: files of yours as a dataset to train heads on.
+
+The files are read as ``score`` reads them. A role ``split`` says which rows train and which test;
+query and gallery divide the rows that test. Without a split, rows that are no query and not in the
+gallery train. Where there are none, half of the classes train, drawn by a fixed seed.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal, NoReturn
+
+import numpy as np
+
+from benchmark.core.errors import DataError
+from benchmark.core.options import option, options
+from benchmark.datasets import DATASETS
+from benchmark.datasets.base import (
+    Dataset,
+    DatasetLoader,
+    Findings,
+    ImageSet,
+    Protocol,
+    fingerprint_of,
+)
+from benchmark.datasets.folder import divided
+from benchmark.datasets.index import image_sets, index_rows
+from benchmark.datasets.io.embeddings import SIDES, SPLIT, Roles, read_roles
+from benchmark.metrics.given import chosen
+from benchmark.metrics.sets import bits
+
+BLOCK = 4096  # rows that are looked at together
+NOT_USED = "leave them out of the file"
+
+
+@DATASETS.register("features", display="Features")
+class Features(DatasetLoader):
+    """Rows of numbers in a file of yours, with labels.
+
+    ``load`` says in ``split`` how they were split.
+    """
+
+    split = ""
+
+    @options
+    class Config:
+        """Where the features are and how they are split."""
+
+        file: str = option(help="features: .npz, .npy, .safetensors or .pt")
+        labels: str | None = option(
+            None, help="their labels, and more: .csv, .tsv, or as above; null: in the same file"
+        )
+        keys: dict[str, str] = option({}, help="role -> name of its array, where it has another")
+        train_share: float = option(
+            0.5, above=0.0, below=1.0, help="share of the classes to train on, if no split is given"
+        )
+        split_seed: int = option(0, at_least=0, help="seed of the split by classes")
+        min_images: int = option(
+            1, at_least=1, help="leave out classes with fewer rows; 1 keeps every class"
+        )
+        equal_rows: Literal["refuse", "keep"] = option(
+            "refuse", help="rows that test and equal a row that trains"
+        )
+
+    def load(self) -> Dataset:
+        """Return the dataset; raise DataError with all problems of the rows, then of the rest."""
+        config = self.config
+        findings = Findings("features", Path(config.file))
+        labels = None if config.labels is None else Path(config.labels)
+        given, _ = read_roles(
+            Path(config.file), labels, config.keys, labelled=True, leave_out=False, split=True
+        )
+        rows = given["embeddings"]
+        names = [f"row {number}" for number in range(len(rows))]
+        if given["names"] is not None:
+            own = map(str, given["names"].tolist())
+            names = [f"{name}: {text}" for name, text in zip(names, own, strict=True)]
+        check_rows(findings, rows, names)
+        roles, is_split = roles_of(findings, given)
+        findings.stop()
+        values = given["labels"].tolist()
+        categories = given["categories"]
+        groups = "" if categories is None else [*map(str, categories.tolist())]
+        table = index_rows(names, [*map(str, values)], groups, roles)
+        tested = [side for side in SIDES if side in roles] or ["test"]
+        table, left_out = divided(findings, table, config, is_split, ["train", *tested])
+        findings.stop()
+        numbers = {
+            role: table.index[table["role"] == role].to_numpy() for role in ("train", *tested)
+        }
+        twice = equal_rows(rows, numbers["train"], np.concatenate([*numbers.values()][1:]), names)
+        if config.equal_rows == "refuse":
+            what = "rows that test and equal one that trains"
+            advice = f"{NOT_USED}, or set equal_rows: keep to train and test on them"
+            findings.add_all("equal_rows", what, twice, advice)
+        findings.stop()
+        table["label"] = [values[number] for number in table.index]  # numbers in their own order
+        kind = np.float16 if rows.dtype == np.float16 else np.float32
+        self.split = "its split is given"
+        if not is_split:
+            classes = table["label"].nunique()
+            trained = table["label"][table["role"] == "train"].nunique()
+            shares = f"{trained:,} of {classes:,} classes train"
+            self.split = f"{shares}, drawn by seed {config.split_seed}"
+        sets: dict[str, ImageSet] = {}
+        trains = table["role"] == "train"
+        for part in (table[trains], table[~trains]):
+            sets |= image_sets(part, lambda _: no_image)
+        for role, images in sets.items():
+            sets[role] = replace(images, features=np.asarray(rows[numbers[role]], kind))
+        lines = "\n".join(map("\t".join, zip(names, map(str, values), roles, strict=True)))
+        contents = [images.features for images in sets.values() if images.features is not None]
+        fingerprint = fingerprint_of(lines, *contents)
+        protocols = {"test": Protocol(sets[tested[0]], sets.get("gallery"))}
+        dataset = Dataset("features", sets["train"], protocols, fingerprint)
+        if len(left_out):
+            classes = left_out["label"].nunique()
+            dataset.counts["left out"] = {"images": len(left_out), "classes": classes}
+        if twice:
+            dataset.counts["equal to a training row"] = {"images": len(twice)}
+        return dataset
+
+
+def no_image(number: int) -> NoReturn:
+    """Raise DataError: there is no image of a row."""
+    raise DataError(
+        f"row {number} of a dataset 'features' has no image; galleries, views and analyses of "
+        "images need a dataset of images"
+    )
+
+
+def check_rows(findings: Findings, rows: Any, names: list[str]) -> None:
+    """Report rows with a number that float32 does not hold, and rows of one number."""
+    broken: list[str] = []
+    constant: list[str] = []
+    for start in range(0, len(rows), BLOCK):
+        with np.errstate(over="ignore"):
+            block = np.asarray(rows[start : start + BLOCK], np.float32)
+        is_finite = np.isfinite(block).all(1)
+        is_constant = is_finite & (block.min(1) == block.max(1))
+        broken += [names[start + row] for row in np.flatnonzero(~is_finite)]
+        constant += [names[start + row] for row in np.flatnonzero(is_constant)]
+    findings.add_all("not_finite", "rows with NaN or infinity", broken, NOT_USED)
+    findings.add_all("constant", "rows whose numbers are all equal", constant, NOT_USED)
+
+
+def roles_of(findings: Findings, given: Roles) -> tuple[list[str], bool]:
+    """Return what each row is for (train, test, query or gallery), and whether the file says it.
+
+    If it does not, these are the roles of the classes that test.
+    """
+    count = len(given["embeddings"])
+    roles = np.full(count, "test", object)
+    for side in SIDES:
+        if given[side] is not None:
+            numbers = chosen(side, given[side], count)
+            both = [f"row {number}" for number in numbers if roles[number] in SIDES]
+            advice = "a query would find itself; without both, each row searches all others"
+            findings.add_all("both_sides", "rows that are query and gallery", both, advice)
+            roles[numbers] = side
+    if given[SPLIT] is not None:
+        words = np.array([str(word).strip().lower() for word in given[SPLIT].tolist()], object)
+        others = sorted({*words} - {"train", "test", *SIDES})
+        allowed = "allowed: train, test, query, gallery"
+        findings.add_all("other_split", "other splits", others, allowed)
+        roles = np.where(words == "test", roles, words)
+    elif len({*roles}) > 1:
+        roles[roles == "test"] = "train"
+    if "test" in roles and len({*roles} & {*SIDES}):
+        message = "of the rows that test some are query or gallery, and some neither; give each"
+        findings.add("mixed", message)
+    return roles.tolist(), "train" in roles
+
+
+def equal_rows(rows: Any, trained: np.ndarray, tested: np.ndarray, names: list[str]) -> list[str]:
+    """Return each of the ``tested`` rows that equals one of the ``trained``, with its name."""
+    known = {hash(bits(rows[number])): number for number in trained}
+    twice = []
+    for number in tested:
+        other = known.get(hash(bits(rows[number])))
+        if other is not None and bits(rows[other]) == bits(rows[number]):
+            twice.append(f"{names[number]} = {names[other]}")
+    return twice
