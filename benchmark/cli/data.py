@@ -124,7 +124,7 @@ def prepare(
     from benchmark.datasets.io.packed import pack as write_packed
     from benchmark.datasets.io.sources import Installer, parse_source
 
-    params = _params(name, root, param)
+    params = params_of(name, root, param)
     loader = loader_of(name, params)
     if not loader.archives:
         raise BadParameter(f"'{name}' needs no preparing; 'data check' looks at its images")
@@ -184,7 +184,7 @@ def check(
 
     Example: python -m benchmark data check cub --root data/cub --images
     """
-    params = _params(name, root, param)
+    params = params_of(name, root, param)
     dataset, wrong = _load(name, params, allow_counts)
     if wrong:
         echo(wrong)
@@ -283,7 +283,7 @@ def _load(name: str, params: dict[str, Any], allow_counts: bool) -> "tuple[Datas
     return dataset, f"not the published {kind}: {listed}; --allow-counts accepts them"
 
 
-def _params(name: str, root: Path | None, pairs: list[str] | None) -> dict[str, Any]:
+def params_of(name: str, root: Path | None, pairs: list[str] | None) -> dict[str, Any]:
     """Return root and KEY=VALUE pairs as parameters."""
     from benchmark.core.options import hints_of
     from benchmark.datasets import DATASETS, with_root

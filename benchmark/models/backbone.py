@@ -4,6 +4,7 @@ import contextlib
 import difflib
 import functools
 import importlib.util
+import math
 import re
 from pathlib import Path
 from typing import Any, ClassVar
@@ -13,7 +14,7 @@ from torch import nn
 
 from benchmark.core.backbones import WeightFacts
 from benchmark.core.errors import ConfigError, DataError
-from benchmark.core.recipe import GOOGLENET, GOOGLENET_WEIGHTS, ModelConfig
+from benchmark.core.recipe import GOOGLENET, GOOGLENET_WEIGHTS, InputConfig, ModelConfig
 from benchmark.models.weights import WHERE, load_weights, read_checkpoint
 
 # The ROADMAP authors load distilled weights into the plain network and drop the distillation token.
@@ -126,6 +127,28 @@ def facts_of_weights(backbone: str) -> WeightFacts:
         patch = int(match[1]) if match else None
     side = known.input_size[-1] if known.fixed_input_size else None
     return WeightFacts(tuple(known.mean), tuple(known.std), side, patch)
+
+
+def own_input(backbone: str, side: int | None) -> InputConfig:
+    """Return the test images that the weights of a network of timm were made for.
+
+    ``side`` is another one of the network's input, pixels. Raise ConfigError for an unknown name.
+    """
+    weight_facts(ModelConfig(backbone=backbone))
+    import timm
+
+    known: Any = timm.get_pretrained_cfg(backbone)
+    if known is None:
+        raise ConfigError(WHERE, [f"timm has no record of the input of '{backbone}'"])
+    side = side or known.input_size[-1]
+    resize = math.floor(side / known.crop_pct)
+    return InputConfig(
+        image_size=side,
+        resize=resize,
+        keep_aspect=True,
+        mean=[*known.mean],
+        std=[*known.std],
+    )
 
 
 @functools.cache

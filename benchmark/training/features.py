@@ -5,11 +5,15 @@ weights, images and their view, the code between them, packages, machine and thr
 start at the same time share the work: each run computes the parts that no other run computes.
 """
 
+from __future__ import annotations
+
 import contextlib
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,9 +22,10 @@ from filelock import FileLock, Timeout
 from benchmark.core import provenance
 from benchmark.core.code_version import version_of
 from benchmark.core.environment import cache_folder
+from benchmark.core.errors import DataError
 from benchmark.core.files import replacing
 from benchmark.core.recipe import Recipe
-from benchmark.datasets.base import ImageSet, fingerprint_of
+from benchmark.datasets.base import Dataset, ImageSet, Protocol, fingerprint_of
 from benchmark.input.tensors import Input, create_input
 from benchmark.models.embedding import FrozenBackbone
 from benchmark.training.evaluate import embed_images
@@ -56,6 +61,39 @@ def given_features(image_set: ImageSet) -> FeatureInput:
     return FeatureInput(torch.from_numpy(image_set.features))
 
 
+def extracted(dataset: Dataset, protocol: str | None, made: FrozenFeatures) -> dict[str, Any]:
+    """Return the features of a dataset and what is said of its rows, as its kind 'features' reads.
+
+    Raise DataError for a protocol that there is not, or that labels do not describe.
+    """
+    name = protocol or next(iter(dataset.protocols))
+    tested = dataset.protocols.get(name)
+    if (
+        tested is None
+        or tested.repeats
+        or any(each is not None for each in (tested.judgements, tested.instances))
+    ):
+        allowed = ", ".join(dataset.protocols)
+        raise DataError(
+            f"'{name}' of {dataset.name} is not queries and gallery with labels; allowed: such a "
+            f"protocol of {allowed}"
+        )
+    roles = ("test",) if tested.gallery is None else ("query", "gallery")
+    sets = {"train": dataset.train, **dict(zip(roles, tested.image_sets(), strict=True))}
+    arrays: dict[str, list[Any]] = defaultdict(list)
+    first = 0
+    for role, images in sets.items():
+        arrays["embeddings"] += [part.numpy() for part in made(images).eval_batches(PART)]
+        arrays["labels"].append(images.labels + first)
+        arrays["names"].append(images.names)
+        arrays["split"].append([role] * len(images))
+        if images.categories is not None:
+            arrays["categories"].append(images.categories)
+        if role == "train":  # classes that test have numbers of their own
+            first = int(images.labels.max(initial=-1)) + 1
+    return {role: np.concatenate(parts) for role, parts in arrays.items()}
+
+
 class FrozenFeatures:
     """Makes the input of an image set: the features of its images."""
 
@@ -75,7 +113,7 @@ class FrozenFeatures:
         self._known: dict[int, torch.Tensor] = {}
         versions = provenance.packages()
         hardware = provenance.hardware()
-        self._decided_by = {
+        self.decided_by: dict[str, Any] = {
             "weights": backbone.digest,
             "model": [recipe.model.backbone, recipe.model.pooling, recipe.model.channels],
             "view": {**asdict(recipe.input), "workers": None},
@@ -99,7 +137,7 @@ class FrozenFeatures:
         """Return the features (N, F) of a set, from the cache as far as they are in it."""
         pixels = [] if images.pixels is None else [images.pixels]
         content = fingerprint_of("\n".join(images.names), images.labels, *pixels)
-        decided_by = json.dumps({**self._decided_by, "set": content}, sort_keys=True)
+        decided_by = json.dumps({**self.decided_by, "set": content}, sort_keys=True)
         folder = cache_folder() / "features" / fingerprint_of(decided_by)
         starts = range(0, len(images), PART)
         features: dict[int, np.ndarray] = {}
