@@ -25,7 +25,7 @@ from benchmark.core.environment import cache_folder
 from benchmark.core.errors import DataError
 from benchmark.core.files import replacing
 from benchmark.core.recipe import Recipe
-from benchmark.datasets.base import Dataset, ImageSet, Protocol, fingerprint_of
+from benchmark.datasets.base import Dataset, ImageSet, fingerprint_of
 from benchmark.input.tensors import Input, create_input
 from benchmark.models.embedding import FrozenBackbone
 from benchmark.training.evaluate import embed_images

@@ -71,6 +71,9 @@ class Stepper:
 
     def __post_init__(self) -> None:
         self._generator = torch.Generator(device=self.device)
+        # torch.manual_seed formats a traceback for each kind of device that is not there
+        is_cpu = self.device.type == "cpu"
+        self._seed = torch.default_generator.manual_seed if is_cpu else torch.manual_seed
         self.stopwatch = Stopwatch(self.device)
 
     def __call__(
@@ -90,7 +93,7 @@ class Stepper:
         ``drain`` returns the loss.
         """
         seed = derive(self.seed, "step", step)
-        torch.manual_seed(seed)
+        self._seed(seed)
         self._generator.manual_seed(derive(self.seed, "loss", step))
         self._images = images
         labels = self._for_loss(labels)
@@ -134,7 +137,7 @@ class Stepper:
 
             def embed(rows: slice) -> torch.Tensor:
                 # both passes draw the same random numbers, for dropout for example
-                torch.manual_seed(derive(seed, "part", rows.start))
+                self._seed(derive(seed, "part", rows.start))
                 return self._embed(images[rows])
 
             def backward(gradient: torch.Tensor) -> None:

@@ -22,6 +22,7 @@ PARTS = {
     "large_batch": "losses",
     "evaluation": "evaluation",
     "own_scores": "own_scores",
+    "heads": "heads",
     "reading": "reading",
 }
 
