@@ -6,7 +6,6 @@ from typing import Any
 from typer import Argument, Option, Typer
 
 from benchmark.cli import (
-    MAX_SEED,
     MAX_THREADS,
     Verb,
     app,
@@ -33,11 +32,7 @@ def init(
     ),
     name: str | None = Option(None, help="name of the study; default: that of the file"),
     out: Path = Option(".", help="folder for the study file", callback=folder_to_write),
-    split_seed: int = Option(
-        0, help="seed of the split by classes, if none is given", min=0, max=MAX_SEED
-    ),
-    min_images: int = Option(1, help="leave out classes with fewer rows", min=1, max=10**9),
-    equal_rows: str = Option("refuse", help="rows that test and equal one that trains: or keep"),
+    param: Params = None,
     seeds: int | None = Option(None, help="number of seeds", min=1, max=1_000),
     force: bool = Option(False, "--force", help="replace files of the same name"),
 ) -> None:
@@ -53,16 +48,11 @@ def init(
     from benchmark.datasets.io.embeddings import ROLES, SPLIT
     from benchmark.study.own import feature_settings, write_study
 
-    given: dict[str, Any] = {
-        "file": str(features.resolve()),
-        "labels": labels and str(labels.resolve()),
-        "keys": parse_pairs("--key", key or [], [*ROLES, SPLIT]),
-        "split_seed": split_seed,
-        "min_images": min_images,
-        "equal_rows": equal_rows,
-    }
-    usual = {"split_seed": 0, "min_images": 1, "equal_rows": "refuse"}
-    params = {name: value for name, value in given.items() if value and value != usual.get(name)}
+    params = params_of("features", None, param) | {"file": str(features.resolve())}
+    if labels is not None:
+        params["labels"] = str(labels.resolve())
+    if key:
+        params["keys"] = parse_pairs("--key", key, [*ROLES, SPLIT])
     loader: Any = loader_of("features", params)
     dataset = loader.load()
     settings = feature_settings(dataset.train, dataset.counts["test"]["images"], seeds)

@@ -78,8 +78,9 @@ class Features(DatasetLoader):
         roles, is_split = roles_of(findings, given)
         findings.stop()
         values = given["labels"].tolist()
-        categories = given["categories"]
-        groups = "" if categories is None else [*map(str, categories.tolist())]
+        groups: Any = ""
+        if given["categories"] is not None:
+            groups = [*map(str, given["categories"].tolist())]
         table = index_rows(names, [*map(str, values)], groups, roles)
         tested = [side for side in SIDES if side in roles] or ["test"]
         table, left_out = divided(findings, table, config, is_split, ["train", *tested])
@@ -95,14 +96,12 @@ class Features(DatasetLoader):
         findings.stop()
         table["label"] = [values[number] for number in table.index]  # numbers in their own order
         kind = np.float16 if rows.dtype == np.float16 else np.float32
-        self.split = "its split is given"
-        if not is_split:
-            classes = table["label"].nunique()
-            trained = table["label"][table["role"] == "train"].nunique()
-            shares = f"{trained:,} of {classes:,} classes train"
-            self.split = f"{shares}, drawn by seed {config.split_seed}"
         sets: dict[str, ImageSet] = {}
         trains = table["role"] == "train"
+        shares = f"{table['label'][trains].nunique():,} of {table['label'].nunique():,} classes"
+        self.split = f"{shares} train, drawn by seed {config.split_seed}"
+        if is_split:
+            self.split = "its split is given"
         for part in (table[trains], table[~trains]):
             sets |= image_sets(part, lambda _: no_image)
         for role, images in sets.items():
