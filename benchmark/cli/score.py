@@ -135,9 +135,6 @@ def score(
         rows = given["embeddings"].shape[0]
         sizes = [len(chosen(side, given[side], rows)) for side in SIDES]
         given["ground_truth"] = read_ground_truth(ground_truth, sizes)
-    named = [number.metric for number in asked] + [item.metric for item in expected]
-    depths = {"recall_at_k": {*recall_at}, "map_at_k": {*map_at}, "ndcg_at_k": {*map_at}}
-    for name in named:
     depths = {"recall_at_k": {*recall_at}, "map_at_k": {*map_at}, "ndcg_at_k": {*map_at}}
     for name in [item.metric for item in asked] + [item.metric for item in expected]:
         k = name.rpartition("_")[2]

@@ -114,8 +114,6 @@ UNKNOWN = ("unknown_name", "--expect")
         ("--expect R@1=65.9 --expect recall_at_1=70", [EXPECT]),
         ("--expect map=10 --within -1", [("", "--within")]),
         ("--expect map=10 --within nan", [("", "--within")]),
-        ("--expect recal_at_7=10 --expect map=0.1", [UNKNOWN, EXPECT]),
-        ("--expect mop_at_7=10", [UNKNOWN]),
         ("--expect map_at_s=10 --expect found_at_7=0.1", [UNKNOWN, EXPECT]),
         ("--expect ndcg_graded_at_7=10", [UNKNOWN]),
         ("--expect map=3 --protocol gallery", []),
