@@ -5,7 +5,10 @@ the cell gets so many. What needs several cells is gained only if all of them ge
 product of their variables is one further variable, which lies below each of them.
 """
 
-from collections.abc import Mapping
+import contextlib
+import ctypes
+import os
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,18 +54,32 @@ def choose(
         below += [row[cell] for cell in group]
     each = sparse.eye_array(value.size, format="csr")
     ordered = each[np.concatenate(above)] - each[np.concatenate(below)]
-    found: Any = optimize.milp(
-        (FRUGAL * spent - value).ravel(),
-        integrality=(number < prices.size).astype(int).ravel(),
-        bounds=optimize.Bounds(0, 1),
-        constraints=[
-            optimize.LinearConstraint(ordered, ub=0),
-            optimize.LinearConstraint(spent.reshape(1, -1), ub=hours),
-        ],
-        # presolving prints a line of its own now and then
-        options={"time_limit": seconds, "mip_rel_gap": GAP, "presolve": False},
-    )
+    with _silent():
+        found: Any = optimize.milp(
+            (FRUGAL * spent - value).ravel(),
+            integrality=(number < prices.size).astype(int).ravel(),
+            bounds=optimize.Bounds(0, 1),
+            constraints=[
+                optimize.LinearConstraint(ordered, ub=0),
+                optimize.LinearConstraint(spent.reshape(1, -1), ub=hours),
+            ],
+            options={"time_limit": seconds, "mip_rel_gap": GAP, "presolve": False},
+        )
     taken = np.round(found.x).reshape(value.shape)  # products of whole numbers are whole
     gain = float((taken * value).sum())
     levels = taken[: len(costs)].sum(axis=1).astype(int)
     return SeedChoice(levels.tolist(), gain, max(gain, -found.mip_dual_bound))
+
+
+@contextlib.contextmanager
+def _silent() -> Iterator[None]:
+    """Keep what HiGHS prints by itself, a line of its own search, from standard output."""
+    kept = os.dup(1)
+    with open(os.devnull, "wb") as nothing:
+        os.dup2(nothing.fileno(), 1)
+    try:
+        yield
+    finally:
+        ctypes.CDLL(None).fflush(None)
+        os.dup2(kept, 1)
+        os.close(kept)

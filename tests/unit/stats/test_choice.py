@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 
 import numpy as np
 import pytest
+from scipy import optimize
 
 from benchmark.stats.choice import choose
 
@@ -74,3 +76,17 @@ def test_a_gain_that_falls_with_more_seeds_is_no_gain_of_theirs():
     choice = choose({"a": np.arange(1.0, 4.0)}, gains, 9.0, 10.0)
     assert choice.levels == [1]
     assert choice.gain == pytest.approx(0.5)
+
+
+def test_what_the_solver_prints_does_not_reach_standard_output(capfd, monkeypatch):
+    milp = optimize.milp
+
+    def printing(*values, **options):
+        ctypes.CDLL(None).puts(b"a line of the solver")
+        return milp(*values, **options)
+
+    monkeypatch.setattr(optimize, "milp", printing)
+    choose(*problem(0), 5.0, 10.0)
+    ctypes.CDLL(None).fflush(None)
+    print("a line of ours")
+    assert capfd.readouterr().out == "a line of ours\n"
