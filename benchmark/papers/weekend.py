@@ -138,7 +138,14 @@ def choose_runs(
             if level:
                 seeds[cell] = level + FEWEST - 1
         chosen[times * within] = seeds
-    return Weekend(study, items, hours, true, chosen, bounds[1])
+    return Weekend(
+        study=study,
+        items=items,
+        hours=hours,
+        true=true,
+        chosen=chosen,
+        bound=bounds[1],
+    )
 
 
 def _hours_of(run: Run, speed: float) -> float:
