@@ -111,7 +111,8 @@ def score(
     if [embeddings, run, study].count(None) != 2:
         raise ConfigError("score", ["give one of: a FILE, --run, --study"])
     if embeddings is None:
-        if any((labels, gallery, ground_truth, key, published, dataset, expect, json)):
+        given_too = (labels, gallery, ground_truth, key, published, dataset, expect, json)
+        if any((*given_too, map_at, label_sets, rerank)):
             wrong = "--run and --study take --recall-at and --csv; for the rest name a run's file"
             raise ConfigError("score", [wrong])
         of_runs = scores_of(kept_files(run, study, results), recall_at)

@@ -186,7 +186,9 @@ def score(
         if together:
             whole = rows_of(kept, space)
             scores.add_pair("others", whole, whole, rank)
-    if rerank and labels is not None:
+    if rerank:
+        if labels is None:
+            raise DataError("rerank needs labels; a ground truth has protocols of its own")
         again = reranked(embeddings, alike, searching or [kept])
         pair = "gallery_rerank" if sides else "others_rerank"
         ways = {pair: "", f"{pair}_other_camera": "camera"}

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from benchmark.__main__ import app
 from benchmark.core.errors import DataError
+from benchmark.datasets.landmarks import judged_levels
 from benchmark.metrics import score
 from benchmark.metrics.protocols import meanings
 
@@ -142,6 +143,18 @@ def test_more_rows_than_memory_is_meant_for_are_refused_with_their_number(monkey
     with pytest.raises(DataError, match=r"rerank: 96 rows .*\(allowed: 95\)"):
         score(rows, labels, query=query, gallery=gallery, rerank=True)
     score(rows, labels, query=query, gallery=gallery)
+
+
+def test_it_needs_labels_and_takes_sets_of_them():
+    rows, labels, query, gallery = made_up(0)
+    given = {"query": query, "gallery": gallery, "rerank": True}
+    graded = [{"easy": np.array([0]), "hard": np.array([], int), "junk": np.array([], int)}]
+    truth = judged_levels(graded * len(query))
+    with pytest.raises(DataError, match="rerank needs labels"):
+        score(rows, None, ground_truth=truth, **given)
+    expected = values(score(rows, labels, **given), "gallery_rerank")
+    found = values(score(rows, np.eye(8)[labels], label_sets=True, **given), "gallery_rerank")
+    assert found["map"] == pytest.approx(expected["map"], abs=1e-12)
 
 
 def test_its_row_says_that_it_uses_the_test_set(tmp_path):

@@ -422,6 +422,7 @@ def test_what_does_not_fit_is_refused_with_what_is_allowed(change, words):
         score(**(given | change))
 
 
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
 @pytest.mark.parametrize("name", ["embeddings", "labels", "query", "cameras", "names"])
 @pytest.mark.parametrize("kind", [np.ma.MaskedArray, np.matrix])
 def test_arrays_that_would_lose_their_mask_or_keep_two_dimensions_are_refused(name, kind):

@@ -392,6 +392,12 @@ def test_each_k_has_its_columns_and_no_word_touches_another(archive):
     assert {"found@10", "found@100000", "min@100000"} <= set(headings.split())
 
 
+@pytest.mark.parametrize("words", [("--map-at", "3"), ("--label-sets",), ("--rerank",)])
+def test_what_finished_runs_do_not_take_is_refused(words):
+    with pytest.raises(BenchmarkError, match="--run and --study take --recall-at and --csv"):
+        call("--study", "embedded", *words)
+
+
 @pytest.mark.parametrize("k", ["0", "-1", "1.5", "1e3", "ten", "1000000001"])
 def test_a_k_that_is_none_ends_with_what_is_allowed(archive, k):
     done = CliRunner().invoke(app, ["score", str(archive), "--map-at", k])
