@@ -9,7 +9,9 @@ PAGE = ROOT / "docs" / "features.md"
 
 
 @pytest.mark.stress
-def test_following_the_page_ranks_the_heads_and_the_untrained_features(tmp_path):
+def test_following_the_page_ranks_the_heads_and_the_untrained_features(
+    tmp_path,
+):
     copy, printed = followed(blocks(PAGE), tmp_path)
     page = (copy / "results/digits/report/index.html").read_text()
     assert "Ranks of heads by mean R@1" in printed

@@ -22,7 +22,12 @@ from benchmark.papers.claim_verdicts import decide, parts_under
 from benchmark.papers.expected import LEVEL
 from benchmark.papers.forecast import ASSUMED_SPREAD, printed_spreads
 from benchmark.papers.judging import evidence_of, frame_of, sides_of_numbers
-from benchmark.papers.matching import candidates, match, reached_numbers, stated_by
+from benchmark.papers.matching import (
+    candidates,
+    match,
+    reached_numbers,
+    stated_by,
+)
 from benchmark.papers.paper import claims_of
 from benchmark.papers.schema import SCORE_UNITS
 from benchmark.papers.verdicts import CONTRADICTED, SUPPORTED
@@ -173,7 +178,9 @@ def right_claims(world: World, plan: Weekend, worlds: int) -> np.ndarray:
             parts = []
             inside = []
             for part, centre in zip(
-                parts_under(conditions, claim, measurements), centres, strict=True
+                parts_under(conditions, claim, measurements),
+                centres,
+                strict=True,
             ):
                 is_open = math.isinf(part.high)
                 target = (part.low if is_open else (part.low + part.high) / 2) + difference
@@ -200,8 +207,24 @@ def against_worlds(plan: Weekend, worlds: int, within: float = HOURS) -> pd.Data
             kinds["claims"] = right_claims(world, plan, worlds)
         for kind, counts in kinds.items():
             error = counts.std(ddof=1) / math.sqrt(worlds)
-            rows.append((name, kind, totals[kind], forecast[kind], counts.mean(), error))
-    columns = ["worlds", "kind", "with runs", "forecast", "simulated", "error"]
+            rows.append(
+                (
+                    name,
+                    kind,
+                    totals[kind],
+                    forecast[kind],
+                    counts.mean(),
+                    error,
+                )
+            )
+    columns = [
+        "worlds",
+        "kind",
+        "with runs",
+        "forecast",
+        "simulated",
+        "error",
+    ]
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -213,7 +236,11 @@ def curve_rows(study: str, plan: Weekend) -> list[str]:
     """Return the rows of a study in the table of curves: one for each kind."""
     curve = curve_of(plan)
     hours = sum(float(of_cell[-1]) for of_cell in plan.hours.values())
-    everything = expected(plan.items, {cell: len(each) for cell, each in plan.hours.items()}, TRUE)
+    everything = expected(
+        plan.items,
+        {cell: len(each) for cell, each in plan.hours.items()},
+        TRUE,
+    )
     rows = []
     for kind, total in plan.totals.items():
         shown = [f"{value:.1f}" for value in curve[kind]]

@@ -18,7 +18,12 @@ from torch.nn.functional import normalize
 from benchmark.core.interrupts import StopRequest
 from benchmark.core.options import build, defaults_of
 from benchmark.core.recipe import Recipe
-from benchmark.core.records import DatasetChoice, LossChoice, RunSpec, Setting
+from benchmark.core.records import (
+    DatasetChoice,
+    LossChoice,
+    RunSpec,
+    Setting,
+)
 from benchmark.losses import create_loss
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.training.components import build_components
@@ -55,7 +60,11 @@ def heads(quick: bool) -> Iterator[Row]:
         with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
             peak = process.submit(peak_of_training, LARGE).result()
         what = f"process on {LARGE:,} x {WIDTH} in float16"
-        yield {"what": what, "ours": peak, "targets": [Target(what, peak, PEAK, "MiB")]}
+        yield {
+            "what": what,
+            "ours": peak,
+            "targets": [Target(what, peak, PEAK, "MiB")],
+        }
 
 
 def write_features(path: Path, rows: int, kind: Any) -> None:
@@ -70,14 +79,28 @@ def write_features(path: Path, rows: int, kind: Any) -> None:
 def spec_of(path: Path, size: int, loss: str) -> RunSpec:
     """Return one epoch of a linear head on a file of features."""
     recipe = {
-        "model": {"backbone": "features", "freeze_backbone": True, "embedding_dim": DIM},
-        "sampler": {"name": "m_per_class", "params": {"samples_per_class": 4}},
+        "model": {
+            "backbone": "features",
+            "freeze_backbone": True,
+            "embedding_dim": DIM,
+        },
+        "sampler": {
+            "name": "m_per_class",
+            "params": {"samples_per_class": 4},
+        },
         "evaluation": {"recall_at": [1], "neighbour_queries": 0},
     }
     params = defaults_of(load_catalogue()[loss].config)
     data = DatasetChoice("features", "features", {"file": str(path)})
     choice = LossChoice(loss, loss, params)
-    return RunSpec(data, Setting("features"), choice, size, 0, build(Recipe, recipe, "recipe"))
+    return RunSpec(
+        data,
+        Setting("features"),
+        choice,
+        size,
+        0,
+        build(Recipe, recipe, "recipe"),
+    )
 
 
 def trainer_of(folder: Path, spec: RunSpec) -> Trainer:

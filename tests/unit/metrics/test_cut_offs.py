@@ -9,7 +9,9 @@ import ir_measures
 import numpy as np
 import pytest
 import torch
-from pytorch_metric_learning.utils.accuracy_calculator import AccuracyCalculator
+from pytorch_metric_learning.utils.accuracy_calculator import (
+    AccuracyCalculator,
+)
 from sklearn.metrics import ndcg_score
 
 from benchmark.core.errors import DataError
@@ -119,7 +121,9 @@ def of_hashing(ranks, k):
     return np.mean(first) if first else 0.0
 
 
-def test_the_codes_of_gldv2_metu_and_hashing_have_the_three_denominators(world):
+def test_the_codes_of_gldv2_metu_and_hashing_have_the_three_denominators(
+    world,
+):
     ranks = [set(each) for each in ranks_of_hits(world)]
     ordered = [sorted(each) for each in ranks]
     found = values(world, "gallery", (1, 3, 7, 50))
@@ -144,7 +148,13 @@ def test_a_k_beyond_the_gallery_looks_at_all_of_it(world):
 def test_equal_scores_rank_in_the_order_of_the_rows():
     """Four items have one score; the positives stand at the places 2 and 4 of the file."""
     rows = np.array([[1, 0], [1, 1], [1, 1], [1, 1], [1, 1]], np.float32)
-    found = score(rows, [0, 1, 0, 1, 0], query=[0], gallery=[1, 2, 3, 4], map_at=(2, 3))
+    found = score(
+        rows,
+        [0, 1, 0, 1, 0],
+        query=[0],
+        gallery=[1, 2, 3, 4],
+        map_at=(2, 3),
+    )
     ours = {each.metric: each.value for each in found.records if each.protocol == "gallery"}
     assert ours["map_at_2"] == pytest.approx(1 / 2 / 2)
     assert ours["map_found_at_3"] == pytest.approx(1 / 2)
@@ -154,12 +164,23 @@ def test_equal_scores_rank_in_the_order_of_the_rows():
 
 def test_a_query_without_a_positive_counts_0_in_each_of_them(world):
     rows, labels, query, gallery = world
-    hidden = np.where(np.isin(np.arange(len(labels)), query[:20]), 100 + np.arange(210), labels)
+    hidden = np.where(
+        np.isin(np.arange(len(labels)), query[:20]),
+        100 + np.arange(210),
+        labels,
+    )
     changed = (rows, hidden, query, gallery)
     left_out = values(changed, "gallery")
     zero = values(changed, "gallery_zero")
     share = len(rankings(changed)[0]) / len(query)
-    for metric in ("map_at_3", "map_min_at_3", "map_found_at_3", "ndcg_at_3", "mrr", "r_precision"):
+    for metric in (
+        "map_at_3",
+        "map_min_at_3",
+        "map_found_at_3",
+        "ndcg_at_3",
+        "mrr",
+        "r_precision",
+    ):
         assert zero[metric] == pytest.approx(left_out[metric] * share)
 
 

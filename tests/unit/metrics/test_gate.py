@@ -11,7 +11,16 @@ from typer.testing import CliRunner
 from benchmark.__main__ import app
 from benchmark.core.errors import BenchmarkError
 
-JUDGE = ["judge", "--n", "1", "--published", "65.9", "--spread", "0.3", "--ours"]
+JUDGE = [
+    "judge",
+    "--n",
+    "1",
+    "--published",
+    "65.9",
+    "--spread",
+    "0.3",
+    "--ours",
+]
 
 
 @pytest.fixture
@@ -20,7 +29,11 @@ def archive(tmp_path):
     angles = np.radians([0, 10, 90, 12])
     rows = np.column_stack([np.cos(angles), np.sin(angles)])
     rows = np.concatenate([rows, rows[:, ::-1] + [0.0, 0.4]])
-    np.savez(tmp_path / "rows.npz", embeddings=rows, labels=[1, 1, 2, 1, 2, 2, 2, 2])
+    np.savez(
+        tmp_path / "rows.npz",
+        embeddings=rows,
+        labels=[1, 1, 2, 1, 2, 2, 2, 2],
+    )
     return tmp_path / "rows.npz"
 
 
@@ -45,7 +58,13 @@ def test_a_score_passes_up_to_its_tolerance_and_fails_beyond(archive):
     score = ours(archive, "recall_at_1")
     assert 20 < score < 90
     line = f"recall_at_1 of others is {score:.2f}, expected {score + 0.2:g} within"
-    near = ("score", archive, "--expect", f"recall_at_1={score + 0.2}", "--within")
+    near = (
+        "score",
+        archive,
+        "--expect",
+        f"recall_at_1={score + 0.2}",
+        "--within",
+    )
     assert call(*near, "0.2") == (0, f"passed: {line} 0.2\n")
     assert call(*near, "0.19") == (1, f"failed: {line} 0.19\n")
 
@@ -58,9 +77,18 @@ def test_without_a_tolerance_ours_rounds_to_the_expected_digits(archive):
     assert call("score", archive, "--expect", f"mAP={score + 0.11:.1f}")[0] == 1
 
 
-def test_all_expected_scores_must_be_met_and_a_failure_names_the_others(archive):
+def test_all_expected_scores_must_be_met_and_a_failure_names_the_others(
+    archive,
+):
     path = archive.with_name("out.json")
-    words = ["--expect", f"map={ours(archive, 'map'):.2f}", "--expect", "R@3=1%", "--json", path]
+    words = [
+        "--expect",
+        f"map={ours(archive, 'map'):.2f}",
+        "--expect",
+        "R@3=1%",
+        "--json",
+        path,
+    ]
     status, line = call("score", archive, *words)
     assert status == 1
     assert "recall_at_3 of others" in line
@@ -74,7 +102,14 @@ def test_all_expected_scores_must_be_met_and_a_failure_names_the_others(archive)
 
 def test_an_expected_metric_brings_its_k(archive):
     words = ["score", archive, "--within", "100"]
-    for metric in ("found_at_7", "mAP@7", "map_min_at_7", "nDCG@7", "mAP@C", "MRR"):
+    for metric in (
+        "found_at_7",
+        "mAP@7",
+        "map_min_at_7",
+        "nDCG@7",
+        "mAP@C",
+        "MRR",
+    ):
         assert call(*words, "--expect", f"{metric}=50")[0] == 0
 
 
@@ -129,7 +164,12 @@ def test_what_cannot_be_meant_is_refused(words, problems, archive, messages):
     ("ours", "expected", "status", "line"),
     [
         ("62.4", "drifted", 0, "passed: 1 of 1 drifted"),
-        ("62.4", "reproduced", 1, "failed: 0 of 1 reproduced; it is drifted"),
+        (
+            "62.4",
+            "reproduced",
+            1,
+            "failed: 0 of 1 reproduced; it is drifted",
+        ),
         ("65.8", "reproduced", 0, "passed: 1 of 1 reproduced"),
     ],
 )
@@ -146,7 +186,18 @@ def test_a_verdict_is_a_gate(ours, expected, status, line):
 def test_each_number_of_a_table_must_have_the_verdict(tmp_path):
     path = tmp_path / "numbers.csv"
     path.write_text("name,ours,published\nSOP,62.4,65.9\nCUB,60.0,60.1\n")
-    words = ["judge", "--table", path, "--spread", "0.2", "--expect", "reproduced"]
-    assert call(*words) == (1, "failed: 1 of 2 reproduced; SOP is drifted\n")
+    words = [
+        "judge",
+        "--table",
+        path,
+        "--spread",
+        "0.2",
+        "--expect",
+        "reproduced",
+    ]
+    assert call(*words) == (
+        1,
+        "failed: 1 of 2 reproduced; SOP is drifted\n",
+    )
     path.write_text("name,ours,published\nSOP,65.8,65.9\nCUB,60.0,60.1\n")
     assert call(*words) == (0, "passed: 2 of 2 reproduced\n")

@@ -90,7 +90,14 @@ def test_every_metric_is_that_of_a_brute_force_over_the_definitions(seed, block,
     if block:  # one query a block
         monkeypatch.setattr("benchmark.metrics.protocols.BLOCK_BYTES", 8)
     rows, sets, query, gallery = made_up(seed)
-    found = score(rows, sets, query=query, gallery=gallery, label_sets=True, map_at=(K,))
+    found = score(
+        rows,
+        sets,
+        query=query,
+        gallery=gallery,
+        label_sets=True,
+        map_at=(K,),
+    )
     every = np.arange(150)
     expected = {
         "gallery": brute_force(cosines(rows), sets, query, gallery),
@@ -99,14 +106,26 @@ def test_every_metric_is_that_of_a_brute_force_over_the_definitions(seed, block,
     for protocol, of_protocol in expected.items():
         ours = values(found, protocol)
         for metric, value in of_protocol.items():
-            assert ours[metric] == pytest.approx(value, abs=CLOSE), (protocol, metric)
+            assert ours[metric] == pytest.approx(value, abs=CLOSE), (
+                protocol,
+                metric,
+            )
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_codes_are_ranked_by_hamming_distance_as_the_hashing_papers_do(seed):
+def test_codes_are_ranked_by_hamming_distance_as_the_hashing_papers_do(
+    seed,
+):
     rows, sets, query, gallery = made_up(seed, codes=True)
     differing = (rows[:, None] != rows).sum(axis=2)
-    found = score(rows, sets, query=query, gallery=gallery, label_sets=True, map_at=(K,))
+    found = score(
+        rows,
+        sets,
+        query=query,
+        gallery=gallery,
+        label_sets=True,
+        map_at=(K,),
+    )
     ours = values(found, "gallery_hamming")
     for metric, value in brute_force(-differing, sets, query, gallery).items():
         assert ours[metric] == pytest.approx(value, abs=CLOSE), metric
@@ -156,10 +175,18 @@ def test_what_needs_a_class_is_left_out_with_its_reason():
     rows, sets, _, _ = made_up(0)
     found = score(rows, sets, label_sets=True, cameras=np.arange(150) % 3)
     reason = "rows with sets of labels have no class"
-    for name in ("one_per_class", "map_at_r_by_class", "map_at_c", "other_camera"):
+    for name in (
+        "one_per_class",
+        "map_at_r_by_class",
+        "map_at_c",
+        "other_camera",
+    ):
         assert f"{name}: {reason}" in found.left_out
     assert f"other_category: {reason}" not in found.left_out
-    assert not {each.protocol for each in found.records} & {"one_per_class", "others_other_camera"}
+    assert not {each.protocol for each in found.records} & {
+        "one_per_class",
+        "others_other_camera",
+    }
     assert found.facts["labels"] == len(WORDS)
     assert found.facts["different sets of labels"] == len(set(texts(sets)))
     assert "classes" not in found.facts
@@ -172,7 +199,10 @@ def test_the_query_that_stays_counts_as_a_hit_or_as_a_miss():
     for number, scores in enumerate(cosines(rows)):
         order = order_of(np.where(np.arange(150) == number, 9.0, scores))
         hits = sets[order] @ sets[number] > 0
-        for name, of_first in (("itself_hit", True), ("itself_miss", False)):
+        for name, of_first in (
+            ("itself_hit", True),
+            ("itself_miss", False),
+        ):
             hits[0] = of_first
             averages[name].append(average_precision_score(hits, -np.arange(150)))
     for name, of_queries in averages.items():
@@ -185,19 +215,37 @@ EYE = np.eye(4, 3, dtype=np.float32) + 1
 @pytest.mark.parametrize(
     ("labels", "words"),
     [
-        ([[1, 0], [0, 1], [1, 1], [0, 2]], r"row 3 .* has 2 in column 1; .* 1 for a label"),
+        (
+            [[1, 0], [0, 1], [1, 1], [0, 2]],
+            r"row 3 .* has 2 in column 1; .* 1 for a label",
+        ),
         ([[1, 0], [0, -1], [1, 1], [0, 1]], "row 1 .* has -1 in column 1"),
-        (np.array([[1, 0], [0.5, 1], [1, 1], [0, 1]]), "row 1 .* 0.5.* in column 0"),
-        (np.array([[1, 0], [np.nan, 1], [1, 1], [0, 1]]), "row 1 .* has nan in column 0"),
+        (
+            np.array([[1, 0], [0.5, 1], [1, 1], [0, 1]]),
+            "row 1 .* 0.5.* in column 0",
+        ),
+        (
+            np.array([[1, 0], [np.nan, 1], [1, 1], [0, 1]]),
+            "row 1 .* has nan in column 0",
+        ),
         ([["a", "b"]] * 4, "row 0 .* has a in column 0"),
-        ([[1, 0], [0, 0], [1, 1], [0, 0]], r"2 rows have no label, .* row 1 .*\[0, 0\]"),
-        (["a|b", "a||b", "a", "b"], r"1 rows have no label, or an empty one, from row 1 .*a\|\|b"),
+        (
+            [[1, 0], [0, 0], [1, 1], [0, 0]],
+            r"2 rows have no label, .* row 1 .*\[0, 0\]",
+        ),
+        (
+            ["a|b", "a||b", "a", "b"],
+            r"1 rows have no label, or an empty one, from row 1 .*a\|\|b",
+        ),
         (["a|b", "a", "|", "b"], "from row 2"),
         (["a|b", "a", "b|", "b"], "from row 2"),
         (["a|b", "a", "", "b"], "from row 2"),
         (["a|b", "a", None, "b"], "the label of row 2 is None"),
         (["a|b", "a", 1.5, "b"], "the label of row 2 is 1.5"),
-        ([[1, 0], [0, 1], [1, 1], [0, 1, 1]], r"the label of row 0 is \[1, 0\]"),
+        (
+            [[1, 0], [0, 1], [1, 1], [0, 1, 1]],
+            r"the label of row 0 is \[1, 0\]",
+        ),
         ([[1, 0], [0, 1], [1, 1]], r"labels of shape \(3, 2\)"),
         (["a", "b"], r"labels of shape \(2,\)"),
         (np.ones((4, 2, 2), int), r"labels of shape \(4, 2, 2\)"),
@@ -232,9 +280,22 @@ def call(*words):
 
 def test_files_with_a_matrix_or_with_lists_give_what_python_gives(tmp_path):
     rows, sets, query, gallery = made_up(2, codes=True)
-    expected = score(rows, sets, query=query, gallery=gallery, label_sets=True, map_at=(K,))
+    expected = score(
+        rows,
+        sets,
+        query=query,
+        gallery=gallery,
+        label_sets=True,
+        map_at=(K,),
+    )
     mask = np.isin(np.arange(150), query)
-    np.savez(tmp_path / "all.npz", embeddings=rows, labels=sets, query=query, gallery=gallery)
+    np.savez(
+        tmp_path / "all.npz",
+        embeddings=rows,
+        labels=sets,
+        query=query,
+        gallery=gallery,
+    )
     np.save(tmp_path / "rows.npy", rows)
     lines = ["labels,query,gallery"]
     lines += [f"{text},{one},{not one}" for text, one in zip(texts(sets), mask, strict=True)]
@@ -243,7 +304,13 @@ def test_files_with_a_matrix_or_with_lists_give_what_python_gives(tmp_path):
         [tmp_path / "all.npz"],
         [tmp_path / "rows.npy", "--labels", tmp_path / "labels.csv"],
     ):
-        options = ("--label-sets", "--map-at", K, "--json", tmp_path / "s.json")
+        options = (
+            "--label-sets",
+            "--map-at",
+            K,
+            "--json",
+            tmp_path / "s.json",
+        )
         output = " ".join(call(*words, *options).split())
         found = json.loads((tmp_path / "s.json").read_text())
         if words[0].suffix == ".npz":  # masks have the order of the rows
@@ -254,12 +321,23 @@ def test_files_with_a_matrix_or_with_lists_give_what_python_gives(tmp_path):
         assert "map_at_c: rows with sets of labels have no class" in output
 
 
-def test_two_files_with_one_label_or_several_in_each_cell_are_one_list(tmp_path):
+def test_two_files_with_one_label_or_several_in_each_cell_are_one_list(
+    tmp_path,
+):
     rows, _, _, _ = made_up(0)
-    for name, part, labels in (("q", rows[:3], "1\n2\n3"), ("g", rows[3:6], "1|2\n3\n4")):
+    for name, part, labels in (
+        ("q", rows[:3], "1\n2\n3"),
+        ("g", rows[3:6], "1|2\n3\n4"),
+    ):
         np.save(tmp_path / f"{name}.npy", part)
         (tmp_path / f"{name}.csv").write_text(f"labels\n{labels}\n")
-    words = [tmp_path / "q.npy", "--labels", tmp_path / "q.csv", "--label-sets", "--json"]
+    words = [
+        tmp_path / "q.npy",
+        "--labels",
+        tmp_path / "q.csv",
+        "--label-sets",
+        "--json",
+    ]
     words += [tmp_path / "s.json", "--gallery", tmp_path / "g.npy"]
     call(*words, "--gallery-labels", tmp_path / "g.csv")
     found = json.loads((tmp_path / "s.json").read_text())
@@ -273,7 +351,14 @@ def test_two_files_with_one_label_or_several_in_each_cell_are_one_list(tmp_path)
 def test_a_printed_number_of_sets_has_no_interval_over_classes(tmp_path):
     rows, sets, _, _ = made_up(2)
     np.savez(tmp_path / "all.npz", embeddings=rows, labels=sets)
-    words = (tmp_path / "all.npz", "--label-sets", "--published", "50", "--metric", "nDCG@9")
+    words = (
+        tmp_path / "all.npz",
+        "--label-sets",
+        "--published",
+        "50",
+        "--metric",
+        "nDCG@9",
+    )
     call(*words, "--json", tmp_path / "s.json")
     fits = json.loads((tmp_path / "s.json").read_text())["numbers"][0]["fits"]
     assert {"ndcg_at_9", "ndcg_graded_at_9"} == {fit["metric"] for fit in fits}

@@ -22,7 +22,12 @@ def made_up(seed, per_class=12):
     labels = np.repeat(np.arange(8), per_class)
     rows = rng.standard_normal((8, 6))[labels] + rng.standard_normal((len(labels), 6))
     order = rng.permutation(len(labels))
-    return rows.astype(np.float32), labels, order[: per_class * 2], order[per_class * 2 :]
+    return (
+        rows.astype(np.float32),
+        labels,
+        order[: per_class * 2],
+        order[per_class * 2 :],
+    )
 
 
 def plain(rows, queries):
@@ -36,7 +41,10 @@ def plain(rows, queries):
     distance = squared / squared.max(axis=1, keepdims=True)
     # a row is its own nearest; others follow in their order where distances are equal
     ranking = [
-        sorted(range(count), key=lambda other: (other != row, distance[row, other], other))
+        sorted(
+            range(count),
+            key=lambda other: (other != row, distance[row, other], other),
+        )
         for row in range(count)
     ]
 
@@ -105,7 +113,14 @@ def test_the_scores_are_those_of_the_plain_formulas(seed, block, monkeypatch):
 def test_items_of_the_own_class_and_camera_leave_the_new_ranking():
     rows, labels, query, gallery = made_up(7)
     cameras = np.arange(len(rows)) % 3
-    found = score(rows, labels, query=query, gallery=gallery, cameras=cameras, rerank=True)
+    found = score(
+        rows,
+        labels,
+        query=query,
+        gallery=gallery,
+        cameras=cameras,
+        rerank=True,
+    )
     final = plain(rows[np.append(query, gallery)], len(query))
     hits = labels[query][:, None] == labels[gallery]
     final[hits & (cameras[query][:, None] == cameras[gallery])] = np.inf
@@ -137,7 +152,9 @@ def test_equal_rows_and_few_rows_have_scores():
     assert values(few, "gallery_rerank")["recall_at_10"] == 1
 
 
-def test_more_rows_than_memory_is_meant_for_are_refused_with_their_number(monkeypatch):
+def test_more_rows_than_memory_is_meant_for_are_refused_with_their_number(
+    monkeypatch,
+):
     monkeypatch.setattr("benchmark.metrics.reranking.MOST_ROWS", 95)
     rows, labels, query, gallery = made_up(0)
     with pytest.raises(DataError, match=r"rerank: 96 rows .*\(allowed: 95\)"):
@@ -148,19 +165,40 @@ def test_more_rows_than_memory_is_meant_for_are_refused_with_their_number(monkey
 def test_it_needs_labels_and_takes_sets_of_them():
     rows, labels, query, gallery = made_up(0)
     given = {"query": query, "gallery": gallery, "rerank": True}
-    graded = [{"easy": np.array([0]), "hard": np.array([], int), "junk": np.array([], int)}]
+    graded = [
+        {
+            "easy": np.array([0]),
+            "hard": np.array([], int),
+            "junk": np.array([], int),
+        }
+    ]
     truth = judged_levels(graded * len(query))
     with pytest.raises(DataError, match="rerank needs labels"):
         score(rows, None, ground_truth=truth, **given)
     expected = values(score(rows, labels, **given), "gallery_rerank")
-    found = values(score(rows, np.eye(8)[labels], label_sets=True, **given), "gallery_rerank")
+    found = values(
+        score(rows, np.eye(8)[labels], label_sets=True, **given),
+        "gallery_rerank",
+    )
     assert found["map"] == pytest.approx(expected["map"], abs=1e-12)
 
 
 def test_its_row_says_that_it_uses_the_test_set(tmp_path):
     rows, labels, query, gallery = made_up(0)
-    np.savez(tmp_path / "a.npz", embeddings=rows, labels=labels, query=query, gallery=gallery)
-    words = ["score", str(tmp_path / "a.npz"), "--rerank", "--json", str(tmp_path / "s.json")]
+    np.savez(
+        tmp_path / "a.npz",
+        embeddings=rows,
+        labels=labels,
+        query=query,
+        gallery=gallery,
+    )
+    words = [
+        "score",
+        str(tmp_path / "a.npz"),
+        "--rerank",
+        "--json",
+        str(tmp_path / "s.json"),
+    ]
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 0, done.output
     says = " ".join(done.output.split())

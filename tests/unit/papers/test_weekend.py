@@ -49,7 +49,8 @@ def test_all_problems_of_the_options_come_at_once(within, messages, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "true", ["", "1", "0.8:0,0.3:3", "0.5:0,x:1,0.5:3", "0.5:0,0.5:0", "nan:0"]
+    "true",
+    ["", "1", "0.8:0,0.3:3", "0.5:0,x:1,0.5:3", "0.5:0,0.5:0", "nan:0"],
 )
 def test_shares_of_true_differences_sum_to_one(true):
     with pytest.raises(ConfigError, match="--true"):
@@ -57,7 +58,10 @@ def test_shares_of_true_differences_sum_to_one(true):
 
 
 def test_hours_days_and_differences_are_read():
-    assert read_wish(SHOWN, "1.5d", "0.8:0,0.2:-3.5", None) == (36.0, {0.0: 0.8, -3.5: 0.2})
+    assert read_wish(SHOWN, "1.5d", "0.8:0,0.2:-3.5", None) == (
+        36.0,
+        {0.0: 0.8, -3.5: 0.2},
+    )
 
 
 def test_the_chance_of_a_claim_is_that_all_its_parts_hold_or_that_one_fails():
@@ -72,7 +76,11 @@ def test_the_chance_of_a_claim_is_that_all_its_parts_hold_or_that_one_fails():
 
 
 def test_nothing_right_can_be_said_of_a_sentence_on_its_edge():
-    beats = Item("claims", frozenset("a"), (Design(0, 0.5, reference_runs=10**9, margin=0.0),))
+    beats = Item(
+        "claims",
+        frozenset("a"),
+        (Design(0, 0.5, reference_runs=10**9, margin=0.0),),
+    )
     assert beats.chance(10, 0.0) == 0.0
     assert beats.chance(10, 3.0) > 0.9
     assert beats.chance(10, -3.0) > 0.9
@@ -115,7 +123,10 @@ def test_a_slower_gpu_runs_fewer_and_finished_runs_cost_nothing(plan, monkeypatc
     def half_done(study, results):
         for run, state in states_of(study, results):
             done = run.spec.seed < 2
-            yield run, dataclasses.replace(state, result=object() if done else None)
+            yield (
+                run,
+                dataclasses.replace(state, result=object() if done else None),
+            )
 
     monkeypatch.setattr(weekend, "states_of", half_done)
     begun = choose_runs(study, Path("no results"), HOURS, TRUE)
@@ -125,7 +136,11 @@ def test_a_slower_gpu_runs_fewer_and_finished_runs_cost_nothing(plan, monkeypatc
 
 
 def test_only_runs_whose_files_are_here_are_chosen(monkeypatch):
-    monkeypatch.setattr(weekend, "needs_of", lambda spec: {"data": spec.dataset.label == "sop"})
+    monkeypatch.setattr(
+        weekend,
+        "needs_of",
+        lambda spec: {"data": spec.dataset.label == "sop"},
+    )
     here = choose_runs(load_study("fast_ap"), Path("no results"), HOURS, TRUE, here=True)
     assert {cell.dataset for cell in here.chosen[HOURS]} == {"sop"}
 
@@ -145,7 +160,15 @@ def test_the_text_has_the_answer_three_worlds_and_what_is_dropped(plan):
 
 def test_the_runs_are_a_study_that_says_why_it_has_them(tmp_path):
     path = tmp_path / "weekend.yaml"
-    output = told("roadmap", "--within", "6h", "--out", str(path), "--results", str(tmp_path))
+    output = told(
+        "roadmap",
+        "--within",
+        "6h",
+        "--out",
+        str(path),
+        "--results",
+        str(tmp_path),
+    )
     assert f"Next: python -m benchmark run {path}" in output
     study = load_study(path, tmp_path)
     whole = {run.digest for run in expand(load_study("roadmap")).values()}

@@ -21,7 +21,12 @@ def problem(seed: int) -> tuple[dict, dict]:
     costs = {cell: np.cumsum(rng.uniform(0.5, 3.0, LEVELS)) for cell in cells}
     costs["a"] = np.maximum(costs["a"] - costs["a"][1], 0.0)
     costs["d"][2] = np.inf
-    groups = [*itertools.combinations(cells, 1), ("a", "b"), ("b", "c"), ("a", "c", "d")]
+    groups = [
+        *itertools.combinations(cells, 1),
+        ("a", "b"),
+        ("b", "c"),
+        ("a", "c", "d"),
+    ]
     gains = {frozenset(group): np.sort(rng.uniform(0.0, 2.0, LEVELS)) for group in groups}
     return costs, gains
 
@@ -61,7 +66,11 @@ def test_more_hours_never_gain_less(seed):
 
 
 def test_seeds_that_are_there_cost_nothing_and_those_that_gain_nothing_are_not_bought():
-    costs = {"done": np.zeros(2), "useless": np.ones(2), "useful": np.array([1.0, 2.0])}
+    costs = {
+        "done": np.zeros(2),
+        "useless": np.ones(2),
+        "useful": np.array([1.0, 2.0]),
+    }
     gains = {
         frozenset(["done"]): np.array([0.5, 0.6]),
         frozenset(["useful"]): np.array([0.5, 0.5]),

@@ -15,7 +15,12 @@ from benchmark.__main__ import app
 from benchmark.core.errors import DataError
 from benchmark.core.options import build, defaults_of
 from benchmark.core.recipe import ModelConfig, Recipe
-from benchmark.core.records import DatasetChoice, LossChoice, RunSpec, Setting
+from benchmark.core.records import (
+    DatasetChoice,
+    LossChoice,
+    RunSpec,
+    Setting,
+)
 from benchmark.datasets import load_dataset
 from benchmark.datasets.base import Protocol
 from benchmark.input.tensors import Input, create_input
@@ -71,7 +76,10 @@ def spec_of(dataset, model, loss, seed):
         "model": dataclasses.asdict(model),
         "input": view,
         "optimizer": {"name": "adamw", "lr": 1e-3},
-        "sampler": {"name": "m_per_class", "params": {"samples_per_class": 4}},
+        "sampler": {
+            "name": "m_per_class",
+            "params": {"samples_per_class": 4},
+        },
         "training": {"epochs": 2},
         "evaluation": {"every": 2, "neighbour_queries": 0},
     }
@@ -92,7 +100,14 @@ def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("extracted")
     paths = {name: folder / f"{name}.npz" for name in ("float32", "float16")}
     call("glyphs_tiny", "--out", paths["float32"], "--image-size", SIDE)
-    call("glyphs_tiny", "--out", paths["float16"], "--image-size", SIDE, "--float16")
+    call(
+        "glyphs_tiny",
+        "--out",
+        paths["float16"],
+        "--image-size",
+        SIDE,
+        "--float16",
+    )
     return paths
 
 
@@ -131,7 +146,10 @@ def test_a_run_on_features_equals_one_that_embeds_in_the_step(
 
 def test_the_file_has_roles_and_says_what_made_it(files):
     dataset = load_dataset("glyphs_tiny")
-    with np.load(files["float32"]) as arrays, np.load(files["float16"]) as halves:
+    with (
+        np.load(files["float32"]) as arrays,
+        np.load(files["float16"]) as halves,
+    ):
         assert len(arrays["embeddings"]) == len(dataset.train) + len(
             dataset.protocols["test"].query
         )
@@ -150,7 +168,13 @@ def test_a_stopped_extraction_goes_on_with_the_parts_that_are_there(
 ):
     monkeypatch.setenv("BENCHMARK_CACHE", str(tmp_path))
     monkeypatch.setattr(features, "PART", 128)
-    words = ("glyphs_tiny", "--out", tmp_path / "features.npz", "--image-size", SIDE)
+    words = (
+        "glyphs_tiny",
+        "--out",
+        tmp_path / "features.npz",
+        "--image-size",
+        SIDE,
+    )
     computed = call(*words).count("computed the features")
     first = (tmp_path / "features.npz").read_bytes()
     (tmp_path / "features.npz").unlink()
@@ -159,7 +183,10 @@ def test_a_stopped_extraction_goes_on_with_the_parts_that_are_there(
     parts[1].unlink()
     assert call(*words).count("computed the features") == 1
     assert (tmp_path / "features.npz").read_bytes() == first
-    with np.load(files["float32"]) as arrays, np.load(tmp_path / "features.npz") as again:
+    with (
+        np.load(files["float32"]) as arrays,
+        np.load(tmp_path / "features.npz") as again,
+    ):
         assert np.array_equal(arrays["embeddings"], again["embeddings"])
 
 

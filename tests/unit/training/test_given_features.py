@@ -16,7 +16,11 @@ from benchmark.core.records import NEIGHBOURS, PROVENANCE, DatasetChoice
 from benchmark.metrics import retrieval_metrics
 from benchmark.training.run import train
 
-MODEL = {"backbone": "features", "freeze_backbone": True, "embedding_dim": 8}
+MODEL = {
+    "backbone": "features",
+    "freeze_backbone": True,
+    "embedding_dim": 8,
+}
 
 
 @pytest.fixture
@@ -26,7 +30,11 @@ def arrays():
     labels = np.repeat(np.arange(24), 8)
     rows = generator.normal(size=(24, 4))[labels] + generator.normal(size=(192, 4)) / 2
     rows = np.hstack([rows, 2 * generator.normal(size=(192, 4))]).astype(np.float32)
-    return {"embeddings": rows, "labels": labels, "split": np.where(labels < 12, "train", "test")}
+    return {
+        "embeddings": rows,
+        "labels": labels,
+        "split": np.where(labels < 12, "train", "test"),
+    }
 
 
 def spec_of(path, loss="smooth_ap", model=MODEL, **sections):
@@ -49,14 +57,23 @@ def test_a_head_learns_to_leave_out_noise(tmp_path, arrays):
     sections = {"training": {"epochs": 20}, "optimizer": {"lr": 0.05}}
     trained = run(tmp_path / "trained", arrays, **sections)
     bare = {**MODEL, "embedding_dim": None}
-    given = run(tmp_path / "bare", arrays, loss="untrained", model=bare, training={"epochs": 0})
+    given = run(
+        tmp_path / "bare",
+        arrays,
+        loss="untrained",
+        model=bare,
+        training={"epochs": 0},
+    )
     after, before = (each.metrics.last["test"]["map_at_r"] for each in (trained, given))
     assert after > before + 0.1
     tested = arrays["split"] == "test"
     expected = retrieval_metrics(arrays["embeddings"][tested], arrays["labels"][tested])
     assert before == pytest.approx(expected["map_at_r"], abs=1e-6)
     weights = json.loads((tmp_path / "trained" / PROVENANCE).read_text())["weights"]
-    assert (weights["backbone"], weights["weights"]) == ("features", "those behind the features")
+    assert (weights["backbone"], weights["weights"]) == (
+        "features",
+        "those behind the features",
+    )
     assert weights["parameters"] == 8 * 8 + 8
 
 

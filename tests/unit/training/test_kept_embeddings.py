@@ -57,7 +57,9 @@ def recorded(folder):
     return json.loads((folder / RESULT).read_text())["metrics"]["last"]["test"]
 
 
-def test_what_is_kept_gives_the_scores_of_the_result_to_the_last_bit(folder):
+def test_what_is_kept_gives_the_scores_of_the_result_to_the_last_bit(
+    folder,
+):
     with np.load(folder / KEPT_ROWS.format("test")) as kept:
         assert kept["embeddings"].dtype == np.float32
         again = retrieval_metrics(kept["embeddings"], kept["labels"], recall_at=(1, 10))
@@ -74,7 +76,13 @@ def test_a_run_has_a_line_for_each_protocol_and_its_own_twice(folder):
 
 
 def test_the_file_of_a_run_is_a_file_like_others(folder):
-    output = call(folder / KEPT_ROWS.format("test"), "--published", "50", "--metric", "mAP")
+    output = call(
+        folder / KEPT_ROWS.format("test"),
+        "--published",
+        "50",
+        "--metric",
+        "mAP",
+    )
     assert output.startswith("Printed mAP 50")
     assert "not used" not in output
 
@@ -101,7 +109,9 @@ def test_a_new_training_leaves_no_rows_of_an_earlier_one(tmp_path):
     assert not stale.exists()
 
 
-def test_a_run_that_is_to_be_trained_learns_that_it_keeps_and_a_finished_one_stays(tmp_path):
+def test_a_run_that_is_to_be_trained_learns_that_it_keeps_and_a_finished_one_stays(
+    tmp_path,
+):
     plain = Run(tiny_spec(), ("main",), None)
     keeping = replace(plain, spec=tiny_spec(**KEEP))
     path = tmp_path / plain.spec.folder / SPEC
@@ -137,14 +147,17 @@ def study_of(folder: Path, text: str):
     return load_study(folder / "kept.yaml")
 
 
-def test_a_study_has_one_table_of_the_runs_that_kept_and_its_digest_stays(tmp_path):
+def test_a_study_has_one_table_of_the_runs_that_kept_and_its_digest_stays(
+    tmp_path,
+):
     plain = study_of(tmp_path, "")
     study = study_of(tmp_path, "evaluation: {keep_embeddings: true}\n")
     assert study.digest == plain.digest
     results = tmp_path / "results"
     words = ("--study", tmp_path / "kept.yaml", "--results", results)
     with pytest.raises(
-        BenchmarkError, match=r"2 of 2 runs have no embeddings.*delete its result\.json"
+        BenchmarkError,
+        match=r"2 of 2 runs have no embeddings.*delete its result\.json",
     ):
         call(*words)
     runs = expand(study)
@@ -174,10 +187,15 @@ def test_one_of_three_is_given(words):
         call(*words)
 
 
-def test_rows_of_a_gallery_and_of_judged_lists_have_the_roles_that_score_reads(tmp_path):
+def test_rows_of_a_gallery_and_of_judged_lists_have_the_roles_that_score_reads(
+    tmp_path,
+):
     dataset = load_dataset("glyphs_tiny")
     images = dataset.protocols["test"].query
-    query, gallery = images.part(np.arange(10)), images.part(np.arange(10, 40))
+    query, gallery = (
+        images.part(np.arange(10)),
+        images.part(np.arange(10, 40)),
+    )
     rows = np.random.default_rng(0).standard_normal((60, 8)).astype(np.float32)
     judged = Judgements(tuple(np.array([i]) for i in range(10)), (np.array([], int),) * 10)
     split = EmbeddedProtocol(Protocol(query, gallery), rows[:10], rows[10:40])
@@ -185,7 +203,10 @@ def test_rows_of_a_gallery_and_of_judged_lists_have_the_roles_that_score_reads(t
     hard = EmbeddedProtocol(lists, rows[:10], rows[10:40], rows[40:])
     write_embeddings(tmp_path, {"sides": split, "easy": hard, "hard": hard})
     files = sorted(tmp_path.glob(KEPT_ROWS.format("*")))
-    assert [file.name for file in files] == ["embeddings-easy.npz", "embeddings-sides.npz"]
+    assert [file.name for file in files] == [
+        "embeddings-easy.npz",
+        "embeddings-sides.npz",
+    ]
     with np.load(files[0]) as kept:
         assert sorted(kept.files) == ["embeddings", "gallery", "query"]
         assert np.array_equal(kept["embeddings"], rows)

@@ -15,7 +15,15 @@ def at_once(model, images, labels, loss):
 
 
 def grad_cache(
-    model, images, labels, loss, *, part=PART, restores=True, factor=1.0, carried=slice(None)
+    model,
+    images,
+    labels,
+    loss,
+    *,
+    part=PART,
+    restores=True,
+    factor=1.0,
+    carried=slice(None),
 ):
     """Embed in parts, take the loss of the whole batch, carry its slopes back part by part.
 
@@ -33,7 +41,10 @@ def grad_cache(
     works = list(zip(images.split(part), slopes, states, strict=True))[carried]
     for number, (images_of_part, slope, state) in enumerate(works, 1):
         waits = getattr(model, "no_sync", contextlib.nullcontext)
-        with torch.random.fork_rng(), waits() if number < len(works) else contextlib.nullcontext():
+        with (
+            torch.random.fork_rng(),
+            waits() if number < len(works) else contextlib.nullcontext(),
+        ):
             if restores:
                 torch.set_rng_state(state)
             model(images_of_part).backward(factor * slope)
@@ -69,13 +80,19 @@ class Queue:
 
     def keep(self, rows, labels):
         before = self.rows or (rows[:0].detach(), labels[:0])
-        both = (torch.cat([before[0], rows.detach()]), torch.cat([before[1], labels]))
+        both = (
+            torch.cat([before[0], rows.detach()]),
+            torch.cat([before[1], labels]),
+        )
         self.rows = tuple(part[-self.size :] for part in both)
 
     def __call__(self, model, images, labels, loss):
         embeddings = model(images)
         if self.early or self.rows is None:
-            self.keep(embeddings[: None if self.early else 0], labels[: None if self.early else 0])
+            self.keep(
+                embeddings[: None if self.early else 0],
+                labels[: None if self.early else 0],
+            )
         rows, names = self.rows
         loss(torch.cat([embeddings, rows]), torch.cat([labels, names])).backward()
         if not self.early:

@@ -32,17 +32,38 @@ OWN_LOSSES = "of the losses of 5 parts, not the loss of the whole batch"
 FAULTS = {  # the first check that fails, and its words
     "mean_over_parts": ("whole batch", f"the mean {OWN_LOSSES}"),
     "sum_over_parts": ("whole batch", f"the sum {OWN_LOSSES}"),
-    "parts_by_size": ("whole batch", f"the sum (0.1667 to 0.2083 x) {OWN_LOSSES}"),
-    "whole_loss_for_each_part": ("whole batch", "3 x the gradient of the whole batch: multiplied"),
+    "parts_by_size": (
+        "whole batch",
+        f"the sum (0.1667 to 0.2083 x) {OWN_LOSSES}",
+    ),
+    "whole_loss_for_each_part": (
+        "whole batch",
+        "3 x the gradient of the whole batch: multiplied",
+    ),
     "nothing_left": ("whole batch", "no gradient reaches the parameters"),
-    "last_part_alone": ("whole batch", "of 20 of 24 rows is lost (rows 0 to 19)"),
-    "first_part_lost": ("whole batch", "of 5 of 24 rows is lost (rows 0 to 4)"),
-    "divided_by_parts": ("whole batch", "0.25 x the gradient of the whole batch: divided"),
-    "own_rows_in_the_queue": ("whole batch", "in its own memory, and ranked twice"),
+    "last_part_alone": (
+        "whole batch",
+        "of 20 of 24 rows is lost (rows 0 to 19)",
+    ),
+    "first_part_lost": (
+        "whole batch",
+        "of 5 of 24 rows is lost (rows 0 to 4)",
+    ),
+    "divided_by_parts": (
+        "whole batch",
+        "0.25 x the gradient of the whole batch: divided",
+    ),
+    "own_rows_in_the_queue": (
+        "whole batch",
+        "in its own memory, and ranked twice",
+    ),
     "shuffled_labels": ("whole batch", "cosine 0.1581"),
     "uneven_part_left_out": ("uneven parts", "cosine 0.9"),
     "LeftFromBefore": ("next step", "cosine"),
-    "another_dropout": ("dropout", "restore the state of the random numbers"),
+    "another_dropout": (
+        "dropout",
+        "restore the state of the random numbers",
+    ),
 }
 FAULTS_IN_PROCESSES = {
     "gradient_times_processes": "2 x the gradient of the whole batch: multiplied by the number of",
@@ -60,7 +81,10 @@ def findings(file, name, *, in_processes=False):
 def test_a_right_step_passes(name):
     found = findings("right_steps.py", name)
     of_norm, of_next = RIGHT[name]
-    assert {outcome.result for outcome in found.values()} <= {"passed", "not applicable"}
+    assert {outcome.result for outcome in found.values()} <= {
+        "passed",
+        "not applicable",
+    }
     assert of_norm in found["batch norm"].note
     assert (found["batch norm"].result == "passed") == (of_norm != OFF)
     assert of_next in found["next step"].note
