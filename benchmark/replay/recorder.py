@@ -21,35 +21,31 @@ MOST_BYTES = 64 * 2**20  # of parameters and memories of the loss, over all step
 class Recorder:
     """Writes labels of all batches, and tensors of the first ``steps`` steps, to ``path``.
 
-    ``optimizers`` are all of them; ``loss`` is a module or a list, or None if it has no state.
-    ``coordinates`` of each parameter tensor are kept around each update.
+    ``optimizers`` are all of them; ``loss`` is the module of the loss, of which parameters and
+    buffers are kept. ``coordinates`` of each parameter tensor are kept around each update.
     """
 
     def __init__(self, path, *, model, optimizers, loss=None, steps=20, coordinates=64):
         self.path = path
         self.steps = steps
-        self.loss = loss
-        modules = {"model": model}
-        if isinstance(loss, torch.nn.Module):
-            modules["loss"] = loss
-        self.parameters = {
-            f"{part}.{name}": value
-            for part, module in modules.items()
-            for name, value in module.named_parameters()
-        }
+        self.loss = loss if isinstance(loss, torch.nn.Module) else torch.nn.Module()
+        parts = torch.nn.ModuleDict({"model": model, "loss": self.loss})
+        self.parameters = {name: x for name, x in parts.named_parameters() if x.requires_grad}
+        self.names = {value: name for name, value in self.parameters.items()}
         generator = torch.Generator().manual_seed(0)
         self.places = {}
         for name, value in self.parameters.items():
             place = torch.randperm(value.numel(), generator=generator)[:coordinates].sort().values
-            self.places[name] = torch.unravel_index(place.to(value.device), value.shape)
-            value.register_post_accumulate_grad_hook(partial(self._count_backward, name))
+            self.places[name] = place.to(value.device)
+            value.register_post_accumulate_grad_hook(self._after_backward)
         self.norms = [x for x in model.modules() if getattr(x, "running_mean", None) is not None]
         self.sums = self._sums()
         self.room = MOST_BYTES
-        self.now = None
+        self.now = None  # the step that is recorded
+        self.update = None  # the update that is recorded
         self.dtype = None
         self.batches = []
-        self.written = False
+        self.closed = False
         self.made = {}  # of each parameter: passes since the last update, norm of the gradient
         self.trace = {
             "version": VERSION,
@@ -61,13 +57,13 @@ class Recorder:
             "steps": [],
         }
         layer = next(layer for layer in model.modules() if hasattr(layer, "weight"))
-        layer.register_forward_hook(self._computed)
+        layer.register_forward_hook(self._after_layer)
         for optimizer in optimizers:
             if isinstance(optimizer, torch.optim.Optimizer):
-                optimizer.register_step_pre_hook(self._before)
-                optimizer.register_step_post_hook(self._after)
+                optimizer.register_step_pre_hook(self._before_update)
+                optimizer.register_step_post_hook(self._after_update)
             else:
-                optimizer.step = partial(self._around, optimizer, optimizer.step)
+                optimizer.step = partial(self._around_update, optimizer, optimizer.step)
 
     def step(self, *, inputs, labels, embeddings, loss, numbers=None, memory=None):
         """Record a batch; call this once before ``backward``, with the loss that is not scaled.
@@ -76,7 +72,7 @@ class Recorder:
         that the loss reads, unless they are buffers of ``loss``.
         """
         self.now = None
-        if self.written:
+        if self.closed:
             return
         labels = on_cpu(torch.as_tensor(labels))
         numbers = None if numbers is None else on_cpu(torch.as_tensor(numbers))
@@ -107,9 +103,9 @@ class Recorder:
 
     def close(self):
         """Write the trace; what comes later is not recorded."""
-        if self.batches and not self.written:
+        if self.batches and not self.closed:
             self._write()
-        self.written = True
+        self.closed = True
         self.now = None
 
     def _write(self):
@@ -121,72 +117,71 @@ class Recorder:
         torch.save(self.trace, f"{self.path}.part")
         os.replace(f"{self.path}.part", self.path)
 
-    def _computed(self, layer, inputs, output):
+    def _after_layer(self, layer, inputs, output):
         self.dtype = output.dtype  # shows autocast
 
-    def _count_backward(self, name, parameter):
+    def _after_backward(self, parameter):
         if self.now:
+            name = self.names[parameter]
             passes, _ = self.made.get(name, (0, None))
             self.made[name] = (passes + 1, parameter.grad.norm())
 
-    def _before(self, optimizer, *_):
-        if not self.now or not self.made:
+    def _before_update(self, optimizer, *_):
+        self.update = None
+        if not self.now:
             return
-        names = {id(value): name for name, value in self.parameters.items()}
         groups = []
-        members = []
         for group in getattr(optimizer, "param_groups", ()):
             read = {key: value for key, value in group.items() if isinstance(value, int | float)}
-            inside = [names[id(value)] for value in group["params"] if id(value) in names]
+            inside = [self.names[value] for value in group["params"] if value in self.names]
             groups.append({**read, "names": inside})
-            members += inside
-        used = {name: self.parameters[name] for name in members or self.parameters}
-        used = {name: value for name, value in used.items() if name in self.made}
-        gradients = {name: value.grad for name, value in used.items()}
+        known = [name for group in groups for name in group["names"]]
+        names = [name for name in (known if groups else self.parameters) if name in self.made]
+        if not names:
+            return
+        values = [self.parameters[name] for name in names]
+        gradients = [value.grad for value in values]
         state = getattr(optimizer, "state", {})
         # of an optimiser that unscales by itself
         scale = getattr(optimizer, "grad_scale", None) or 1.0
-        update = {
+        self.update = {
             "optimizer": type(optimizer).__name__,
             "groups": groups,
-            "names": list(used),
-            "fresh": not any(state.get(value) for value in used.values()),
-            "passes": max(self.made[name][0] for name in used),
-            "made": on_cpu(torch.stack([self.made[name][1] for name in used])),
-            "norms": on_cpu(torch.stack(torch._foreach_norm(list(gradients.values())))) / scale,
-            "gradient": self._at(gradients) / scale,
-            "before": self._at(used),
+            "names": names,
+            "fresh": not any(state.get(value) for value in values),
+            "passes": max(self.made[name][0] for name in names),
+            "made": on_cpu(torch.stack([self.made.pop(name)[1] for name in names])),
+            "norms": on_cpu(torch.stack(torch._foreach_norm(gradients))) / scale,
+            "gradient": self._at(names, gradients) / scale,
+            "before": self._at(names, values),
         }
-        self.now["updates"].append(update)
+        self.now["updates"].append(self.update)
 
-    def _after(self, optimizer, *_):
-        if self.now and self.now["updates"]:
-            update = self.now["updates"][-1]
-            self.made = {name: x for name, x in self.made.items() if name not in update["names"]}
-            update["after"] = self._at({name: self.parameters[name] for name in update["names"]})
+    def _after_update(self, *_):
+        if self.update:
+            names = self.update["names"]
+            self.update["after"] = self._at(names, [self.parameters[name] for name in names])
 
-    def _around(self, optimizer, step, *arguments, **options):
-        self._before(optimizer)
+    def _around_update(self, optimizer, step, *arguments, **options):
+        self._before_update(optimizer)
         result = step(*arguments, **options)
-        self._after(optimizer)
+        self._after_update()
         return result
 
-    def _at(self, tensors):
+    def _at(self, names, tensors):
         """Return the recorded coordinates of these tensors, one after the other."""
-        values = [value.detach()[self.places[name]] for name, value in tensors.items()]
-        return on_cpu(torch.cat(values))
+        pairs = zip(names, tensors, strict=True)
+        return on_cpu(torch.cat([value.detach().take(self.places[name]) for name, value in pairs]))
 
     def _sums(self):
         return [layer.running_mean.sum() + layer.running_var.sum() for layer in self.norms]
 
     def _state(self, memory):
         """Return parameters, buffers and memory of the loss, while there is room."""
-        found = {}
-        if isinstance(self.loss, torch.nn.Module):
-            found = {f"loss.{name}": value for name, value in self.loss.state_dict().items()}
+        found = self.loss.state_dict(prefix="loss.")
         if memory is not None:
             found |= {"memory.rows": memory[0], "memory.labels": memory[1]}
-        self.room -= sum(value.numel() * value.element_size() for value in found.values())
+        self.room -= sum(value.nbytes for value in found.values())
         return {name: on_cpu(value) for name, value in found.items() if self.room > 0}
 
     def _summary(self, inputs):

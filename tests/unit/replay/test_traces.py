@@ -150,3 +150,24 @@ def test_a_recipe_alone_has_no_loss_and_no_batch_size(trace):
     found = list(against_recipe(read_trace(trace), recipe, loss, size))
     assert [x.outcome for x in found if x.part == "loss"] == ["not decided"]
     assert causes(found)[0] == "other_image_size"
+
+
+def test_parameters_that_do_not_learn_and_updates_without_gradients_are_left_out(tmp_path):
+    network = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 3))
+    network[0].requires_grad_(False)
+    other = torch.nn.Linear(2, 2)
+    optimizers = [torch.optim.SGD(each.parameters(), lr=0.1) for each in (other, network)]
+    recorder = Recorder(tmp_path / "trace.pt", model=network, optimizers=optimizers)
+    for _ in range(2):
+        rows = network(torch.ones(6, 4))
+        loss = rows.square().sum()
+        recorder.step(inputs=None, labels=range(6), embeddings=rows, loss=loss)
+        loss.backward()
+        for optimizer in (*optimizers, *optimizers):  # of the last two no gradient is new
+            optimizer.step()
+    recorder.close()
+    trace = read_trace(tmp_path / "trace.pt")
+    assert list(trace.shapes) == ["model.1.weight", "model.1.bias"]
+    assert [len(step.updates) for step in trace.steps] == [1, 1]
+    (update,) = trace.steps[0].updates
+    assert torch.allclose(update.after, update.before - 0.1 * update.gradient)
