@@ -5,14 +5,17 @@ from pathlib import Path
 from typer import Argument, Option
 
 from benchmark.cli import app, echo, parse_pairs
+from benchmark.cli.data import Params
 from benchmark.core.errors import RunError, not_ended_by_others
 
 LEFT = """\
-No part differs. What is left:
+What is left:
   data         python -m benchmark data check NAME
   weights      the score before the first step: docs/faq.md
   evaluation   python -m benchmark score FILE
   seeds        python -m benchmark judge --ours ... --published ..."""
+
+ROW = "  {:22} {:13} {:9} {}"
 
 
 @app.command()
@@ -24,6 +27,10 @@ def replay(
     option: list[str] | None = Option(
         None, metavar="KEY=VALUE", help="hyperparameter of --loss, may be repeated"
     ),
+    dataset: str | None = Option(
+        None, metavar="NAME", help="dataset whose training images the trace numbers"
+    ),
+    param: Params = None,
     recorder: bool = Option(False, "--recorder", help="print the file that records traces"),
     as_json: bool = Option(False, "--json", help="print JSON instead of text"),
 ) -> None:
@@ -54,7 +61,12 @@ def replay(
             found = against_trace(*read)
         else:
             wanted = expected(recipe, loss, parse_pairs("--option", option or []))
-            found = list(against_recipe(read[0], *wanted))
+            images = None
+            if dataset:
+                from benchmark.datasets import load_dataset
+
+                images = load_dataset(dataset, parse_pairs("--param", param or [])).train
+            found = list(against_recipe(read[0], *wanted, images))
     first = next((finding for finding in found if finding.outcome == "differs"), None)
     problems = [problem for each in read for problem in each.problems]
     if as_json:
@@ -62,9 +74,16 @@ def replay(
         answer = {"first": first and first.part, "rows": rows, "problems": problems}
         echo(json.dumps(answer, indent=2))
         return
-    echo(f"First difference: {first.part}: {first.says}" if first else LEFT)
+    if first:
+        echo(f"First difference: {first.part}: {first.says}")
+    else:
+        unjudged = [each.part for each in found if each.outcome != "equal"]
+        echo(f"No part differs{'; not judged: ' * bool(unjudged)}{', '.join(unjudged)}")
+        if recipe:
+            echo(LEFT)
+    echo(ROW.format("part", "outcome", "size", ""))
     for finding in found:
         size = "" if finding.size is None else f"{finding.size:.3g}"
-        echo(f"  {finding.part:22} {finding.outcome:13} {size:9} {finding.says}".rstrip())
+        echo(ROW.format(finding.part, finding.outcome, size, finding.says).rstrip())
     for problem in problems:
         echo(f"  {problem}")

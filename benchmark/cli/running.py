@@ -216,7 +216,9 @@ def train(
         if trace:
             from benchmark.replay.recorder import Recorder
 
-            recorder = partial(Recorder, (out or spec.parent) / TRACE, steps=trace)
+            folder = out or spec.parent
+            folder.mkdir(parents=True, exist_ok=True)
+            recorder = partial(Recorder, folder / TRACE, steps=trace)
         take_gpu()
         try:
             train_run(spec, out, started=started, attempt=attempt, recorder=recorder)

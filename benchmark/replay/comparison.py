@@ -6,13 +6,16 @@ from typing import Any
 
 import torch
 
+from benchmark.core.errors import RunError
 from benchmark.core.options import defaults_of
 from benchmark.core.recipe import Recipe
 from benchmark.core.records import LossChoice, RunSpec
+from benchmark.datasets.base import ImageSet
 from benchmark.losses import LOSSES
 from benchmark.replay.feeding import batch_finding, input_finding, network_finding
 from benchmark.replay.findings import PartFinding
 from benchmark.replay.gradients import loss_findings
+from benchmark.replay.numbering import images_finding
 from benchmark.replay.trace import RecordedStep, Trace
 from benchmark.replay.updates import backward_finding, update_findings
 from benchmark.study.recipes import read_recipe
@@ -31,7 +34,9 @@ def expected(
         found = spec.recipe, spec.loss, spec.batch_size
         own = spec.loss.params if loss == spec.loss.name else {}
     else:
-        path = Path(source)
+        path = Path(source).absolute()
+        if path.suffix and (path.parent.name != "recipes" or not path.exists()):
+            raise RunError(f"--as {source}: give a file NAME.yaml in a folder 'recipes'")
         recipe = read_recipe(path.stem, path.parent.parent / "study.yaml")
         found = recipe, None, None
         own = recipe.losses.get(loss or "", {})
@@ -42,11 +47,19 @@ def expected(
 
 
 def against_recipe(
-    trace: Trace, recipe: Recipe, loss: LossChoice | None, size: int | None
+    trace: Trace,
+    recipe: Recipe,
+    loss: LossChoice | None,
+    size: int | None,
+    images: ImageSet | None = None,
 ) -> Iterator[PartFinding]:
-    """Yield the findings of all parts of a step in the order of computation."""
+    """Yield the findings of all parts of a step in the order of computation.
+
+    ``images`` are those that the numbers of the trace count, if they are known.
+    """
     parts: dict[str, Callable[[], PartFinding | Iterable[PartFinding]]] = {
         "batch": lambda: batch_finding(trace, recipe, size),
+        "images": lambda: images_finding(trace, recipe, images) if images else [],
         "input": lambda: input_finding(trace, recipe),
         "network": lambda: network_finding(trace, recipe),
         "loss": lambda: loss_findings(trace, loss, recipe.memory),

@@ -222,7 +222,11 @@ def loss_findings(
         if excess[place] <= 1.0:
             yield PartFinding(part, "equal", size=size)
         elif mine:
-            yield from (differs(part, size, cause.key, value=change) for cause, change in mine)
+            for cause, change in mine:
+                (value,) = change.values()
+                if isinstance(value, dict):
+                    value = ", ".join(f"{name} {other}" for name, other in value.items())
+                yield differs(part, size, cause.key, value=value)
         elif size <= half[place]:
             yield PartFinding(part, "not decided", "half precision may be all", size)
         elif part == "gradient" and excess[0] > 1.0:

@@ -131,16 +131,22 @@ class Recorder:
         if not self.now:
             return
         groups = []
+        known = []
         for group in getattr(optimizer, "param_groups", ()):
             read = {key: value for key, value in group.items() if isinstance(value, int | float)}
             inside = [self.names[value] for value in group["params"] if value in self.names]
             groups.append({**read, "names": inside})
-        known = [name for group in groups for name in group["names"]]
-        names = [name for name in (known if groups else self.parameters) if name in self.made]
+            known += inside
+        names = []
+        gradients = []
+        for name in known if groups else self.parameters:
+            gradient = self.parameters[name].grad
+            if name in self.made and gradient is not None:
+                names.append(name)
+                gradients.append(gradient)
         if not names:
             return
         values = [self.parameters[name] for name in names]
-        gradients = [value.grad for value in values]
         state = getattr(optimizer, "state", {})
         # of an optimiser that unscales by itself
         scale = getattr(optimizer, "grad_scale", None) or 1.0

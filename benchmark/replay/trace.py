@@ -71,6 +71,8 @@ def read_trace(path: Path) -> Trace:
     """Return the trace at ``path``; raise DataError if nothing of it can be judged."""
     problems: list[str] = []
     check_regular(path)
+    if not path.exists():
+        raise DataError(f"{path} does not exist: recorder.close() writes the trace")
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
         if dict(content)["version"] != VERSION:

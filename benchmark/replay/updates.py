@@ -67,11 +67,13 @@ class Moves:
     def best(
         self, kind: str, rates: torch.Tensor | None, decays: list[float]
     ) -> tuple[float, float, torch.Tensor]:
-        """Return the decay that fits best, with its error and rates."""
+        """Return the first decay, if it fits, or else the best, with its error and rates."""
         decay = decays[0]
-        if len(decays) > 1:
+        error, found = self.tried(kind, rates, decay)
+        if error > 1.0 and len(decays) > 1:
             decay = sought(lambda value: self.tried(kind, rates, value)[0], decays)
-        return decay, *self.tried(kind, rates, decay)
+            error, found = self.tried(kind, rates, decay)
+        return decay, error, found
 
 
 def roles_of(trace: Trace) -> dict[str, str]:
@@ -122,13 +124,13 @@ def backward_finding(trace: Trace) -> PartFinding:
     if not updates:
         return PartFinding("backward", "not recorded")
     idle = sum(not step.updates for step in trace.steps)
-    says = (
-        f"{max(update.passes for update in updates)} backward passes an update, {idle} steps "
-        f"without an update (accumulation, or a scaler that skips), {trace.processes} processes"
-    )
+    says = f"backward passes an update: {max(update.passes for update in updates)}"
+    if idle:
+        says = f"{says}; steps without one, by accumulation or a scaler that skips: {idle}"
     ratios = [float(update.norms.norm() / update.made.norm()) for update in updates]
     scale = 2.0 ** np.rint(np.log2(min(ratios)))  # scalers multiply by powers of two
     if trace.processes > 1:
+        says = f"{trace.processes} processes average their gradients; {says}"
         return PartFinding("backward", "not decided", says)
     if all(abs(each / scale - 1) < SAME for each in ratios):
         return PartFinding("backward", "equal", says)

@@ -18,6 +18,7 @@ OF_OPTIMISER = ("backward", "update")  # parts whose faults are also planted in 
 # Every part has no fault of a loop written for it: what the recipe alone has, and two optimisers.
 NOT_PLANTED = {"other_batch_size", "last_batch_kept", "other_image_size", "other_optimizer"}
 NOT_PLANTED |= {"imagenet_normalisation", "caffe_normalisation"}
+NOT_PLANTED |= {"other_images", "other_labels", "other_categories"}  # test_images_of_a_trace.py
 
 
 def recipe_of(loss: str, sections: dict) -> Recipe:
@@ -152,6 +153,13 @@ def test_of_two_causes_both_are_named_or_the_second_is_not_decided(tmp_path, fau
     found = judged(tmp_path, "smooth_ap", **fault)
     unexplained = any(x.outcome == "differs" and "not decided" in x.says for x in found)
     assert causes(found) == both or unexplained, found
+
+
+def test_a_value_that_was_found_is_said(tmp_path):
+    (found, *_) = (x for x in judged(tmp_path, "smooth_ap", options={"tau": 0.02}) if x.cause)
+    assert found.says.endswith("option of the loss: tau 0.02")
+    found = judged(tmp_path, "smooth_ap", decay=0.0)
+    assert {x.says for x in found if x.cause} == {"the weight decay is 0, not 0.01"}
 
 
 def test_the_state_of_an_optimiser_that_goes_on_is_not_decided(tmp_path):

@@ -171,3 +171,19 @@ def test_parameters_that_do_not_learn_and_updates_without_gradients_are_left_out
     assert [len(step.updates) for step in trace.steps] == [1, 1]
     (update,) = trace.steps[0].updates
     assert torch.allclose(update.after, update.before - 0.1 * update.gradient)
+
+
+@pytest.mark.parametrize("source", ["mine.yaml", "recipes/none.yaml"])
+def test_a_recipe_of_a_file_lies_in_a_folder_of_recipes(tmp_path, monkeypatch, source, messages):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "recipes").mkdir()
+    for place in (".", "recipes"):  # a file of the same name is not taken in its place
+        (tmp_path / place / "mine.yaml").write_text("extends: glyphs_test_resnet\n")
+    with messages.raised():
+        expected(source, None, {})
+    assert expected("recipes/mine.yaml", None, {})[0].model.backbone == "test_resnet"
+
+
+def test_a_trace_that_nobody_wrote_is_said_to_be_missing(tmp_path, messages):
+    with messages.raised():
+        read_trace(tmp_path / "trace.pt")
