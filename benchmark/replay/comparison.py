@@ -1,6 +1,6 @@
 """Compare a trace with a recipe, or with another trace of the same program."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +14,11 @@ from benchmark.datasets.base import ImageSet
 from benchmark.losses import LOSSES
 from benchmark.replay.feeding import batch_finding, input_finding, network_finding
 from benchmark.replay.findings import PartFinding
-from benchmark.replay.gradients import loss_findings
+from benchmark.replay.gradients import distances, loss_findings
 from benchmark.replay.numbering import images_finding
 from benchmark.replay.trace import RecordedStep, Trace
 from benchmark.replay.updates import backward_finding, update_findings
 from benchmark.study.recipes import read_recipe
-
-# The parts of two traces of one program.
-SHARED = ("batch", "input", "network", "loss", "gradient", "backward", "update")
 
 
 def expected(
@@ -30,20 +27,23 @@ def expected(
     """Return recipe, loss and batch size of a ``spec.json``, or of a recipe and a loss."""
     if source.endswith(".json"):
         spec = RunSpec.read(Path(source))
-        found: tuple[Recipe, LossChoice | None, int | None]
-        found = spec.recipe, spec.loss, spec.batch_size
+        if loss is None:
+            return spec.recipe, spec.loss, spec.batch_size
         own = spec.loss.params if loss == spec.loss.name else {}
-    else:
-        path = Path(source).absolute()
-        if path.suffix and (path.parent.name != "recipes" or not path.exists()):
-            raise RunError(f"--as {source}: give a file NAME.yaml in a folder 'recipes'")
-        recipe = read_recipe(path.stem, path.parent.parent / "study.yaml")
-        found = recipe, None, None
-        own = recipe.losses.get(loss or "", {})
-    if loss is not None:
-        params = {**defaults_of(LOSSES[loss].target.Config), **own, **options}
-        found = found[0], LossChoice(loss, loss, params), found[2]
-    return found
+        return spec.recipe, choice(loss, own, options), spec.batch_size
+    path = Path(source).absolute()
+    if path.suffix and (path.parent.name != "recipes" or not path.exists()):
+        raise RunError(f"--as {source}: give a file NAME.yaml in a folder 'recipes'")
+    recipe = read_recipe(path.stem, path.parent.parent / "study.yaml")
+    if loss is None:
+        return recipe, None, None
+    return recipe, choice(loss, recipe.losses.get(loss, {}), options), None
+
+
+def choice(loss: str, own: Mapping[str, Any], options: dict[str, Any]) -> LossChoice:
+    """Return a loss with its defaults, those of the recipe, and options that were typed."""
+    params = {**defaults_of(LOSSES[loss].target.Config), **own, **options}
+    return LossChoice(loss, loss, params)
 
 
 def against_recipe(
@@ -78,32 +78,32 @@ def against_recipe(
 
 def against_trace(trace: Trace, other: Trace) -> list[PartFinding]:
     """Return the findings of each part of two traces, those of the earliest step first."""
-    found: list[tuple[int, PartFinding]] = []
-    for number, pair in enumerate(zip(trace.steps, other.steps, strict=False), 1):
-        for part, both in zip(SHARED, zip(*map(tensors_of, pair), strict=True), strict=True):
-            wrong = [x for x in zip(*both, strict=False) if not torch.equal(*x)]
-            if part in [each.part for _, each in found] or not wrong:
-                continue
-            given, ours = wrong[0]
-            size = None
-            if given.shape == ours.shape:
-                size = float((given - ours).double().norm() / (ours.double().norm() + 1e-30))
-            found.append((number, PartFinding(part, "differs", f"from step {number} on", size)))
-    parts = {finding.part for _, finding in found}
-    equal = [PartFinding(part, "equal", "in all bits") for part in SHARED if part not in parts]
-    return [finding for _, finding in found] + equal
+    found: dict[str, PartFinding] = {}
+    equal: dict[str, PartFinding] = {}
+    for number, (theirs, ours) in enumerate(zip(trace.steps, other.steps, strict=False), 1):
+        others = tensors_of(ours)
+        for part, values in tensors_of(theirs).items():
+            equal[part] = PartFinding(part, "equal", f"in all bits of {number} steps")
+            pairs = zip(values, others[part], strict=False)
+            wrong = next((pair for pair in pairs if not torch.equal(*pair)), None)
+            if wrong and part not in found:
+                size = None
+                if wrong[0].shape == wrong[1].shape:
+                    (size,) = distances(*([value.double()] for value in wrong))
+                found[part] = PartFinding(part, "differs", f"from step {number} on", size)
+    return [*found.values(), *(equal[part] for part in equal if part not in found)]
 
 
-def tensors_of(step: RecordedStep) -> list[list[torch.Tensor]]:
+def tensors_of(step: RecordedStep) -> dict[str, list[torch.Tensor]]:
     """Return the tensors of each part of a step."""
     inputs = step.inputs or {}
-    values = (
-        [step.labels, step.numbers],
-        [inputs[name] for name in inputs if name != "shape"],
-        [step.embeddings],
-        [step.loss],
-        step.gradients,
-        [update.gradient for update in step.updates],
-        [update.after for update in step.updates],
-    )
-    return [[value for value in part if value is not None] for part in values]
+    values = {
+        "batch": [step.labels, step.numbers],
+        "input": [inputs[name] for name in inputs if name != "shape"],
+        "network": [step.embeddings],
+        "loss": [step.loss],
+        "gradient": step.gradients,
+        "backward": [update.gradient for update in step.updates],
+        "update": [update.after for update in step.updates],
+    }
+    return {part: [x for x in values[part] if x is not None] for part in values}

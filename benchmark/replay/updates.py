@@ -141,28 +141,29 @@ def update_findings(trace: Trace, recipe: Recipe) -> Iterator[PartFinding]:
     """Yield one finding of each group of parameters, or one for each of its two causes."""
     config = recipe.optimizer
     head = config.head_lr_multiplier
-    decay = config.proxy_weight_decay
+    of_loss = config.proxy_weight_decay
     groups = {
         "backbone": (1.0, config.weight_decay),
         "head": (head, config.weight_decay),
         "loss": (
             config.proxy_lr_multiplier or head,
-            config.weight_decay if decay is None else decay,
+            config.weight_decay if of_loss is None else of_loss,
         ),
     }
     common = 1.0
-    for role in {role: 0 for role in groups if role in roles_of(trace).values()}:
+    updated = any(step.updates for step in trace.steps)
+    present = set(roles_of(trace).values())
+    for role, (multiplier, decay) in groups.items():
+        if role not in present:
+            continue
         part = f"update of the {role}"
         moves = moves_of(trace, role)
-        if moves is None or (role == "loss" and torch.equal(moves.before, moves.after)):
-            known = role == "loss" and any(step.updates for step in trace.steps)
-            yield (
-                differs(part, 1.0, "loss_not_trained")
-                if known
-                else PartFinding(part, "not recorded")
-            )
+        if role == "loss" and updated and (moves is None or torch.equal(moves.before, moves.after)):
+            yield differs(part, 1.0, "loss_not_trained")
             continue
-        multiplier, decay = groups[role]
+        if moves is None:
+            yield PartFinding(part, "not recorded")
+            continue
         shares = [step / len(trace.sizes or trace.steps) for step in moves.steps]
         epochs = max(recipe.training.epochs, 1)
         factors = [learning_rate_factor(recipe.schedule, 0, share, epochs) for share in shares]
