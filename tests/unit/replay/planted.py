@@ -217,7 +217,8 @@ def train(
     if hidden:
         optimizer = HiddenAdam(groups, decoupled)
     else:
-        optimizer = (torch.optim.AdamW if decoupled else torch.optim.Adam)(groups)
+        kind = torch.optim.AdamW if decoupled else torch.optim.Adam
+        optimizer = fault.get("kind", kind)(groups, **fault.get("settings", {}))
     parameters = [*network.parameters(), *own]
     if fault.get("filled"):  # as after a step that nobody recorded
         for parameter in parameters:
@@ -226,6 +227,7 @@ def train(
     recorder = Recorder(path, model=network, optimizers=[optimizer], loss=criterion, steps=steps)
     mean = torch.tensor(fault.get("mean", MEAN)).view(-1, 1, 1)
     std = torch.tensor(fault.get("std", STD)).view(-1, 1, 1)
+    passes = fault.get("passes", 1)  # batches of an update
     warm = fault.get("warm")  # batches of the warm-up
     batches = batches_of(generator, fault.get("replacement", 0.0), fault.get("each", EACH))
     for taken, numbers in enumerate(batches):
@@ -257,12 +259,13 @@ def train(
             value = criterion(used, shifted, references)
         value = value * fault.get("factor", 1.0)
         recorder.step(inputs=inputs, labels=labels, embeddings=rows, loss=value, numbers=numbers)
-        for parameter in parameters:
+        for parameter in parameters if taken % passes == 0 else ():
             parameter.grad = None
         (value * fault.get("backward", 1.0)).backward()
         if "clip" in fault:
             nn.utils.clip_grad_norm_(parameters, fault["clip"])
-        optimizer.step()
+        if taken % passes == passes - 1:
+            optimizer.step()
         if name == "cosine_contrastive":
             criterion.remember(rows, labels)
     recorder.close()
