@@ -77,8 +77,8 @@ def replay(
     if first:
         echo(f"First difference: {first.part}: {first.says}")
     else:
-        unjudged = [each.part for each in found if each.outcome != "equal"]
-        echo(f"No part differs{'; not judged: ' * bool(unjudged)}{', '.join(unjudged)}")
+        unjudged = ", ".join(each.part for each in found if each.outcome != "equal")
+        echo(f"No part differs (not judged: {unjudged or 'none'})")
         if recipe:
             echo(LEFT)
     echo(ROW.format("part", "outcome", "size", ""))

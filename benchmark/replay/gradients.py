@@ -48,10 +48,9 @@ class StepLoss:
         recorded = [state[name] for name in state if name in self.shapes]
         recorded += [value.T for value in recorded]
         repeats = {1, *(each for each in params.values() if type(each) is int and each)}
-        classes = {int(self.step.labels.max()) + 1}
-        for value in recorded:
-            classes |= {value.shape[0] // each for each in repeats} - {0}
-        for count in sorted(classes):
+        lengths = {length for value in recorded for length in value.shape}
+        classes = {length // each for length in lengths for each in repeats} - {0}
+        for count in sorted(classes | {int(self.step.labels.max()) + 1}):
             sizes = {"embedding_dim": width, "num_classes": count}
             loss = create_loss(self.choice.name, **sizes, **params)
             for parameter in loss.parameters():

@@ -207,11 +207,14 @@ def compared(
         else:
             yield PartFinding(part, "not decided", f"an optimiser unknown here; read: {shown}")
         return
+    if tried not in (kind, swapped):  # its rate and decay mean something else
+        says = f"{tried}, rate {rates[-1]:.3g}, decay {decay:.3g}"
+        yield differs(part, 1.0, "other_optimizer", value=says)
+        return
     if free_rate:
         yield of_rates(part, recipe, rates, wanted, common)
     if tried != kind:
-        cause = "decoupled_decay" if tried == swapped else "other_optimizer"
-        yield differs(part, 1.0, cause, value=tried)
+        yield differs(part, 1.0, "decoupled_decay", value=tried)
     role = part.rpartition(" ")[2]
     if free_decay:
         cause = "decay_of_loss" if role == "loss" else "weight_decay"

@@ -124,6 +124,16 @@ class Network(nn.Module):
         return self.head(self.layers(images))
 
 
+class Hidden:
+    """An optimiser of torch that shows nothing."""
+
+    def __init__(self, optimizer):
+        self._optimizer = optimizer
+
+    def step(self):
+        self._optimizer.step()
+
+
 class HiddenAdam:
     """Adam or AdamW that shows no hyperparameters and no state."""
 
@@ -165,15 +175,18 @@ def images_of(generator: torch.Generator) -> Tensor:
     return pixels.flatten(0, 1)
 
 
-def batches_of(generator: torch.Generator, replacement: float, each: int):
+def batches_of(generator: torch.Generator, replacement: float, each: int, batch: int, last: int):
     """Yield the images of each batch: some images of some classes, none twice in an epoch."""
-    width = BATCH // each
+    width = batch // each
     left = [torch.randperm(IMAGES, generator=generator).tolist() for _ in range(CLASSES)]
     while True:
         classes = [
             c for c in torch.randperm(CLASSES, generator=generator).tolist() if len(left[c]) >= each
         ]
         if len(classes) < width:
+            if last:
+                c = classes[0] if classes else 0
+                yield torch.arange(c * IMAGES, c * IMAGES + last)
             return
         numbers = []
         for c in classes[:width]:
@@ -214,7 +227,9 @@ def train(
         }
         groups.append({"params": own, **of_loss})
     decoupled = fault.get("decoupled", False)
-    if hidden:
+    if hidden and "kind" in fault:
+        optimizer = Hidden(fault["kind"](groups, **fault.get("settings", {})))
+    elif hidden:
         optimizer = HiddenAdam(groups, decoupled)
     else:
         kind = torch.optim.AdamW if decoupled else torch.optim.Adam
@@ -229,7 +244,8 @@ def train(
     std = torch.tensor(fault.get("std", STD)).view(-1, 1, 1)
     passes = fault.get("passes", 1)  # batches of an update
     warm = fault.get("warm")  # batches of the warm-up
-    batches = batches_of(generator, fault.get("replacement", 0.0), fault.get("each", EACH))
+    drawn = [fault.get("replacement", 0.0), fault.get("each", EACH), fault.get("batch", BATCH)]
+    batches = batches_of(generator, *drawn, fault.get("last", 0))
     for taken, numbers in enumerate(batches):
         network.train()
         if not fault.get("norms", False):

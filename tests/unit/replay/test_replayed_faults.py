@@ -15,10 +15,7 @@ from benchmark.replay.findings import CAUSES
 from benchmark.replay.trace import read_trace
 
 OF_OPTIMISER = ("backward", "update")  # parts whose faults are also planted in a hidden optimiser
-# Every part has no fault of a loop written for it: what the recipe alone has, and two optimisers.
-NOT_PLANTED = {"other_batch_size", "last_batch_kept", "other_image_size", "other_optimizer"}
-NOT_PLANTED |= {"imagenet_normalisation", "caffe_normalisation"}
-NOT_PLANTED |= {"other_images", "other_labels", "other_categories"}  # test_images_of_a_trace.py
+NOT_PLANTED = {"other_images", "other_labels", "other_categories"}  # test_images_of_a_trace.py
 
 
 def recipe_of(loss: str, sections: dict) -> Recipe:
