@@ -81,7 +81,7 @@ def replay(
         echo(f"No part differs (not judged: {unjudged or 'none'})")
         if recipe:
             echo(LEFT)
-    echo(ROW.format("part", "outcome", "size", ""))
+    echo(ROW.format("part", "outcome", "size", "what was found"))
     for finding in found:
         size = "" if finding.size is None else f"{finding.size:.3g}"
         echo(ROW.format(finding.part, finding.outcome, size, finding.says).rstrip())
