@@ -20,8 +20,9 @@ def needs_of(spec: RunSpec) -> dict[str, bool]:
     dataset = loader_of(spec.dataset.name, spec.dataset.params)
     if not dataset.archives:
         config = vars(dataset.config)
-        if place := config.get("root") or config.get("file"):
-            files[f"dataset {spec.dataset.name} ({place})"] = os.path.exists(place)
+        for key, is_there in (("root", os.path.isdir), ("file", os.path.isfile)):
+            if place := config.get(key):
+                files[f"dataset {spec.dataset.name} ({place})"] = is_there(place)
         return files
     loaders: dict[str, Any] = {spec.dataset.name: dataset}
     if isinstance(dataset, IndexedLoader):
