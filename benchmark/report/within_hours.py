@@ -75,6 +75,8 @@ def draw_curve(curve: pd.DataFrame, why: str) -> Drawing:
         for kind, style in zip(curve, SERIES, strict=False):
             axes.plot(curve.index, curve[kind], **line(style), label=kind)
         axes.set_xscale("log")
+        axes.set_xticks(curve.index, [f"{hours:g}" for hours in curve.index])
+        axes.minorticks_off()
         axes.set_xlabel("hours")
         axes.set_ylabel("expected to be decided")
         legend_below(figure)
