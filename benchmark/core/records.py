@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property, partial
@@ -179,16 +178,20 @@ def digest_of(path: Path) -> str | None:
 
 
 def _digest(data: Mapping[str, Any]) -> str:
-    text = without_keeping(json.dumps(data, sort_keys=True, separators=(",", ":")))
+    text = json.dumps(without_keeping(data), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 KEEPING = "keep_embeddings"
 
 
-def without_keeping(text: str) -> str:
-    """Return JSON with a recipe, sorted by keys, without the option that moves no number."""
-    return re.sub(rf'"{KEEPING}": ?(true|false), ?', "", text)
+def without_keeping(data: Any) -> Any:
+    """Return the data of a document without the option that moves no number."""
+    if isinstance(data, Mapping):
+        return {key: without_keeping(value) for key, value in data.items() if key != KEEPING}
+    if isinstance(data, list | tuple):
+        return [without_keeping(value) for value in data]
+    return data
 
 
 SEPARATOR = "~"  # between the backbone and the options of a setting's label

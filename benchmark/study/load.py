@@ -503,5 +503,6 @@ def digest_of(document: Document, blocks: list[Block], trials: Trials | None) ->
         resolved.append(of_block)
     if trials:
         resolved.append([block.overrides for block in blocks])
-    content = without_keeping(json.dumps([document.data, resolved], sort_keys=True, default=str))
+    parts = without_keeping([document.data, resolved])
+    content = json.dumps(parts, sort_keys=True, default=str)
     return hashlib.sha256(content.encode()).hexdigest()[:16]

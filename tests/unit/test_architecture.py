@@ -49,7 +49,7 @@ TOKENS = {
     "what the papers say, read a third time": 850,
     "conform: steps that train in parts, losses without a formula": 3_800,
     "replay: the cause of a number that did not come out": 10_321,
-    "a gate for others, and scores of finished runs": 2_070,
+    "a gate for others, and scores of finished runs": 2_115,
     "scores of everything: cut-offs, sets of labels": 2_200,
     "scores of everything: k-reciprocal re-ranking on request": 955,
     "features: heads on embeddings that people have, extracted once": 3_810,
