@@ -68,7 +68,8 @@ def read_roles(
         roles[role] = fitting[0] if len(fitting) == 1 else None
         needed = role == "embeddings" or (role == "labels" and labelled)
         if needed and roles[role] is None:
-            message = f"{listed}; which are the {role}? Say --key {role}=NAME, or give --labels"
+            other = "give a second file" if role == "labels" else "save them as .npy"
+            message = f"{listed}; which are the {role}? Say --key {role}=NAME, or {other}"
             raise DataError(message)
     used = [id(array) for array in roles.values()]
     unused = []
