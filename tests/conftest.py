@@ -63,13 +63,13 @@ LONGEST = (
     "workflow/test_trials_and_final_runs.py",
     "workflow/test_data_files.py",
     "unit/training/test_signals_to_workers.py",
-    "unit/papers/verdicts/test_judging.py",
+    "unit/verdicts/test_judging.py",
     "unit/runs/test_tracking.py",
     "contract/test_outputs_contract.py",
     "reference/test_golden_curves.py",
     "contract/test_losses_contract.py",
     "unit/losses/test_tiled_losses.py",
-    "unit/papers/claims/test_claim_readings.py",
+    "unit/claims/test_claim_readings.py",
     "unit/training/test_run.py",
 )
 

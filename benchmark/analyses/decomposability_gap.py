@@ -17,8 +17,8 @@ from benchmark.analyses.analysis import (
     judged,
     rising,
 )
-from benchmark.papers.loading import load_papers
-from benchmark.papers.quantities import CALIBRATED, GAP, PLAIN
+from benchmark.published.loading import load_papers
+from benchmark.published.quantities import CALIBRATED, GAP, PLAIN
 from benchmark.report.drawing import (
     DOUBLE,
     FAINT,

@@ -181,7 +181,7 @@ def judge(
     """
     import json
 
-    from benchmark.papers.vocabulary import margin_of
+    from benchmark.published.vocabulary import margin_of
     from benchmark.report.judged_number import as_table, as_text
     from benchmark.stats import judgement
 

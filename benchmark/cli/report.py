@@ -97,7 +97,7 @@ def verdicts(study: StudyName, results: Results = RESULTS) -> None:
 
     Example: python -m benchmark verdicts embedded
     """
-    from benchmark.papers.judging import write_verdicts
+    from benchmark.verdicts.judging import write_verdicts
 
     loaded, table = load_runs(study, results)
     folder = loaded.folder(results)
@@ -125,10 +125,10 @@ def check(
 
     Example: python -m benchmark check embedded
     """
-    from benchmark.papers.explain import fails, summary_text
-    from benchmark.papers.judging import verdicts_of
-    from benchmark.papers.registration import registration_state
     from benchmark.stats.reproduction import DRIFTED
+    from benchmark.verdicts.explain import fails, summary_text
+    from benchmark.verdicts.judging import verdicts_of
+    from benchmark.verdicts.registration import registration_state
 
     loaded, runs = load_runs(study, results)
     table = verdicts_of(loaded, runs, loaded.folder(results), selection)
@@ -151,8 +151,8 @@ def claims(
 
     Example: python -m benchmark claims sweeps
     """
-    from benchmark.papers.claim_verdicts import list_text, summary_text
-    from benchmark.papers.paper import claims_of
+    from benchmark.claims.claim_verdicts import list_text, summary_text
+    from benchmark.published.paper import claims_of
     from benchmark.report.build import write_claims
 
     if listing:
@@ -184,9 +184,9 @@ def freeze(
 
     Example: python -m benchmark freeze embedded --out results/reference/embedded.csv
     """
-    from benchmark.papers.frozen import freeze as freeze_runs
     from benchmark.runs.field import freeze_field
     from benchmark.runs.run_table import RunTable
+    from benchmark.verdicts.frozen import freeze as freeze_runs
 
     loaded, table = load_runs(study, results)
     if chosen_by := loaded.references.trials:
@@ -226,12 +226,12 @@ def explain(
 
     Example: python -m benchmark explain sup_ap_beats_smooth_ap
     """
-    from benchmark.papers.claim_verdicts import explain_claim, judge_study_claims
-    from benchmark.papers.explain import explain as explain_verdict
-    from benchmark.papers.explain import find_verdicts, key_of
-    from benchmark.papers.judging import sides_of_study, verdicts_of
-    from benchmark.papers.paper import claims_of
-    from benchmark.papers.quantities import gap_decreases
+    from benchmark.claims.claim_verdicts import explain_claim, judge_study_claims
+    from benchmark.published.paper import claims_of
+    from benchmark.published.quantities import gap_decreases
+    from benchmark.verdicts.explain import explain as explain_verdict
+    from benchmark.verdicts.explain import find_verdicts, key_of
+    from benchmark.verdicts.judging import sides_of_study, verdicts_of
 
     loaded, table = load_runs(study, results)
     claims = {claim.name: claim for claim in claims_of(loaded.name)}
@@ -302,7 +302,7 @@ def fidelity(
     """
     import pandas as pd
 
-    from benchmark.papers.fidelity import Row, as_text, study_ledger
+    from benchmark.published.fidelity import Row, as_text, study_ledger
     from benchmark.study import study_names
 
     names = [study] if study else study_names()

@@ -211,8 +211,8 @@ def asked_numbers(
 ) -> tuple[list[AskedScore], float | None]:
     """Return the number of --published, the numbers that papers print for a dataset, --spread."""
     from benchmark.metrics.protocols import meanings, written_metric
-    from benchmark.papers.paper import cite, countable_numbers
-    from benchmark.papers.vocabulary import margin_of
+    from benchmark.published.paper import cite, countable_numbers
+    from benchmark.published.vocabulary import margin_of
     from benchmark.stats.judgement import question
 
     asked = []

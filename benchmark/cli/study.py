@@ -26,8 +26,8 @@ def validate(
 
     Example: python -m benchmark validate embedded
     """
-    from benchmark.papers.fidelity import study_ledger
-    from benchmark.papers.loading import load_papers
+    from benchmark.published.fidelity import study_ledger
+    from benchmark.published.loading import load_papers
     from benchmark.study import Study, study_names
     from benchmark.study.grid import expand
     from benchmark.study.model import schema_files
@@ -82,16 +82,16 @@ def plan(
     Example: python -m benchmark plan roadmap --within 24h --out weekend.yaml
     """
     if within:
-        from benchmark.papers.weekend import choose_runs, read_wish
+        from benchmark.claims.weekend import choose_runs, read_wish
 
         hours, world = read_wish(study, within, true, out)
         loaded = load(study, results)
         _tell(choose_runs(loaded, results, hours, world, rate, prefer, bool(here)), hours, out)
         return
     from benchmark.metrics.metric import display_name as metric_label
-    from benchmark.papers.forecast import as_text as forecast_text
-    from benchmark.papers.forecast import undecidable
     from benchmark.runs.plan import plan_text, sources_text
+    from benchmark.verdicts.forecast import as_text as forecast_text
+    from benchmark.verdicts.forecast import undecidable
 
     loaded = load(study, results)
     numbers = undecidable(loaded)
@@ -131,7 +131,7 @@ def register_analysis(study: StudyName, results: Results = RESULTS) -> None:
 
     Example: python -m benchmark register-analysis embedded
     """
-    from benchmark.papers.registration import register, registration_state
+    from benchmark.verdicts.registration import register, registration_state
 
     loaded = load(study, results)
     register(loaded, results)
@@ -197,8 +197,8 @@ def coverage(results: Results = RESULTS) -> None:
 
     Example: python -m benchmark coverage
     """
-    from benchmark.papers import coverage
     from benchmark.study import study_names
+    from benchmark.verdicts import coverage
 
     studies = [load(name, results) for name in study_names()]
     echo(coverage.as_text(coverage.coverage(studies, results)))

@@ -15,15 +15,11 @@ from typing import Any
 
 import pandas as pd
 
+from benchmark.claims.claim_verdicts import judge_study_claims
 from benchmark.core.files import begin_folder, write_csv, write_text
 from benchmark.core.paths import public, without_paths
 from benchmark.core.records import FAILED, PAGE
-from benchmark.papers.claim_verdicts import judge_study_claims
-from benchmark.papers.judging import write_verdicts
-from benchmark.papers.printed import Printed, printed_of
-from benchmark.papers.quantities import gap_decreases
-from benchmark.papers.registration import registration_state
-from benchmark.papers.verdicts import OTHER, PAPERS
+from benchmark.published.quantities import gap_decreases
 from benchmark.report.artefacts import Artefact, Kind, PlannedArtefact
 from benchmark.report.drawing import inline_svg, save
 from benchmark.report.figures import FIGURES
@@ -41,6 +37,10 @@ from benchmark.stats.planning import at_level
 from benchmark.stats.queries import drawn_queries
 from benchmark.stats.study_tables import analyse
 from benchmark.study import Study
+from benchmark.verdicts.judging import write_verdicts
+from benchmark.verdicts.printed import Printed, printed_of
+from benchmark.verdicts.registration import registration_state
+from benchmark.verdicts.verdicts import OTHER, PAPERS
 
 
 @dataclass(frozen=True)

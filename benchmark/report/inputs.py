@@ -9,12 +9,12 @@ import pandas as pd
 from benchmark.core.options import defaults_of
 from benchmark.core.paths import without_paths
 from benchmark.losses.catalogue import load_catalogue
-from benchmark.papers.printed import Printed
-from benchmark.papers.registration import RegistrationState
 from benchmark.report.labels import loss_name
 from benchmark.report.table import NothingToShow
 from benchmark.runs.run_table import RunTable
 from benchmark.study import Study
+from benchmark.verdicts.printed import Printed
+from benchmark.verdicts.registration import RegistrationState
 
 BUDGET = "budget_"  # begins the names of statistics on trials
 TIMING = "timing"  # option of runs that were made to be timed: their scores are not compared

@@ -5,7 +5,7 @@ from typing import Any
 
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.metrics.metric import display_name
-from benchmark.papers.schema import GAIN
+from benchmark.published.schema import GAIN
 
 PRINTED_AS = ("table", "fig", "text")  # how names of printed tables begin, in order
 

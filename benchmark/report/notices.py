@@ -6,10 +6,10 @@ from benchmark.core.code_version import mixed
 from benchmark.core.options import options_of
 from benchmark.core.words import count, listed
 from benchmark.losses.catalogue import load_catalogue
-from benchmark.papers.verdicts import NOT_RUN
 from benchmark.report.inputs import DIVERGENCE_CELL, Inputs, rows_of
 from benchmark.report.labels import dataset_name, metric_label
 from benchmark.report.tally import UNFINISHED, published_of
+from benchmark.verdicts.verdicts import NOT_RUN
 
 SHOWN = 12  # changes of the analysis that are named
 

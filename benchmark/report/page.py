@@ -14,9 +14,7 @@ from benchmark.core.code_version import mixed
 from benchmark.core.paths import without_paths
 from benchmark.core.words import DASH, count, duration
 from benchmark.metrics.metric import metric_of
-from benchmark.papers.explain import rule
-from benchmark.papers.fidelity import study_ledger
-from benchmark.papers.verdicts import VERDICTS
+from benchmark.published.fidelity import study_ledger
 from benchmark.report.answer import answer
 from benchmark.report.artefacts import AnalysisSummary, Artefact
 from benchmark.report.drawing import inline_svg, size_rules
@@ -30,6 +28,8 @@ from benchmark.report.tally import counts, judged, published_of
 from benchmark.study import Study
 from benchmark.study.load import config_folders
 from benchmark.study.model import base_of
+from benchmark.verdicts.explain import rule
+from benchmark.verdicts.verdicts import VERDICTS
 
 EMBEDDED = 300_000  # bytes of one embedded file; a larger one is linked beside the page
 LIMIT = 2_500_000  # bytes of the gallery's pictures in one page

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from benchmark.core.errors import BenchmarkError
 from benchmark.core.records import FAILED, IMPORTED, PAGE, STATE
-from benchmark.papers.explain import summary_text
-from benchmark.papers.verdicts import read_verdicts
 from benchmark.runs.folders import count_by_status, end_of_log, states_of
 from benchmark.runs.plan import TROUBLES
 from benchmark.study import Study
+from benchmark.verdicts.explain import summary_text
+from benchmark.verdicts.verdicts import read_verdicts
 
 LINES = 30  # of the log of the import
 

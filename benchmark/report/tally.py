@@ -9,8 +9,10 @@ from typing import NamedTuple
 import pandas as pd
 
 from benchmark.core.words import count, listed, words_of
-from benchmark.papers.paper import THIS_SUITE, paper_name
-from benchmark.papers.verdicts import (
+from benchmark.published.paper import THIS_SUITE, paper_name
+from benchmark.report.inputs import Inputs, rows_of
+from benchmark.report.table import TONES
+from benchmark.verdicts.verdicts import (
     CLAIM_VERDICTS,
     INCONCLUSIVE,
     NOT_ASKED,
@@ -20,8 +22,6 @@ from benchmark.papers.verdicts import (
     is_close,
     is_score,
 )
-from benchmark.report.inputs import Inputs, rows_of
-from benchmark.report.table import TONES
 
 UNFINISHED = ("failed", "stale", "missing")
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from benchmark.claims.weekend import Weekend, expected
 from benchmark.core.files import write_text
-from benchmark.papers.weekend import Weekend, expected
 from benchmark.report.drawing import SERIES, SINGLE, Drawing, legend_below, line, new_figure, styled
 from benchmark.study.part import part_of, study_text
 

@@ -53,7 +53,7 @@ VARIANCE_OF_BEST = 1 + np.sqrt(3) / (2 * np.pi) - MEAN_OF_BEST**2
 # Keeps false drifts at 5% of tables where runs have Student's t distribution with 3 degrees of
 # freedom (docs/statistics.md).
 TAILS_DF = 4.0
-BETWEEN_LABORATORIES = 0.5  # an assumption; benchmark/papers/laboratories.py has what is known
+BETWEEN_LABORATORIES = 0.5  # an assumption; benchmark/published/laboratories.py has what is known
 WIDEST = {LABORATORY: 100.0, SPREAD: 1000.0}  # where the search for a tipping point ends
 HALVINGS = 40  # of that search
 

@@ -18,7 +18,7 @@ from benchmark.core.files import check_regular
 from benchmark.core.registry import data_folders
 from benchmark.study.model import ROOT
 
-PACKAGE = Path(__file__).parents[1] / "papers"
+PACKAGE = Path(__file__).parents[1] / "published"
 PAPER = "paper.yaml"  # makes a folder a paper's
 RESULTS = "results.csv"  # the published numbers of a paper
 REPRODUCIBLE = ("own", "retrained")  # the others were not trained by the paper that prints them

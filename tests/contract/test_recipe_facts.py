@@ -17,9 +17,9 @@ from tiny_runs import curve, tiny_spec, write_spec_in
 
 from benchmark.core.recipe import Recipe
 from benchmark.core.records import DatasetChoice
-from benchmark.papers.fidelity import study_ledger
-from benchmark.papers.loading import load_papers
-from benchmark.papers.paper import shared_facts
+from benchmark.published.fidelity import study_ledger
+from benchmark.published.loading import load_papers
+from benchmark.published.paper import shared_facts
 from benchmark.study import load_study
 from benchmark.study.data_files import PACKAGE
 from benchmark.training.run import train

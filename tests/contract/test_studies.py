@@ -11,12 +11,12 @@ from gpu_memory import asked_mb, counted, counted_mb, training_mb
 
 from benchmark.core.recipe import ModelConfig
 from benchmark.losses.catalogue import load_catalogue
-from benchmark.papers.matching import reached_numbers
-from benchmark.papers.paper import asked_numbers
+from benchmark.published.paper import asked_numbers
 from benchmark.runs.rates import rates
 from benchmark.study import load_study, study_names
 from benchmark.study.grid import expand
 from benchmark.study.model import ROOT, schema_files
+from benchmark.verdicts.matching import reached_numbers
 
 CONFIG = ROOT / "workflow" / "config"
 PAPER_STUDIES = ("roadmap", "smooth_ap", "fast_ap", "listwise")

@@ -12,7 +12,7 @@ from pages import ROOT, blocks
 MOST = {
     "metrics": 3,
     "datasets": 2,
-    "papers": 1,
+    "verdicts": 1,
     "report": 1,
     "replay": 1,
 }  # files of benchmark/ by its part

@@ -12,8 +12,8 @@ from pages import ROOT, blocks, followed, write_files
 from paper_folders import load_paper
 
 from benchmark.models.weights import read_checkpoint
-from benchmark.papers.coverage import MISSING, coverage
 from benchmark.study import load_study
+from benchmark.verdicts.coverage import MISSING, coverage
 
 PAGE = blocks(ROOT / "docs" / "papers.md")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pages import ROOT
 
-from benchmark.papers.verdicts import FILED, VERDICT
+from benchmark.verdicts.verdicts import FILED, VERDICT
 
 PAGE = ROOT / "docs" / "verdicts.md"
 

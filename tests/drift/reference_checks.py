@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchmark.papers.explain import drifted_messages, rule
-from benchmark.papers.frozen import FrozenRuns
-from benchmark.papers.judging import judged, sides_of_frozen, sides_of_numbers
-from benchmark.papers.matching import Candidates
-from benchmark.papers.schema import PublishedNumber
+from benchmark.published.schema import PublishedNumber
 from benchmark.runs.run_table import RunTable
 from benchmark.stats.samples import Samples
+from benchmark.verdicts.explain import drifted_messages, rule
+from benchmark.verdicts.frozen import FrozenRuns
+from benchmark.verdicts.judging import judged, sides_of_frozen, sides_of_numbers
+from benchmark.verdicts.matching import Candidates
 
 
 def drift_report(

@@ -14,11 +14,11 @@ import pytest
 from made_up_results import candidates_of, long_table, run_table
 from reference_checks import drift_report
 
-from benchmark.papers.frozen import freeze, load_frozen
-from benchmark.papers.paper import asked_numbers
+from benchmark.published.paper import asked_numbers
 from benchmark.runs.run_table import RunTable
 from benchmark.study import load_study
 from benchmark.study.grid import expand
+from benchmark.verdicts.frozen import freeze, load_frozen
 
 REAL = Path(__file__).with_name("glyphs")
 OTHER_SEEDS = range(4, 8)

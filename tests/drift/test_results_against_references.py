@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from reference_checks import drift_report
 
-from benchmark.papers.frozen import load_frozen
-from benchmark.papers.matching import candidates
-from benchmark.papers.paper import asked_numbers
+from benchmark.published.paper import asked_numbers
 from benchmark.runs.run_table import RunTable
 from benchmark.study import load_study, study_names
+from benchmark.verdicts.frozen import load_frozen
+from benchmark.verdicts.matching import candidates
 
 ROOT = Path(__file__).parents[2]
 STUDIES = study_names()

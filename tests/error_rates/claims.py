@@ -15,11 +15,11 @@ import pandas as pd
 import yaml
 from error_rates.rule import Rate, share, table_of
 
+from benchmark.claims.claim_tests import ClaimCondition, Measured, parts_of
+from benchmark.claims.claim_verdicts import AGAINST, decide
 from benchmark.core.seeding import derive
-from benchmark.papers.claim_tests import ClaimCondition, Measured, parts_of
-from benchmark.papers.claim_verdicts import AGAINST, decide
-from benchmark.papers.schema import Arm, Claim, Scope
-from benchmark.papers.verdicts import CONTRADICTED, SUPPORTED
+from benchmark.published.schema import Arm, Claim, Scope
+from benchmark.verdicts.verdicts import CONTRADICTED, SUPPORTED
 
 SCENARIOS = yaml.safe_load(Path(__file__).with_name("claims.yaml").read_text())
 SD = 0.5  # of a run's own part: half a point, half a margin

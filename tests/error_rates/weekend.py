@@ -15,28 +15,28 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from benchmark.claims.claim_tests import Measurements
+from benchmark.claims.claim_verdicts import decide, parts_under
+from benchmark.claims.expected import LEVEL
+from benchmark.claims.weekend import Weekend, choose_runs, expected
 from benchmark.core.records import Cell
 from benchmark.core.seeding import derive
-from benchmark.papers.claim_tests import Measurements
-from benchmark.papers.claim_verdicts import decide, parts_under
-from benchmark.papers.expected import LEVEL
-from benchmark.papers.forecast import ASSUMED_SPREAD, printed_spreads
-from benchmark.papers.judging import evidence_of, frame_of, sides_of_numbers
-from benchmark.papers.matching import (
-    candidates,
-    match,
-    reached_numbers,
-    stated_by,
-)
-from benchmark.papers.paper import claims_of
-from benchmark.papers.schema import SCORE_UNITS
-from benchmark.papers.verdicts import CONTRADICTED, SUPPORTED
-from benchmark.papers.weekend import Weekend, choose_runs, expected
+from benchmark.published.paper import claims_of
+from benchmark.published.schema import SCORE_UNITS
 from benchmark.report.within_hours import curve_of
 from benchmark.stats.reproduction import DRIFTED, REPRODUCED, compare
 from benchmark.stats.samples import Sample, Samples, Score, with_spreads
 from benchmark.study import load_study
 from benchmark.study.part import part_of
+from benchmark.verdicts.forecast import ASSUMED_SPREAD, printed_spreads
+from benchmark.verdicts.judging import evidence_of, frame_of, sides_of_numbers
+from benchmark.verdicts.matching import (
+    candidates,
+    match,
+    reached_numbers,
+    stated_by,
+)
+from benchmark.verdicts.verdicts import CONTRADICTED, SUPPORTED
 
 PAPERS = ("roadmap", "smooth_ap", "fast_ap", "listwise")
 HOURS = 24.0

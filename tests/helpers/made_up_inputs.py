@@ -16,11 +16,7 @@ from made_up_results import made_up_block, made_up_budgets, made_up_runs, made_u
 from benchmark.core.files import write_json
 from benchmark.core.options import defaults_of
 from benchmark.losses.catalogue import load_catalogue
-from benchmark.papers.frozen import FrozenRuns
-from benchmark.papers.judging import judged, sides_of_frozen, sides_of_numbers
-from benchmark.papers.matching import candidates
-from benchmark.papers.paper import asked_numbers, paper_of
-from benchmark.papers.printed import Printed, printed_of
+from benchmark.published.paper import asked_numbers, paper_of
 from benchmark.report.artefacts import Artefact, Kind, PlannedArtefact
 from benchmark.report.build import Attempts, write_artefacts
 from benchmark.report.gallery import Gallery
@@ -31,6 +27,10 @@ from benchmark.runs.run_table import RunTable
 from benchmark.stats.samples import Samples
 from benchmark.stats.study_tables import analyse, shares
 from benchmark.study.model import Block, Comparison, References, Study, Variant
+from benchmark.verdicts.frozen import FrozenRuns
+from benchmark.verdicts.judging import judged, sides_of_frozen, sides_of_numbers
+from benchmark.verdicts.matching import candidates
+from benchmark.verdicts.printed import Printed, printed_of
 
 WENT_WRONG = {
     ("roadmap", 128, 3): "diverged",

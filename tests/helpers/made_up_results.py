@@ -12,12 +12,12 @@ from made_up_records import made_up_recipe
 
 from benchmark.core.recipe import Recipe
 from benchmark.core.records import Cell, Setting
-from benchmark.papers.matching import Candidate, Candidates
-from benchmark.papers.vocabulary import OPTIONS
+from benchmark.published.vocabulary import OPTIONS
 from benchmark.runs.run_table import RUN_COLUMNS, SCORE_COLUMNS, RunTable
 from benchmark.stats.budgets import analyse_budgets
 from benchmark.study import Block, DatasetChoice, Resources, Study, Variant
 from benchmark.study.model import Comparison, References
+from benchmark.verdicts.matching import Candidate, Candidates
 
 # One row per number of a run, with all that is said of the run.
 LONG_COLUMNS = (

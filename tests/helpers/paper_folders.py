@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.papers.loading import PaperError, PaperFolder, load_papers
-from benchmark.papers.schema import Paper
+from benchmark.published.loading import PaperError, PaperFolder, load_papers
+from benchmark.published.schema import Paper
 from benchmark.study.model import ROOT
 
 FILES = {

@@ -128,7 +128,7 @@ def jobs(process: subprocess.CompletedProcess) -> dict[str, int]:
     return counts
 
 
-NEEDED = ("snakemake.cli", "benchmark.papers.printed")
+NEEDED = ("snakemake.cli", "benchmark.verdicts.printed")
 
 
 class DryRuns:

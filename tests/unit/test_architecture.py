@@ -26,18 +26,20 @@ ORDER = (
     ("study",),
     ("runs",),
     ("stats",),
-    ("papers",),
+    ("published",),
+    ("verdicts",),
+    ("claims",),
     ("report",),
     ("analyses", "replay"),
     ("cli",),
     ("__main__", "__init__"),
 )
 # What a package that may import training never does: only analyses train.
-WITHOUT_TRAINING = ("study", "runs", "stats", "papers", "report")
+WITHOUT_TRAINING = ("study", "runs", "stats", "published", "verdicts", "claims", "report")
 TORCH_FREE = {  # one process each
     "planning": ["core", "study"],
     "data": ["datasets", "input.samplers"],
-    "statistics": ["runs", "stats", "papers"],
+    "statistics": ["runs", "stats", "published", "verdicts", "claims"],
     "presentation": ["report"],
     "command line": ["cli", "__main__"],
 }
@@ -61,6 +63,7 @@ DENSITIES = {
     "__init__.py": 300,
     "__main__.py": 690,
     "analyses": 1_020,
+    "claims": 915,
     "cli": 840,
     "core": 750,
     "datasets": 930,
@@ -68,13 +71,14 @@ DENSITIES = {
     "losses": 980,
     "metrics": 1_010,
     "models": 930,
-    "papers": 910,
+    "published": 920,
     "replay": 1_170,
     "report": 950,
     "runs": 960,
     "stats": 1_050,
     "study": 910,
     "training": 890,
+    "verdicts": 905,
 }
 LAYOUT = {
     tokenize.COMMENT,

@@ -78,7 +78,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory):
 
 def test_an_edited_file_builds_again_and_trains_nothing(judged: Workplace):
     target = "results/small/analyses/decomposability_gap/summary.json"
-    papers = judged.code / "benchmark" / "papers"
+    papers = judged.code / "benchmark" / "published"
     folder = judged.folder
     for name in UNREAD:
         edit(papers / name)
@@ -88,7 +88,7 @@ def test_an_edited_file_builds_again_and_trains_nothing(judged: Workplace):
         edit(path)
         assert set(jobs(judged.dry_run("small", REPORT))) == {"build", "total"}, path
         path.write_bytes(before)
-    paths = [f"code/benchmark/papers/{name}" for name in READ]
+    paths = [f"code/benchmark/published/{name}" for name in READ]
     paths += [f"plugins/toy2030/{name}" for name in PLUGIN]
     paths += ["results/small/analyses/toy_ranking/summary.json"]
     (papers / "roadmap2021" / "outside.yaml").write_text("outside: []\n")

@@ -5,7 +5,7 @@ import sys
 from functools import partial
 from pathlib import Path
 from benchmark.core.environment import visible_gpus
-from benchmark.papers.fidelity import study_ledger
+from benchmark.published.fidelity import study_ledger
 from benchmark.runs.folders import write_spec
 from benchmark.study.model import ROOT
 from snakemake_logger_plugin_runs.inside import hand_to_profiles

@@ -12,12 +12,9 @@ import numpy as np
 import pandas as pd
 
 from benchmark.core.words import count, listed, words_of
-from benchmark.papers.explain import rule
-from benchmark.papers.paper import all_figures, cite, cite_statement, paper_of
-from benchmark.papers.printed import OURS, PUBLISHED, FigureMarks, Mark
-from benchmark.papers.schema import BATCH_SIZE, Figure, Panel, TestSet
-from benchmark.papers.verdicts import CLAIM_VERDICTS, FILED, FROZEN, INCONCLUSIVE
-from benchmark.papers.vocabulary import load_vocabulary
+from benchmark.published.paper import all_figures, cite, cite_statement, paper_of
+from benchmark.published.schema import BATCH_SIZE, Figure, Panel, TestSet
+from benchmark.published.vocabulary import load_vocabulary
 from benchmark.report.artefacts import PlannedArtefact
 from benchmark.report.drawing import (
     BAND,
@@ -42,6 +39,9 @@ from benchmark.report.inputs import Inputs, records, rows_of
 from benchmark.report.labels import in_print, metric_label
 from benchmark.report.table import TONES, NothingToShow
 from benchmark.stats.reproduction import DRIFTED, REPRODUCED
+from benchmark.verdicts.explain import rule
+from benchmark.verdicts.printed import OURS, PUBLISHED, FigureMarks, Mark
+from benchmark.verdicts.verdicts import CLAIM_VERDICTS, FILED, FROZEN, INCONCLUSIVE
 
 NUMBER = r"[0-9.]+"  # a printed row that says a value and not of what
 # inches: of a column of panels, a mark, a line of a name, around a panel

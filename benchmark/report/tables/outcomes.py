@@ -6,9 +6,7 @@ from typing import Any
 import pandas as pd
 
 from benchmark.core.words import listed, plain, words_of
-from benchmark.papers.forecast import undecidable
-from benchmark.papers.paper import cite, vocabulary_of
-from benchmark.papers.verdicts import INCONCLUSIVE, LOW, NOT_RUN, is_close, is_score
+from benchmark.published.paper import cite, vocabulary_of
 from benchmark.report.inputs import Inputs, records
 from benchmark.report.labels import dataset_name, in_print, metric_label
 from benchmark.report.table import (
@@ -23,6 +21,8 @@ from benchmark.report.table import (
 from benchmark.report.tables import TABLES
 from benchmark.report.tally import judged, published_of
 from benchmark.stats.reproduction import DRIFTED, REPRODUCED
+from benchmark.verdicts.forecast import undecidable
+from benchmark.verdicts.verdicts import INCONCLUSIVE, LOW, NOT_RUN, is_close, is_score
 
 PRINTED_IN = ["source", "table"]
 GROUP = [*PRINTED_IN, "dataset", "metric"]  # numbers that one forecast is about

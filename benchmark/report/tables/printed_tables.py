@@ -12,11 +12,9 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from benchmark.core.words import DASH, count, finite, interval, mean_sd, signed, words_of
-from benchmark.papers.paper import Footnote, arranged_tables, cite, footnotes
-from benchmark.papers.printed import NO_SCORE, OTHER_DATA, QUOTED, TIME
-from benchmark.papers.quantities import BACKBONE_TIME, COUNTS, GAP, TIMES
-from benchmark.papers.schema import Paper, PrintedTable, PublishedNumber
-from benchmark.papers.verdicts import EPOCHS, HIGH, INCONCLUSIVE, LOW
+from benchmark.published.paper import Footnote, arranged_tables, cite, footnotes
+from benchmark.published.quantities import BACKBONE_TIME, COUNTS, GAP, TIMES
+from benchmark.published.schema import Paper, PrintedTable, PublishedNumber
 from benchmark.report.artefacts import PlannedArtefact
 from benchmark.report.inputs import Inputs, records
 from benchmark.report.labels import metric_label
@@ -33,6 +31,8 @@ from benchmark.report.table import (
 )
 from benchmark.report.tables.loss_tables import test_columns
 from benchmark.stats.reproduction import DRIFTED, REPRODUCED
+from benchmark.verdicts.printed import NO_SCORE, OTHER_DATA, QUOTED, TIME
+from benchmark.verdicts.verdicts import EPOCHS, HIGH, INCONCLUSIVE, LOW
 
 PARTS = (
     "ours", "ours sd", "ours n", "published", "published sd", "published n",

@@ -8,6 +8,7 @@ from functools import partial
 from operator import itemgetter
 from typing import Any
 
+from benchmark.claims.claim_verdicts import luck
 from benchmark.core.words import (
     DASH,
     count,
@@ -19,11 +20,8 @@ from benchmark.core.words import (
     whole,
     words_of,
 )
-from benchmark.papers.claim_verdicts import luck
-from benchmark.papers.explain import QUESTIONS, rule
-from benchmark.papers.laboratories import known_of_laboratories
-from benchmark.papers.paper import cite, countable_numbers, paper_name, paper_of
-from benchmark.papers.verdicts import NOT_RUN, PRINT_IN_CLAIMS
+from benchmark.published.laboratories import known_of_laboratories
+from benchmark.published.paper import cite, countable_numbers, paper_name, paper_of
 from benchmark.report.inputs import Inputs, records
 from benchmark.report.labels import dataset_label, metric_label
 from benchmark.report.table import (
@@ -40,6 +38,8 @@ from benchmark.report.table import (
 )
 from benchmark.report.tables import TABLES
 from benchmark.study.data_files import PACKAGE, PRETRAINING
+from benchmark.verdicts.explain import QUESTIONS, rule
+from benchmark.verdicts.verdicts import NOT_RUN, PRINT_IN_CLAIMS
 
 # Short words for the sensitivity assumptions of ``benchmark.stats.reproduction``.
 ASSUMPTION_WORDS = {

@@ -14,11 +14,11 @@ from benchmark.__main__ import app
 from benchmark.analyses import ANALYSES, analysis, decomposability_gap
 from benchmark.analyses.analysis import Analysis, Context, Recording, doubled, make
 from benchmark.core.errors import ConfigError
-from benchmark.papers.quantities import gap_decreases
-from benchmark.papers.verdicts import CLAIM_VERDICTS
+from benchmark.published.quantities import gap_decreases
 from benchmark.report.drawing import new_figure
 from benchmark.study import load_study
 from benchmark.study.grid import expand
+from benchmark.verdicts.verdicts import CLAIM_VERDICTS
 
 KEYS = {
     "schema",

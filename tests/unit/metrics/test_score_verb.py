@@ -18,7 +18,7 @@ from benchmark.cli.score import asked_numbers, nearest
 from benchmark.core.errors import BenchmarkError, ConfigError
 from benchmark.metrics import retrieval_metrics, score
 from benchmark.metrics.protocols import Record
-from benchmark.papers.vocabulary import margin_of
+from benchmark.published.vocabulary import margin_of
 from benchmark.stats.judgement import in_noise, judge, question
 
 

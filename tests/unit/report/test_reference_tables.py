@@ -9,17 +9,17 @@ import pytest
 from made_up_inputs import made_up_inputs, printed_inputs
 from made_up_results import made_up_runs, made_up_study, run_table
 
+from benchmark.claims.claim_verdicts import judge_claims
 from benchmark.core.recipe import ModelConfig
 from benchmark.core.records import DatasetChoice
-from benchmark.papers.claim_verdicts import judge_claims
-from benchmark.papers.matching import candidates
-from benchmark.papers.paper import claims_of
-from benchmark.papers.printed import Printed
+from benchmark.published.paper import claims_of
 from benchmark.report.render import to_csv, to_html
 from benchmark.report.table import NothingToShow
 from benchmark.report.tables import TABLES
 from benchmark.report.tables.references import claims as claims_table
 from benchmark.study.model import References
+from benchmark.verdicts.matching import candidates
+from benchmark.verdicts.printed import Printed
 
 STUDY = made_up_study()
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from benchmark.__main__ import app
 from benchmark.core.errors import ConfigError, DataError
-from benchmark.papers.vocabulary import margin_of
+from benchmark.published.vocabulary import margin_of
 from benchmark.stats.intervals import holm
 from benchmark.stats.judged_table import MOST_ROWS, judge_table, read_cases
 from benchmark.stats.judgement import judge, question

@@ -82,7 +82,7 @@ OUTPUTS = {
 
 
 def _do_quickly(verb, *arguments):
-    from benchmark.papers.verdicts import FILED
+    from benchmark.verdicts.verdicts import FILED
 
     named = [word for word in arguments if word.endswith(".yaml")]
     folder = Path(arguments[arguments.index("--results") + 1]) / Path(named[0]).stem

@@ -7,19 +7,19 @@ from made_up_inputs import drawn, paper_inputs, printed_inputs, roadmap_inputs, 
 from made_up_records import made_up_recipe
 from made_up_results import made_up_block, made_up_runs, made_up_study, run_table
 
-from benchmark.papers.loading import load_papers
-from benchmark.papers.matching import candidates
-from benchmark.papers.paper import all_figures, cite
-from benchmark.papers.printed import PanelLine, printed_of, published
-from benchmark.papers.schema import Panel, TestSet
-from benchmark.papers.verdicts import typed
-from benchmark.papers.vocabulary import load_vocabulary
+from benchmark.published.loading import load_papers
+from benchmark.published.paper import all_figures, cite
+from benchmark.published.schema import Panel, TestSet
+from benchmark.published.vocabulary import load_vocabulary
 from benchmark.report.drawing import Drawing, to_svg
 from benchmark.report.figures import FIGURES
 from benchmark.report.figures.printed_figures import paper_figures
 from benchmark.report.inputs import rows_of
 from benchmark.report.labels import in_print
 from benchmark.report.table import NothingToShow
+from benchmark.verdicts.matching import candidates
+from benchmark.verdicts.printed import PanelLine, printed_of, published
+from benchmark.verdicts.verdicts import typed
 
 ASKED = {
     "roadmap2021v2": {"fig4", "fig5", "fig13"},

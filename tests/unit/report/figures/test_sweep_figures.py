@@ -7,12 +7,12 @@ import pytest
 from made_up_inputs import drawn, printed_inputs, sweep_study
 from made_up_results import made_up_runs, run_table
 
-from benchmark.papers.paper import all_figures, claims_of, sweep_figures
-from benchmark.papers.printed import printed_of
-from benchmark.papers.verdicts import typed
+from benchmark.published.paper import all_figures, claims_of, sweep_figures
 from benchmark.report.drawing import to_svg
 from benchmark.report.figures.printed_figures import paper_figures, title_of
 from benchmark.study import load_study
+from benchmark.verdicts.printed import printed_of
+from benchmark.verdicts.verdicts import typed
 
 BINS = {"paper": "fastap2019", "stated_in": "section 5.3"}
 SLOPE = {"paper": "roadmap2021v2", "stated_in": "section 4.3, figure 4b"}

@@ -16,11 +16,11 @@ from made_up_inputs import (
 )
 from made_up_results import made_up_runs, made_up_study, run_table
 
-from benchmark.papers.printed import Printed
 from benchmark.report.build import PAGE, build
 from benchmark.report.gallery import PairChoice
 from benchmark.report.inputs import FRAMES, Inputs
 from benchmark.report.notices import notices
+from benchmark.verdicts.printed import Printed
 
 TWO = ("smooth_ap", "sup_ap")
 SMALL = made_up_study(

@@ -9,12 +9,8 @@ from made_up_inputs import made, printed_inputs, roadmap_inputs, statuses, varia
 from made_up_records import made_up_recipe
 from made_up_results import made_up_block, made_up_runs, made_up_study, run_table
 
-from benchmark.papers.judging import judge_study
-from benchmark.papers.loading import load_papers
-from benchmark.papers.matching import candidates
-from benchmark.papers.printed import printed_of
-from benchmark.papers.quantities import GapDecrease
-from benchmark.papers.verdicts import typed
+from benchmark.published.loading import load_papers
+from benchmark.published.quantities import GapDecrease
 from benchmark.report.inputs import rows_of
 from benchmark.report.render import to_csv, to_html, to_latex, to_markdown
 from benchmark.report.table import TONES
@@ -24,6 +20,10 @@ from benchmark.report.tables.printed_tables import SIGNS, paper_tables
 from benchmark.runs.run_table import RunTable
 from benchmark.study import load_study
 from benchmark.study.model import References
+from benchmark.verdicts.judging import judge_study
+from benchmark.verdicts.matching import candidates
+from benchmark.verdicts.printed import printed_of
+from benchmark.verdicts.verdicts import typed
 
 P4 = made_up_recipe("resnet50.tv_in1k", 512, "category_pairs", samples_per_class=4)
 NOTHING = typed({})

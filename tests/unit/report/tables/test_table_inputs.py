@@ -8,11 +8,11 @@ from made_up_results import made_up_runs, run_table
 
 from benchmark.core.files import guess_csv
 from benchmark.core.words import duration, interval, mean_sd, p_value, points
-from benchmark.papers.printed import Printed
 from benchmark.report.build import build
 from benchmark.report.gallery import PairChoice
 from benchmark.report.inputs import Inputs
 from benchmark.study import DatasetChoice
+from benchmark.verdicts.printed import Printed
 
 
 @pytest.fixture

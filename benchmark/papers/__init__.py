@@ -1,1 +1,0 @@
-"""What the papers print and claim, and how our runs compare with it."""

@@ -1,0 +1,1 @@
+"""Our runs against printed numbers and frozen runs."""
