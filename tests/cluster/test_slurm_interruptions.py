@@ -255,7 +255,8 @@ def test_a_job_that_runs_into_its_time_limit_without_a_warning_is_submitted_agai
     extra = {"slurm_extra": "'--open-mode=append'"}
     checkout.change_profile({"retries": 10, "default-resources": extra})
     checkout.write(long_study(checkpoint_seconds=0.5, minutes=1))
-    checkout.environment["CLUSTER_STEP_SECONDS"] = "2"
+    # no job is long enough for all 30 steps
+    checkout.environment["CLUSTER_STEP_SECONDS"] = "4"
     assert checkout.start("small", "runs", "--no-hooks").wait(2 * LIMIT) == 0, checkout.said()
     *cut, last = checkout.jobs()
     assert cut
