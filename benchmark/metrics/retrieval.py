@@ -153,14 +153,7 @@ def landmark_scores(
     for numbers, scores in score_blocks(
         distinct, searched, lambda chosen: distinct.rows[chosen] @ searched.rows.T
     ):
-        relevant = [judgements.relevant[number] for number in numbers]
-        for row, number in zip(scores, numbers, strict=True):
-            row[judgements.ignored[number]] = -np.inf
-        counts = np.array([len(items_of_query) for items_of_query in relevant])
-        ranks = rank_rows(scores, counts, np.concatenate(relevant).astype(np.int64))
-        split = np.split(ranks, np.cumsum(counts)[:-1])
-        if distractors is not None:
-            split = ranks_behind(rows[numbers], items, distractors, scores, relevant, split)
+        split = judged_ranks(rows[numbers], items, scores, judgements, numbers, distractors)
         averages = []
         for ranks_of_query in split:
             areas = trapezoids(np.arange(1, len(ranks_of_query) + 1), ranks_of_query)
@@ -169,3 +162,27 @@ def landmark_scores(
         nearest[numbers] = [ranks_of_query[0] for ranks_of_query in split]
         average[numbers] = averages
     return total / len(rows), QueryScores(every, classes, nearest, {"map": average})
+
+
+def judged_ranks(
+    rows: np.ndarray,
+    items: np.ndarray,
+    scores: np.ndarray,
+    judgements: Judgements,
+    queries: Sequence[int] | np.ndarray,
+    distractors: np.ndarray | None = None,
+) -> list[np.ndarray]:
+    """Return the ranks int64 (P,), ascending, of the relevant items of each of ``queries`` (n,).
+
+    ``rows`` (n, D) are theirs, ``scores`` (n, G) compare them with ``items`` (G, D); those of
+    ignored items are overwritten. ``distractors`` (N, D) are searched after the items.
+    """
+    for row, query in zip(scores, queries, strict=True):
+        row[judgements.ignored[query]] = -np.inf
+    relevant = [judgements.relevant[query] for query in queries]
+    counts = np.array([len(some) for some in relevant])
+    ranks = rank_rows(scores, counts, np.concatenate(relevant).astype(np.int64))
+    split = np.split(ranks, np.cumsum(counts)[:-1])
+    if distractors is None:
+        return split
+    return ranks_behind(rows, items, distractors, scores, relevant, split)

@@ -24,7 +24,8 @@ from benchmark.metrics import (
     nearest_neighbours,
 )
 from benchmark.metrics.ranks import ClassIndex, rank_rows
-from benchmark.metrics.search import SPLIT_SUFFIX, nearest_in_blocks, ranks_behind
+from benchmark.metrics.retrieval import judged_ranks
+from benchmark.metrics.search import SPLIT_SUFFIX, nearest_in_blocks
 from benchmark.metrics.sets import similarities, unit_sets
 from benchmark.models import EmbeddingModel
 
@@ -122,22 +123,14 @@ class EmbeddedProtocol:
         every, items = unit_sets(self.query, self.items)
         rows = every[queries]
         scores = similarities(rows, items)
-        if judgements is None:
-            itself = queries if self.gallery is None else None
-            if itself is not None:
-                scores[np.arange(len(queries)), itself] = -np.inf
-            labels = self.protocol.query.labels[queries]
-            counts, positives = ClassIndex(self.images.labels).positives(labels, itself)
-        else:
-            for row, query in zip(scores, queries, strict=True):
-                row[judgements.ignored[query]] = -np.inf
-            relevant = [judgements.relevant[query] for query in queries]
-            counts = np.array([len(some) for some in relevant], dtype=np.int64)
-            positives = np.concatenate(relevant).astype(np.int64)
-        ranks = np.split(rank_rows(scores, counts, positives), np.cumsum(counts)[:-1])
-        if self.distractors is None or judgements is None:
-            return ranks
-        return ranks_behind(rows, items, self.distractors, scores, relevant, ranks)
+        if judgements is not None:
+            return judged_ranks(rows, items, scores, judgements, queries, self.distractors)
+        itself = queries if self.gallery is None else None
+        if itself is not None:
+            scores[np.arange(len(queries)), itself] = -np.inf
+        labels = self.protocol.query.labels[queries]
+        counts, positives = ClassIndex(self.images.labels).positives(labels, itself)
+        return np.split(rank_rows(scores, counts, positives), np.cumsum(counts)[:-1])
 
 
 def among(items: np.ndarray, lists: Sequence[np.ndarray]) -> np.ndarray:

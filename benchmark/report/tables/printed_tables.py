@@ -29,7 +29,7 @@ from benchmark.report.table import (
     marks,
     words,
 )
-from benchmark.report.tables.loss_tables import test_columns
+from benchmark.report.tables.pair_tests import test_columns
 from benchmark.stats.reproduction import DRIFTED, REPRODUCED
 from benchmark.verdicts.printed import NO_SCORE, OTHER_DATA, QUOTED, TIME
 from benchmark.verdicts.verdicts import EPOCHS, HIGH, INCONCLUSIVE, LOW

@@ -8,7 +8,7 @@ import pytest
 from made_up_results import long_table, run_table, without_number
 from scipy import stats
 
-from benchmark.report.figures.loss_figures import cliques
+from benchmark.report.figures.dataset_figures import cliques
 from benchmark.stats.over_datasets import analyse_datasets, compare_ranks, performance_profiles
 
 
