@@ -24,6 +24,7 @@ from benchmark.core.options import defaults_of, options_of, worded
 from benchmark.core.registry import names_of_parts
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.metrics.metric import check_metric
+from benchmark.published.kinds import QUOTED, kind_of
 from benchmark.published.schema import (
     BATCH_SIZE,
     CLAIM_KEYS,
@@ -227,8 +228,18 @@ def _completed(number: PublishedNumber, paper: Paper, words: Vocabulary) -> Publ
             if entry.effect in LARGE:
                 assumes += [f"{key} ({entry.effect})" for key in entry.means]
     reasons = [entry.reason for entry in paper.outside if number.fits(entry.rows)]
-    outside = " ".join(reasons[0].split()) if reasons else ""
-    return replace(number, means=means, assumes=tuple(assumes), outside=outside)
+    kind = QUOTED
+    if number.reproducible:
+        table = paper.tables.get(number.table)
+        kind = kind_of(number.metric, table.kinds if table else ())
+    return replace(
+        number,
+        means=means,
+        assumes=tuple(assumes),
+        outside=" ".join(reasons[0].split()) if reasons else "",
+        kind=kind,
+        elsewhere=paper.about.elsewhere.get(number.table, ""),
+    )
 
 
 # Types cannot check names, nor what several files or papers say together. The key of a problem
@@ -249,6 +260,8 @@ def paper_problems(paper: Paper, papers: Mapping[str, Paper]) -> Problems:
     others = [other for other in papers.values() if other.key != paper.key]
     yield from _shared_names(paper, others)
     yield from unknown("about.epoch.lead", "split", leads, splits)
+    tables = {number.table for number in paper.numbers}
+    yield from unknown("about.elsewhere", "table", paper.about.elsewhere, tables)
     yield from _number_problems(paper)
     yield from _choice_problems(paper)
     yield from _meaning_problems(paper)
@@ -257,7 +270,6 @@ def paper_problems(paper: Paper, papers: Mapping[str, Paper]) -> Problems:
     for name, claim in paper.claims.items():
         for problem in claim_problems(claim, words, paper.numbers):
             yield problem.below(f"claims.{name}")
-    tables = {number.table for number in paper.numbers}
     for figure in paper.figures.values():
         yield from figure_problems(figure, words, tables)
 
@@ -299,6 +311,9 @@ def _number_problems(paper: Paper) -> Problems:
                 if not 0 <= points <= MOST_POINTS:
                     advised = "lies outside 0 to 100 points; check its unit (percent or fraction)"
                     yield Problem(advised, f"{key}.{column}", code="out_of_range")
+        if number.kind.units:
+            name = f"unit of {number.kind.name}"
+            yield from unknown(f"{key}.unit", name, [number.unit], number.kind.units)
         yield from unknown(f"{key}.version", "version", [number.version], versions)
         if number.countable and not number.outside:  # no study could ever cover it
             advice = "or say in outside.yaml why no study covers the row"
@@ -369,6 +384,10 @@ def _table_problems(paper: Paper) -> Problems:
         numbers = paper.table(name)
         if not numbers:
             continue
+        kinds = {number.kind.name for number in numbers if table.kinds}
+        for kind in sorted(kinds.difference(table.kinds)):
+            words = f"the table has numbers of the kind '{kind}', too; add it"
+            yield Problem(words, f"{key}.kinds", code="missing")
         known = _arrangeable(numbers)
         columns = (*table.sections, *table.rows, *table.columns)
         yield from unknown(key, "column", (*columns, *table.read_as), known)

@@ -129,13 +129,10 @@ def vocabulary_of(source: str) -> Vocabulary:
 
 def cite(source: str, table: str) -> str:
     """Return a printed table, figure or section for people: "ROADMAP, table 1"."""
-    kind = "table"
-    number = table
-    for prefix, word in {"table": "table", "fig": "figure", "text_": "section"}.items():
-        if table.startswith(prefix):
-            kind = word
-            number = table.removeprefix(prefix)
-    return f"{paper_name(source)}, {kind} {number}"
+    paper = paper_of(source)
+    elsewhere = paper.about.elsewhere if paper else {}
+    place = elsewhere.get(table, f"table {table.removeprefix('table')}")
+    return f"{paper_name(source)}, {place}"
 
 
 def cite_statement(source: str, stated_in: str) -> str:

@@ -21,6 +21,7 @@ from pydantic_core import PydanticKnownError
 
 from benchmark.core.documents import YamlError, parse_yaml
 from benchmark.metrics.metric import metric_of
+from benchmark.published.kinds import KINDS, SCORE_UNITS, UNMEASURED, TableKind
 from benchmark.published.quantities import COUNTS
 from benchmark.published.vocabulary import (
     EMBEDDING_DIM,
@@ -31,11 +32,8 @@ from benchmark.published.vocabulary import (
     split_suffix,
 )
 from benchmark.stats.judgement import NUMBER
-from benchmark.study.data_files import REPRODUCIBLE, is_countable
+from benchmark.study.data_files import REPRODUCIBLE
 
-# Factor from the printed unit to percentage points. Numbers with other units are not scores.
-SCORE_UNITS = {"percent": 1.0, "fraction": 100.0}
-GAIN = "_relative_increase"  # of a metric, over the same loss without its calibration
 BATCH_SIZE = "batch_size"  # an x that no hyperparameter sets
 
 
@@ -104,6 +102,8 @@ class PublishedNumber:
     line        in the file
     source      the paper and its version: "roadmap2021v2"
     loss        the suite's name of the method
+    kind        what it is, and how our value of it is measured
+    elsewhere   the figure or section that prints it, or "": a table
     means       what the row means without stating it (``implied.yaml``, and the method itself)
     assumes     what of that may move a score by more than 0.3 points: "batch_size (unknown)"
     outside     why no study covers it, or ""
@@ -140,10 +140,12 @@ class PublishedNumber:
     means: Mapping[str, str] = field(default_factory=dict)
     assumes: tuple[str, ...] = ()
     outside: str = ""
+    kind: TableKind = UNMEASURED
+    elsewhere: str = ""
 
     @property
     def is_score(self) -> bool:
-        """Whether it is a recall or (m)AP of a whole test set, which a verdict can judge."""
+        """Whether it is a recall or (m)AP of a whole test set, in percentage points."""
         return self.unit in SCORE_UNITS and metric_of(self.metric) is not None
 
     @property
@@ -154,12 +156,12 @@ class PublishedNumber:
     @property
     def countable(self) -> bool:
         """Whether studies are to cover it: of a printed table, and reproducible."""
-        return is_countable(self.table, self.provenance)
+        return self.reproducible and not self.elsewhere
 
     @property
     def judged(self) -> bool:
         """Whether a verdict judges it, be it of a table, a figure or running text."""
-        return self.reproducible and (self.is_score or self.metric.endswith(GAIN))
+        return self.kind.judged
 
     @property
     def places(self) -> set[str]:
@@ -167,21 +169,24 @@ class PublishedNumber:
         return {self.source, f"{self.source}/{self.table}"}
 
     @property
+    def factor(self) -> float:
+        """Factor from the print to ``points``."""
+        return SCORE_UNITS[self.unit] if self.is_score else 1.0
+
+    @property
     def points(self) -> float:
-        """The score in percentage points."""
-        return float(self.value) * SCORE_UNITS[self.unit]
+        """The value, in percentage points if it is a score."""
+        return float(self.value) * self.factor
 
     @property
     def sd_points(self) -> float | None:
-        """The printed spread in percentage points."""
-        if self.std is None:
-            return None
-        return self.std * SCORE_UNITS[self.unit]
+        """The printed spread in the unit of ``points``."""
+        return None if self.std is None else self.std * self.factor
 
     @property
     def rounding(self) -> float:
-        """Half a unit of the last printed digit, in percentage points: 0.05 for "81.2"."""
-        return 0.5 * 10.0**-self.digits * SCORE_UNITS[self.unit]
+        """Half a unit of the last printed digit in the unit of ``points``: 0.05 for "81.2"."""
+        return 0.5 * 10.0**-self.digits * self.factor
 
     @property
     def text(self) -> str:
@@ -212,15 +217,25 @@ class PublishedNumber:
 
 
 # What chooses and arranges rows, besides the conditions that they state.
-_FOLLOWING = ("line", "means", "outside", "conditions")
+_FOLLOWING = ("line", "means", "outside", "conditions", "kind", "elsewhere")
 _NAMES = [column.name for column in fields(PublishedNumber)]
 COLUMNS = tuple(name for name in _NAMES if name not in _FOLLOWING)
+
+
+def _known(name: str) -> str:
+    if name not in KINDS:
+        raise PydanticKnownError("literal_error", {"expected": str([*KINDS])})
+    return name
+
+
+KindName = Annotated[str, AfterValidator(_known)]
 
 
 @dataclass(frozen=True)
 class PrintedTable(Closed):
     """One printed table: the columns of ``results.csv`` that make its sections, rows and columns.
 
+    kinds       of its numbers; none: each number has the kind that its metric says
     read_as     {column: {printed value: the value it is arranged under}}
     """
 
@@ -228,6 +243,7 @@ class PrintedTable(Closed):
     rows: Names
     columns: Names
     sections: Annotated[tuple[str, ...], Distinct] = ()
+    kinds: Annotated[tuple[KindName, ...], Distinct] = ()
     read_as: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def read(self, number: PublishedNumber, column: str) -> str:
@@ -556,7 +572,9 @@ class EpochRule(Closed):
 class PaperFile(Words):
     """``paper.yaml``: names, versions, deviations of our runs, and the paper's own words.
 
-    ``epoch``: None where nobody says which epoch the numbers are of; they count as the last one's.
+    epoch      None where nobody says which epoch the numbers are of; they count as the last one's
+    elsewhere  the figures and sections among what ``results.csv`` calls tables:
+               {"fig5a": "figure 5a"}
     """
 
     name: Text
@@ -565,6 +583,7 @@ class PaperFile(Words):
     versions: Mapping[Name, str] = field(default_factory=dict)
     epoch: EpochRule | None = None
     deviations: tuple[str, ...] = ()
+    elsewhere: Mapping[Name, Text] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -106,10 +106,14 @@ def split_suffix(requirements: Iterable[Requirement]) -> str:
 
 @dataclass(frozen=True)
 class Quantity(Closed):
-    """A printed quantity that is not a score: what measures it, and columns that do not matter."""
+    """A printed quantity that is not a score: what measures it, and columns that do not matter.
+
+    ``note`` says below a table how our value differs from the printed one.
+    """
 
     source: str
     free: tuple[str, ...] = ()
+    note: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

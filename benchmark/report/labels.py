@@ -5,9 +5,8 @@ from typing import Any
 
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.metrics.metric import display_name
-from benchmark.published.schema import GAIN
-
-PRINTED_AS = ("table", "fig", "text")  # how names of printed tables begin, in order
+from benchmark.published.kinds import GAIN
+from benchmark.published.paper import paper_of
 
 
 def metric_label(name: str) -> str:
@@ -41,8 +40,10 @@ def condition_label(row: Any) -> str:
     return f"{where} · batch size {row.batch_size}"
 
 
-def in_print(table: str) -> tuple[int, list[tuple[int, str]]]:
-    """Return what sorts "table2" before "table10", tables before figures, figures before text."""
-    kind = next(at for at, name in enumerate((*PRINTED_AS, "")) if table.startswith(name))
+def in_print(source: str, table: str) -> tuple[int, list[tuple[int, str]]]:
+    """Return what sorts "table2" before "table10", and both before figures and sections."""
+    paper = paper_of(source)
+    elsewhere = ["", *paper.about.elsewhere] if paper else []
+    at = elsewhere.index(table) if table in elsewhere else 0
     parts = re.findall(r"(\d+)|([^\d]+)", table)
-    return kind, [(int(digits or 0), letters) for digits, letters in parts]
+    return at, [(int(digits or 0), letters) for digits, letters in parts]

@@ -34,11 +34,6 @@ def paper_folders() -> dict[str, Path]:
     return data_folders(PACKAGE, PAPER)
 
 
-def is_countable(table: str, provenance: str) -> bool:
-    """Return whether studies should cover a number: it is printed in a table, and reproducible."""
-    return table.startswith("table") and provenance in REPRODUCIBLE
-
-
 def read_rows(path: Path) -> tuple[list[str], list[dict[str, Any]]]:
     """Return the header of a CSV file, and its rows, each with its ``line``.
 
@@ -66,7 +61,7 @@ def published_names() -> dict[str, str]:
             continue  # loading the paper reports the error
         for row in rows:
             table = row.get("table", "")
-            if is_countable(table, row.get("provenance", "")):
+            if row.get("provenance") in REPRODUCIBLE:
                 source = key + row.get("version", "")
                 names |= {source: key, f"{source}/{table}": key}
     return names
@@ -78,7 +73,6 @@ def named_papers(published: Iterable[str]) -> set[str]:
     return {names[name] for name in published if name in names}
 
 
-NUMBERS = (PAPER, RESULTS, "implied.yaml", "outside.yaml")  # a published number, completed
 WORDS = "vocabulary.yaml"
 SWEEPS = "sweeps.yaml"
 REPEATED = "repeated.yaml"
@@ -86,6 +80,8 @@ FIDELITY = "fidelity.csv"
 REPLAYED = "replayed.csv"
 PRETRAINING = "pretraining.csv"
 TABLES = "tables.yaml"
+# a published number, completed
+NUMBERS = (PAPER, RESULTS, TABLES, "implied.yaml", "outside.yaml")
 FIGURES = "figures.yaml"
 CLAIMS = "claims.yaml"
 FOOTNOTES = "footnotes.yaml"
@@ -104,7 +100,7 @@ class Reads:
 STEPS: Mapping[str, Reads] = {
     "build": Reads(
         (WORDS, SWEEPS, REPEATED, CLAIMS, FIDELITY, REPLAYED, PRETRAINING),
-        named=(TABLES, FOOTNOTES, REMARKS),
+        named=(FOOTNOTES, REMARKS),
         every=(*NUMBERS, FIGURES, CLAIMS, FIDELITY),
     ),
     "analysis": Reads((), named=(RESULTS,)),

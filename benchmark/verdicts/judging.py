@@ -25,8 +25,7 @@ from benchmark.core.errors import ConfigError, unknown_name
 from benchmark.core.files import write_csv, write_json
 from benchmark.core.records import Cell
 from benchmark.published.paper import asked_numbers, paper_of
-from benchmark.published.quantities import PLAIN
-from benchmark.published.schema import GAIN, PublishedNumber
+from benchmark.published.schema import PublishedNumber
 from benchmark.published.vocabulary import margin_of
 from benchmark.runs.run_table import RUNS_TABLE, SCORES_TABLE, RunTable
 from benchmark.stats.intervals import Floats, diverges, p_more_divergence, spread
@@ -52,12 +51,10 @@ from benchmark.stats.samples import (
     BySeed,
     Sample,
     Samples,
-    Score,
     Spread,
     differences_by_seed,
     family_of,
     shared_spreads,
-    with_spreads,
 )
 from benchmark.study import Study
 from benchmark.study.data_files import PACKAGE, paper_folders
@@ -218,7 +215,7 @@ def sides_of_numbers(
     sisters = attrgetter("source", "table", "dataset", "protocol", "backbone", "metric")
     printed = {}
     for at, number in enumerate(numbers):
-        if number.is_score and number.sd_points is not None and number.n_runs is not None:
+        if number.judged and number.sd_points is not None and number.n_runs is not None:
             printed[at] = (number.sd_points, number.n_runs)
     spreads = shared_spreads(printed, lambda at: sisters(numbers[at]))
     sides = []
@@ -227,12 +224,10 @@ def sides_of_numbers(
         facts = {**vars(number), "setting": "", "split": number.protocol, "planned": False}
         facts |= {"published_value": str(number.value), "published_unit": number.unit}
         facts |= dict.fromkeys(("reference_mean", "reference_sd", "reference_n", "rounding"), nan)
-        is_gain = number.metric.endswith(GAIN)
-        if number.is_score or is_gain:
+        if number.judged:
             matched = match(stated_by(number), collected, samples.splits)
             facts["rounding"] = number.rounding
-            facts["reference_mean"] = float(number.value) if is_gain else number.points
-        if number.is_score:
+            facts["reference_mean"] = number.points
             facts["reference_sd"] = nan if number.sd_points is None else number.sd_points
             facts["reference_n"] = number.n_runs or nan
         margin = margin_of(number.metric, facts["reference_mean"])
@@ -242,9 +237,9 @@ def sides_of_numbers(
             remark = rests_on(number, matched.candidate)
             score = (matched.candidate.cell, matched.split, number.metric)
             side = _our_side(samples, *score)
-            if is_gain:
-                gains, margin = _gain(samples, score)
-                side = replace(side, ours=gains, facts={**side.facts, "planned": True})
+            if number.kind.compared:
+                ours, margin = number.kind.compared(samples, score)
+                side = replace(side, ours=ours, facts={**side.facts, "planned": True})
         facts |= side.facts
         facts["margin"] = margin
         facts["selection"] = samples.selection
@@ -253,17 +248,6 @@ def sides_of_numbers(
         spread = spreads.get(at, UNKNOWN_SPREAD)
         sides.append(replace(side, facts=facts, reference_spread=spread))
     return sides
-
-
-def _gain(samples: Samples, score: Score) -> tuple[Sample, float]:
-    """Return by how many percent a loss is above SupAP by seed, and the margin in such percent."""
-    cell, split, name = score
-    metric = name.removesuffix(GAIN)
-    plain = samples.sample(replace(cell, loss=PLAIN, base_loss=PLAIN), split, metric)
-    gaps = differences_by_seed(samples.sample(cell, split, metric), plain)
-    gains = {seed: 100 * gap / plain.by_seed[seed] for seed, gap in gaps.items()}
-    margin = 100 * margin_of(metric, plain.mean) / plain.mean
-    return with_spreads({score: Sample(gains, {})})[score], margin
 
 
 def sides_of_frozen(frozen: FrozenRuns, samples: Samples) -> list[Sides]:

@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 from benchmark.core.records import CELL_COLUMNS, Cell, Setting
+from benchmark.published.kinds import Measured, Place
 from benchmark.published.paper import (
     all_figures,
     arranged_tables,
@@ -25,7 +26,7 @@ from benchmark.published.paper import (
     sweep_figures,
     vocabulary_of,
 )
-from benchmark.published.quantities import COUNTS, GAP, TIMES, GapDecrease, costs_of
+from benchmark.published.quantities import GapDecrease, costs_of
 from benchmark.published.schema import BATCH_SIZE, Figure, Panel, PublishedNumber, TestSet
 from benchmark.published.vocabulary import Condition, Vocabulary, load_vocabulary
 from benchmark.runs.run_table import RunTable
@@ -36,12 +37,6 @@ from benchmark.study import Study
 from benchmark.study.model import JOINT
 from benchmark.verdicts.matching import Candidate, candidates, match, stated_by
 from benchmark.verdicts.verdicts import NOT_RUN, VERDICT
-
-# Instead of a verdict: a quoted value, a time, a quantity, another training set.
-QUOTED = "quoted"
-TIME = "time"
-NO_SCORE = "no_score"
-OTHER_DATA = "other_data"
 
 OURS = "ours"
 PUBLISHED = "published"
@@ -127,8 +122,8 @@ def printed_numbers(
     """Return the columns of ``verdicts`` for each published number, by its source and line.
 
     ``other_mean`` and ``other_verdict`` are of ``other``. A number that no verdict judges has the
-    mean of what the runs measured, in points or in the unit of the print. Its verdict is one of
-    ``QUOTED``, ``TIME``, ``NO_SCORE``, ``OTHER_DATA`` and ``NOT_RUN``.
+    mean of what the runs measured, in points or in the unit of the print, and ``instead`` of the
+    verdict the word of its kind.
     """
     key = ["source", "line"]
     other = other[other["line"].notna()].set_index(key)
@@ -136,21 +131,19 @@ def printed_numbers(
     columns = pd.DataFrame({"other_mean": other["ours_mean"], "other_verdict": other_words})
     run = verdicts["line"].notna() & (verdicts["verdict"] != NOT_RUN)
     judged = verdicts[run].set_index(key)
-    scores = [(number.source, number.line) for number in numbers if number.is_score]
-    judged = judged[judged.index.isin(scores)].join(columns)
+    asked = [(number.source, number.line) for number in numbers if number.judged]
+    judged = judged[judged.index.isin(asked)].join(columns).assign(instead="")
     unjudged = []
     for number in numbers:
         if (number.source, number.line) not in judged.index:
-            values, word = grid.measured(number)
-            if not number.reproducible:
-                word = QUOTED
-            elif not values:
-                word = NOT_RUN
+            values = grid.measured(number)
+            is_missing = number.reproducible and not values
             n, mean, sd, *_ = t_interval(values)
             row = {
                 "source": number.source,
                 "line": number.line,
-                "verdict": word,
+                "verdict": NOT_RUN if is_missing else "",
+                "instead": "" if is_missing else number.kind.word,
                 "ours_n": n,
                 "ours_mean": mean,
                 "ours_sd": sd,
@@ -168,10 +161,9 @@ class Grid:
 
     def __init__(self, study: Study, table: RunTable, gaps: Sequence[GapDecrease]):
         self.study = study
-        self.gaps = gaps
         self.name = study.name.partition(JOINT)[0]
         self.samples = Samples(table)
-        self.costs = costs_of(table)
+        self.ours = Measured(self.samples, costs_of(table), gaps)
         self.candidates = list(candidates(study).values())
         self.curves: dict[Score, pd.DataFrame] = {}
         curves = table.test_scores("curve").groupby([*CELL_COLUMNS, "split", "metric"])
@@ -187,38 +179,25 @@ class Grid:
                 values |= dict.fromkeys(candidate.against if candidate else ())
         return tuple(values)
 
-    def measured(self, number: PublishedNumber) -> tuple[list[float], str]:
-        """Return what runs measured of a number without a verdict, and the word in its place.
+    def measured(self, number: PublishedNumber) -> list[float]:
+        """Return what runs measured of a number without a verdict.
 
-        A score is taken from runs that differ from the printed row in the training set alone. A gap
-        has no value if our gaps come from several batch sizes, because the paper prints one number.
+        A verdict judges a score unless its runs differ from the printed row in a condition that is
+        ``free``, such as the training set.
         """
-        metric = number.metric
-        if metric == GAP:
-            gaps = [gap for gap in self.gaps if gap.dataset == number.dataset]
-            if len({gap.batch_size for gap in gaps}) > 1:
-                gaps = []
-            return [gap.decrease for gap in gaps], NO_SCORE
+        kind = number.kind
+        if kind.measured is None:
+            return []
         stated = stated_by(number)
-        if number.is_score:
-            if "training" not in number.means:
-                return [], OTHER_DATA
-            others = [asked for asked in stated.requirements if asked.key != "training"]
-            stated = replace(stated, requirements=tuple(others))
+        asked = tuple(each for each in stated.requirements if each.key not in kind.free)
+        if number.judged and asked == stated.requirements:
+            return []
         statuses = self.samples.statuses
         collected = [candidate for candidate in self.candidates if candidate.cell in statuses]
-        matched = match(stated, collected, self.samples.splits)
-        if matched.candidate is None:
-            return [], NOT_RUN
-        cell = matched.candidate.cell
-        if number.is_score:
-            sample = self.samples.sample(cell, matched.split, metric)
-            return list(sample.by_seed.values()), OTHER_DATA
-        if metric not in (*TIMES, *COUNTS):
-            return [], NO_SCORE
-        costs = self.costs.get((cell, metric), {})
-        word = TIME if metric in TIMES else NO_SCORE
-        return list(costs.values()), word
+        matched = match(replace(stated, requirements=asked), collected, self.samples.splits)
+        cell = matched.candidate.cell if matched.candidate else None
+        place = Place(number.dataset, number.metric, cell, matched.split)
+        return list(kind.measured(self.ours, place))
 
 
 class PanelLine:
@@ -436,11 +415,10 @@ def published(
         numbers = [number for number in numbers if number.metric == panel.metric]
     x_of_table = panel.published.at
     for number in numbers:
-        value = number.points if number.is_score else float(number.value)
         if x_of_table is None and number.batch_size is not None:
-            yield number.batch_size, value
+            yield number.batch_size, number.points
         elif x_of_table is not None and number.batch_size == panel.batch_size:
-            yield x_of_table, value
+            yield x_of_table, number.points
 
 
 def swept_values(grid: Grid) -> pd.DataFrame:

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from benchmark.metrics.metric import metric_of
-from benchmark.published.schema import GAIN
+from benchmark.published.kinds import kind_of
 from benchmark.stats.reproduction import DRIFTED, REPRODUCED, UNDECIDED
 
 FROZEN = "frozen"
@@ -214,8 +213,7 @@ def typed(columns: Mapping[str, Any]) -> pd.DataFrame:
 
 def is_score(numbers: pd.DataFrame) -> pd.Series:
     """Return for each row whether it is a score: times and counts get no verdict."""
-    metrics = numbers["metric"]
-    return metrics.map(metric_of).notna() | metrics.str.endswith(GAIN)
+    return numbers["metric"].map(lambda metric: kind_of(metric).judged).astype(bool)
 
 
 def is_close(numbers: pd.DataFrame) -> pd.Series:

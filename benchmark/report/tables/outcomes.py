@@ -99,7 +99,7 @@ def table_outcomes(inputs: Inputs) -> list[Any]:
         for _, rows in numbers.groupby(PRINTED_IN)
     ]
     rows = records(counts.reset_index())
-    return sorted(rows, key=lambda row: (row.source, in_print(row.table)))
+    return sorted(rows, key=lambda row: (row.source, in_print(row.source, row.table)))
 
 
 def standing_drifts(drifts: pd.DataFrame, table: pd.DataFrame, inputs: Inputs) -> Iterator[str]:

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from benchmark.core.words import DASH, count, finite, interval, mean_sd, signed, words_of
+from benchmark.published.kinds import KINDS
 from benchmark.published.paper import Footnote, arranged_tables, cite, footnotes
-from benchmark.published.quantities import BACKBONE_TIME, COUNTS, GAP, TIMES
 from benchmark.published.schema import Paper, PrintedTable, PublishedNumber
 from benchmark.report.artefacts import PlannedArtefact
 from benchmark.report.inputs import Inputs, records
@@ -31,7 +31,6 @@ from benchmark.report.table import (
 )
 from benchmark.report.tables.pair_tests import test_columns
 from benchmark.stats.reproduction import DRIFTED, REPRODUCED
-from benchmark.verdicts.printed import NO_SCORE, OTHER_DATA, QUOTED, TIME
 from benchmark.verdicts.verdicts import EPOCHS, HIGH, INCONCLUSIVE, LOW
 
 PARTS = (
@@ -47,12 +46,6 @@ MARKED = (
 # Beside a difference, with the colour of the verdict.
 SIGNS = {REPRODUCED: "=", f"{DRIFTED} {LOW}": "↓", f"{DRIFTED} {HIGH}": "↑", INCONCLUSIVE: "?"}
 ACROSS = 7  # columns of numbers that fit beside one another
-UNJUDGED = {
-    QUOTED: "",
-    TIME: "no verdict on times",
-    NO_SCORE: "no score, no verdict",
-    OTHER_DATA: "other training set, no verdict",
-}
 _FACTS = ("backbone", "embedding_dim", "batch_size", "dataset", "metric")
 Key = tuple[str, ...]
 Rows = Mapping[Any, Any]  # of ``printed_numbers``, by source and line
@@ -187,7 +180,7 @@ def _section(
         scores = []
         for entry in column:
             score = None
-            if entry and entry.number.is_score:  # times have no best
+            if entry and entry.number.judged:  # times have no best
                 score = entry.ours.ours_mean
             scores.append(score)
         printed = pd.Series(scores, dtype=float).map(lambda score: round(score, 2))
@@ -214,12 +207,11 @@ def _cell(entry: PrintedEntry | None, mark: str, seeds: int) -> TableCell:
         nothing = (None,) * len(PARTS)
         return TableCell(DASH, numbers=nothing, words=("",) * len(WORDS), tone="muted")
     number, ours, note, letter, remarked = entry
-    value = number.points if number.is_score else float(number.value)
-    spread = number.sd_points if number.is_score else number.std
+    spread = number.sd_points
     runs = None if number.n_runs is None else float(number.n_runs)
     mean = finite(ours.ours_mean)
     sd = finite(ours.ours_sd)
-    both = (mean, sd, int(ours.ours_n) or None, value, spread, runs)
+    both = (mean, sd, int(ours.ours_n) or None, number.points, spread, runs)
     test = (ours.difference, ours.ci_low, ours.ci_high, ours.other_mean)
     numbers = (*both, *map(finite, test))
     printed = number.text
@@ -233,8 +225,8 @@ def _cell(entry: PrintedEntry | None, mark: str, seeds: int) -> TableCell:
         printed += f" {remarked}"
     verdict = f"{ours.verdict} {ours.direction}".strip()
     footnote = note.text if note else ""
-    words = (verdict, ours.other_verdict, footnote, ours.reason)
-    if ours.verdict == QUOTED:
+    words = (verdict or ours.instead, ours.other_verdict, footnote, ours.reason)
+    if not number.reproducible:
         return TableCell(printed, numbers=numbers, words=words, tone="muted")
     small = ""
     if mean is not None:
@@ -246,10 +238,10 @@ def _cell(entry: PrintedEntry | None, mark: str, seeds: int) -> TableCell:
     elif ours.verdict == DRIFTED:
         text = "diverged"
     else:
-        measurable = number.is_score or number.metric in (*TIMES, *COUNTS, GAP)
-        text = "not run" if measurable else "not measured"
-    if mean is None or ours.verdict in UNJUDGED:
-        judged = [Line(f"published {printed}"), Line(UNJUDGED.get(ours.verdict, ""), "muted")]
+        text = "not run" if number.judged or number.kind.measured else "not measured"
+    if mean is None or ours.instead:
+        says = number.kind.says if ours.instead else ""
+        judged = [Line(f"published {printed}"), Line(says, "muted")]
     else:
         by = f"{SIGNS[verdict]} {signed(ours.difference)} from {number.text}"
         if _unsure(ours):
@@ -287,8 +279,6 @@ def _tooltip(printed: str, ours: Any) -> Iterator[str]:
 def _caption(paper: Paper, name: str, entries: list[PrintedEntry], runs: int, first: bool) -> str:
     own = [entry.number for entry in entries if entry.number.reproducible]
     rule = paper.selection[0]
-    ours = [entry.ours for entry in entries]
-    metrics = {number.metric for number in own}
     table = paper.tables[name]
     facts = []
     for field in _FACTS:
@@ -314,21 +304,12 @@ def _caption(paper: Paper, name: str, entries: list[PrintedEntry], runs: int, fi
         parts.append(f"Ours: mean ± sd of {runs}.")
     else:
         parts.append("None of these numbers was run here; each cell gives the published value.")
-    if any(each.verdict == QUOTED for each in ours):
-        parts.append("Quoted rows are literature values as the paper prints them.")
-    if metrics & set(TIMES):
-        parts.append("Times belong to the machine that took them and get no verdict.")
-    if BACKBONE_TIME in metrics:
-        parts.append(
-            "Our time of the backbone is that of a whole step less the loss: it counts the update "
-            "and any wait for images as well."
-        )
-    if GAP in metrics:
-        parts.append(
-            "Our values come from 'analyse decomposability_gap' on each dataset, once it has been "
-            "made."
-        )
-    return " ".join(parts)
+    kinds = [entry.number.kind for entry in entries]
+    parts += [kind.note for kind in KINDS.values() if kind in kinds]
+    quantities = paper.vocabulary.quantities
+    metrics = {number.metric for number in own}
+    parts += [quantity.note for name, quantity in quantities.items() if name in metrics]
+    return " ".join(filter(None, parts))
 
 
 def sweep_table(inputs: Inputs) -> Table:

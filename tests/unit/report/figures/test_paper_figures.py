@@ -84,7 +84,7 @@ def test_differences_have_a_panel_for_each_printed_table_with_all_its_numbers(in
     tables = dict(list(judged.groupby(["source", "table"])))
     assert len(panels) == len(tables) > 5
     for axes, (source, table) in zip(
-        panels, sorted(tables, key=lambda name: in_print(name[1])), strict=True
+        panels, sorted(tables, key=lambda name: in_print(*name)), strict=True
     ):
         numbers = tables[source, table]
         assert axes.get_title(loc="left") == cite(source, table)
