@@ -24,7 +24,6 @@ from benchmark.core.options import defaults_of, options_of, worded
 from benchmark.core.registry import names_of_parts
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.metrics.metric import check_metric
-from benchmark.published.kinds import QUOTED, kind_of
 from benchmark.published.schema import (
     BATCH_SIZE,
     CLAIM_KEYS,
@@ -34,6 +33,7 @@ from benchmark.published.schema import (
     LARGE,
     MOST_POINTS,
     PRINTED,
+    SCORE_UNITS,
     Arm,
     Claim,
     Fact,
@@ -228,10 +228,10 @@ def _completed(number: PublishedNumber, paper: Paper, words: Vocabulary) -> Publ
             if entry.effect in LARGE:
                 assumes += [f"{key} ({entry.effect})" for key in entry.means]
     reasons = [entry.reason for entry in paper.outside if number.fits(entry.rows)]
-    kind = QUOTED
+    kind = words.kinds["quoted"]
     if number.reproducible:
         table = paper.tables.get(number.table)
-        kind = kind_of(number.metric, table.kinds if table else ())
+        kind = words.kind_of(number.metric, table.kinds if table else ())
     return replace(
         number,
         means=means,
@@ -311,9 +311,8 @@ def _number_problems(paper: Paper) -> Problems:
                 if not 0 <= points <= MOST_POINTS:
                     advised = "lies outside 0 to 100 points; check its unit (percent or fraction)"
                     yield Problem(advised, f"{key}.{column}", code="out_of_range")
-        if number.kind.units:
-            name = f"unit of {number.kind.name}"
-            yield from unknown(f"{key}.unit", name, [number.unit], number.kind.units)
+        if number.judged:
+            yield from unknown(f"{key}.unit", "unit of scores", [number.unit], SCORE_UNITS)
         yield from unknown(f"{key}.version", "version", [number.version], versions)
         if number.countable and not number.outside:  # no study could ever cover it
             advice = "or say in outside.yaml why no study covers the row"
@@ -384,10 +383,7 @@ def _table_problems(paper: Paper) -> Problems:
         numbers = paper.table(name)
         if not numbers:
             continue
-        kinds = {number.kind.name for number in numbers if table.kinds}
-        for kind in sorted(kinds.difference(table.kinds)):
-            words = f"the table has numbers of the kind '{kind}', too; add it"
-            yield Problem(words, f"{key}.kinds", code="missing")
+        yield from unknown(f"{key}.kinds", "kind", table.kinds, paper.vocabulary.kinds)
         known = _arrangeable(numbers)
         columns = (*table.sections, *table.rows, *table.columns)
         yield from unknown(key, "column", (*columns, *table.read_as), known)

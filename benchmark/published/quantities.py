@@ -11,7 +11,6 @@ from benchmark.core.records import CELL_COLUMNS, Cell
 from benchmark.runs.run_table import RunTable
 from benchmark.stats.samples import BySeed
 
-TIMES = ("loss_time", "backbone_time", "minutes_per_epoch", "training_time")  # that papers print
 COUNTS = ("n_forwards", "n_backwards", "n_updates")  # that papers print
 Costs = Mapping[tuple[Cell, str], BySeed]  # by cell and quantity
 # What the analysis of the decomposability gap leaves, and the losses that it compares.

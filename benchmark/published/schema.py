@@ -21,12 +21,13 @@ from pydantic_core import PydanticKnownError
 
 from benchmark.core.documents import YamlError, parse_yaml
 from benchmark.metrics.metric import metric_of
-from benchmark.published.kinds import KINDS, SCORE_UNITS, UNMEASURED, TableKind
 from benchmark.published.quantities import COUNTS
 from benchmark.published.vocabulary import (
     EMBEDDING_DIM,
+    UNMEASURED,
     Closed,
     Requirement,
+    TableKind,
     Vocabulary,
     Words,
     split_suffix,
@@ -34,6 +35,9 @@ from benchmark.published.vocabulary import (
 from benchmark.stats.judgement import NUMBER
 from benchmark.study.data_files import REPRODUCIBLE
 
+# Factor from the printed unit to percentage points. Numbers with other units are not scores.
+SCORE_UNITS = {"percent": 1.0, "fraction": 100.0}
+GAIN = "_relative_increase"  # of a metric, over the same loss without its calibration
 BATCH_SIZE = "batch_size"  # an x that no hyperparameter sets
 
 
@@ -222,15 +226,6 @@ _NAMES = [column.name for column in fields(PublishedNumber)]
 COLUMNS = tuple(name for name in _NAMES if name not in _FOLLOWING)
 
 
-def _known(name: str) -> str:
-    if name not in KINDS:
-        raise PydanticKnownError("literal_error", {"expected": str([*KINDS])})
-    return name
-
-
-KindName = Annotated[str, AfterValidator(_known)]
-
-
 @dataclass(frozen=True)
 class PrintedTable(Closed):
     """One printed table: the columns of ``results.csv`` that make its sections, rows and columns.
@@ -243,7 +238,7 @@ class PrintedTable(Closed):
     rows: Names
     columns: Names
     sections: Annotated[tuple[str, ...], Distinct] = ()
-    kinds: Annotated[tuple[KindName, ...], Distinct] = ()
+    kinds: Annotated[tuple[str, ...], Distinct] = ()
     read_as: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def read(self, number: PublishedNumber, column: str) -> str:

@@ -6,8 +6,9 @@ import functools
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatch
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import ConfigDict
 
@@ -106,14 +107,26 @@ def split_suffix(requirements: Iterable[Requirement]) -> str:
 
 @dataclass(frozen=True)
 class Quantity(Closed):
-    """A printed quantity that is not a score: what measures it, and columns that do not matter.
-
-    ``note`` says below a table how our value differs from the printed one.
-    """
+    """A printed quantity that is not a score: what measures it, and columns that do not matter."""
 
     source: str
     free: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class TableKind(Closed):
+    """A kind of printed numbers; ``vocabulary.yaml`` describes the fields."""
+
+    metrics: tuple[str, ...] = ()
+    judged: bool = False
+    measured: Literal["", "scores", "gains", "costs", "gaps"] = ""
+    free: tuple[str, ...] = ()
+    word: str = ""
+    says: str = ""
     note: str = ""
+
+
+UNMEASURED = TableKind()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,6 +147,7 @@ class Vocabulary(Words):
     widths: Mapping[str, int]
     readings: tuple[str, ...]
     quantities: Mapping[str, Quantity]
+    kinds: Mapping[str, TableKind]
 
     def with_words(self, paper: Words) -> Vocabulary:
         """Return the vocabulary with the words of a paper, which go first."""
@@ -159,6 +173,16 @@ class Vocabulary(Words):
         """Return the columns that a quantity does not depend on; none for a score."""
         quantity = self.quantities.get(metric)
         return quantity.free if quantity else ()
+
+    def kind_of(self, metric: str, names: Iterable[str] = ()) -> TableKind:
+        """Return the first kind that has a metric: of the named kinds, else of all."""
+        if metric_of(metric):
+            return self.kinds["scores"]
+        for name in (*names, *self.kinds):
+            kind = self.kinds.get(name, UNMEASURED)
+            if any(fnmatch(metric, pattern) for pattern in kind.metrics):
+                return kind
+        return UNMEASURED
 
     def backbone(self, model: str) -> str:
         """Return the papers' word for a timm model, whose weights are named behind a dot."""

@@ -5,8 +5,8 @@ from typing import Any
 
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.metrics.metric import display_name
-from benchmark.published.kinds import GAIN
 from benchmark.published.paper import paper_of
+from benchmark.published.schema import GAIN
 
 
 def metric_label(name: str) -> str:

@@ -226,6 +226,15 @@ def differences_by_seed(first: Sample, second: Sample) -> dict[int, float]:
     return {seed: ours[seed] - theirs[seed] for seed in sorted(ours.keys() & theirs.keys())}
 
 
+def gains_by_seed(first: Sample, second: Sample) -> dict[int, float]:
+    """Return by how many percent of ``second`` the first is above it, where that is not 0."""
+    gains = {}
+    for seed, difference in differences_by_seed(first, second).items():
+        if second.by_seed[seed] > 0:
+            gains[seed] = 100 * difference / second.by_seed[seed]
+    return gains
+
+
 class Samples:
     """All samples of a study under one selection rule, and the statuses of its runs."""
 

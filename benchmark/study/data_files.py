@@ -60,10 +60,9 @@ def published_names() -> dict[str, str]:
         except UNREADABLE:
             continue  # loading the paper reports the error
         for row in rows:
-            table = row.get("table", "")
             if row.get("provenance") in REPRODUCIBLE:
                 source = key + row.get("version", "")
-                names |= {source: key, f"{source}/{table}": key}
+                names |= {source: key, f"{source}/{row.get('table')}": key}
     return names
 
 

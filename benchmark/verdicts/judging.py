@@ -25,7 +25,8 @@ from benchmark.core.errors import ConfigError, unknown_name
 from benchmark.core.files import write_csv, write_json
 from benchmark.core.records import Cell
 from benchmark.published.paper import asked_numbers, paper_of
-from benchmark.published.schema import PublishedNumber
+from benchmark.published.quantities import PLAIN
+from benchmark.published.schema import GAIN, PublishedNumber
 from benchmark.published.vocabulary import margin_of
 from benchmark.runs.run_table import RUNS_TABLE, SCORES_TABLE, RunTable
 from benchmark.stats.intervals import Floats, diverges, p_more_divergence, spread
@@ -51,10 +52,13 @@ from benchmark.stats.samples import (
     BySeed,
     Sample,
     Samples,
+    Score,
     Spread,
     differences_by_seed,
     family_of,
+    gains_by_seed,
     shared_spreads,
+    with_spreads,
 )
 from benchmark.study import Study
 from benchmark.study.data_files import PACKAGE, paper_folders
@@ -237,9 +241,9 @@ def sides_of_numbers(
             remark = rests_on(number, matched.candidate)
             score = (matched.candidate.cell, matched.split, number.metric)
             side = _our_side(samples, *score)
-            if number.kind.compared:
-                ours, margin = number.kind.compared(samples, score)
-                side = replace(side, ours=ours, facts={**side.facts, "planned": True})
+            if number.kind.measured == "gains":
+                gains, margin = _gain(samples, score)
+                side = replace(side, ours=gains, facts={**side.facts, "planned": True})
         facts |= side.facts
         facts["margin"] = margin
         facts["selection"] = samples.selection
@@ -248,6 +252,16 @@ def sides_of_numbers(
         spread = spreads.get(at, UNKNOWN_SPREAD)
         sides.append(replace(side, facts=facts, reference_spread=spread))
     return sides
+
+
+def _gain(samples: Samples, score: Score) -> tuple[Sample, float]:
+    """Return by how many percent a loss is above SupAP by seed, and the margin in such percent."""
+    cell, split, name = score
+    metric = name.removesuffix(GAIN)
+    plain = samples.sample(replace(cell, loss=PLAIN, base_loss=PLAIN), split, metric)
+    gains = gains_by_seed(samples.sample(cell, split, metric), plain)
+    margin = 100 * margin_of(metric, plain.mean) / plain.mean
+    return with_spreads({score: Sample(gains, {})})[score], margin
 
 
 def sides_of_frozen(frozen: FrozenRuns, samples: Samples) -> list[Sides]:

@@ -18,7 +18,6 @@ import numpy as np
 import pandas as pd
 
 from benchmark.core.records import CELL_COLUMNS, Cell, Setting
-from benchmark.published.kinds import Measured, Place
 from benchmark.published.paper import (
     all_figures,
     arranged_tables,
@@ -32,7 +31,15 @@ from benchmark.published.vocabulary import Condition, Vocabulary, load_vocabular
 from benchmark.runs.run_table import RunTable
 from benchmark.stats.intervals import t_interval
 from benchmark.stats.paired import against_default
-from benchmark.stats.samples import NO_RUNS, Sample, Samples, Score, differences_by_seed
+from benchmark.stats.samples import (
+    NO_RUNS,
+    BySeed,
+    Sample,
+    Samples,
+    Score,
+    differences_by_seed,
+    gains_by_seed,
+)
 from benchmark.study import Study
 from benchmark.study.model import JOINT
 from benchmark.verdicts.matching import Candidate, candidates, match, stated_by
@@ -119,7 +126,7 @@ def printed_numbers(
     verdicts: pd.DataFrame,
     other: pd.DataFrame,
 ) -> pd.DataFrame:
-    """Return the columns of ``verdicts`` for each published number, by its source and line.
+    """Return ``verdicts`` that were run, and a row for each other number, by source and line.
 
     ``other_mean`` and ``other_verdict`` are of ``other``. A number that no verdict judges has the
     mean of what the runs measured, in points or in the unit of the print, and ``instead`` of the
@@ -130,20 +137,18 @@ def printed_numbers(
     other_words = (other["verdict"] + " " + other["direction"]).str.strip()
     columns = pd.DataFrame({"other_mean": other["ours_mean"], "other_verdict": other_words})
     run = verdicts["line"].notna() & (verdicts["verdict"] != NOT_RUN)
-    judged = verdicts[run].set_index(key)
-    asked = [(number.source, number.line) for number in numbers if number.judged]
-    judged = judged[judged.index.isin(asked)].join(columns).assign(instead="")
+    judged = verdicts[run].set_index(key).join(columns).assign(instead="")
     unjudged = []
     for number in numbers:
         if (number.source, number.line) not in judged.index:
             values = grid.measured(number)
             is_missing = number.reproducible and not values
             n, mean, sd, *_ = t_interval(values)
+            word = {"verdict": NOT_RUN} if is_missing else {"instead": number.kind.word}
             row = {
+                **word,
                 "source": number.source,
                 "line": number.line,
-                "verdict": NOT_RUN if is_missing else "",
-                "instead": "" if is_missing else number.kind.word,
                 "ours_n": n,
                 "ours_mean": mean,
                 "ours_sd": sd,
@@ -163,7 +168,8 @@ class Grid:
         self.study = study
         self.name = study.name.partition(JOINT)[0]
         self.samples = Samples(table)
-        self.ours = Measured(self.samples, costs_of(table), gaps)
+        self.gaps = gaps
+        self.costs = costs_of(table)
         self.candidates = list(candidates(study).values())
         self.curves: dict[Score, pd.DataFrame] = {}
         curves = table.test_scores("curve").groupby([*CELL_COLUMNS, "split", "metric"])
@@ -183,11 +189,10 @@ class Grid:
         """Return what runs measured of a number without a verdict.
 
         A verdict judges a score unless its runs differ from the printed row in a condition that is
-        ``free``, such as the training set.
+        ``free``, such as the training set. A gap has no value if our gaps come from several batch
+        sizes, because the paper prints one number.
         """
         kind = number.kind
-        if kind.measured is None:
-            return []
         stated = stated_by(number)
         asked = tuple(each for each in stated.requirements if each.key not in kind.free)
         if number.judged and asked == stated.requirements:
@@ -195,9 +200,15 @@ class Grid:
         statuses = self.samples.statuses
         collected = [candidate for candidate in self.candidates if candidate.cell in statuses]
         matched = match(replace(stated, requirements=asked), collected, self.samples.splits)
-        cell = matched.candidate.cell if matched.candidate else None
-        place = Place(number.dataset, number.metric, cell, matched.split)
-        return list(kind.measured(self.ours, place))
+        gaps = [gap for gap in self.gaps if gap.dataset == number.dataset]
+        is_one_size = len({gap.batch_size for gap in gaps}) == 1
+        ours: dict[str, BySeed] = {}
+        ours["gaps"] = {gap.seed: gap.decrease for gap in gaps if is_one_size}
+        if matched.candidate:
+            cell = matched.candidate.cell
+            ours["scores"] = self.samples.sample(cell, matched.split, number.metric).by_seed
+            ours["costs"] = self.costs.get((cell, number.metric), {})
+        return list(ours.get(kind.measured, {}).values())
 
 
 class PanelLine:
@@ -350,13 +361,8 @@ def _gain(line: PanelLine, mark: Mark) -> Iterator[Mark]:
     ours = by_setting(line.panel.loss)
     theirs = by_setting(line.panel.loss_against)
     for key in sorted(ours.keys() & theirs.keys(), key=itemgetter(0)):
-        against = theirs[key].by_seed
-        gains = []
-        for seed, difference in differences_by_seed(ours[key], theirs[key]).items():
-            if against[seed] > 0:
-                gains.append(100 * difference / against[seed])
-        if gains:
-            yield _over_seeds(line, mark, gains, x=key[0])
+        if gains := gains_by_seed(ours[key], theirs[key]):
+            yield _over_seeds(line, mark, gains.values(), x=key[0])
 
 
 def _convergence(line: PanelLine, mark: Mark) -> Iterator[Mark]:

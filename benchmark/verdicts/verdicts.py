@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from benchmark.published.kinds import kind_of
+from benchmark.published.vocabulary import load_vocabulary
 from benchmark.stats.reproduction import DRIFTED, REPRODUCED, UNDECIDED
 
 FROZEN = "frozen"
@@ -213,7 +213,7 @@ def typed(columns: Mapping[str, Any]) -> pd.DataFrame:
 
 def is_score(numbers: pd.DataFrame) -> pd.Series:
     """Return for each row whether it is a score: times and counts get no verdict."""
-    return numbers["metric"].map(lambda metric: kind_of(metric).judged).astype(bool)
+    return numbers["metric"].map(lambda name: load_vocabulary().kind_of(name).judged).astype(bool)
 
 
 def is_close(numbers: pd.DataFrame) -> pd.Series:

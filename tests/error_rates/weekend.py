@@ -21,8 +21,8 @@ from benchmark.claims.expected import LEVEL
 from benchmark.claims.weekend import Weekend, choose_runs, expected
 from benchmark.core.records import Cell
 from benchmark.core.seeding import derive
-from benchmark.published.kinds import SCORE_UNITS
 from benchmark.published.paper import claims_of
+from benchmark.published.schema import SCORE_UNITS
 from benchmark.report.within_hours import curve_of
 from benchmark.stats.reproduction import DRIFTED, REPRODUCED, compare
 from benchmark.stats.samples import Sample, Samples, Score, with_spreads

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from benchmark.core.words import DASH, count, finite, interval, mean_sd, signed, words_of
-from benchmark.published.kinds import KINDS
 from benchmark.published.paper import Footnote, arranged_tables, cite, footnotes
 from benchmark.published.schema import Paper, PrintedTable, PublishedNumber
 from benchmark.report.artefacts import PlannedArtefact
@@ -207,16 +206,15 @@ def _cell(entry: PrintedEntry | None, mark: str, seeds: int) -> TableCell:
         nothing = (None,) * len(PARTS)
         return TableCell(DASH, numbers=nothing, words=("",) * len(WORDS), tone="muted")
     number, ours, note, letter, remarked = entry
-    spread = number.sd_points
     runs = None if number.n_runs is None else float(number.n_runs)
     mean = finite(ours.ours_mean)
     sd = finite(ours.ours_sd)
-    both = (mean, sd, int(ours.ours_n) or None, number.points, spread, runs)
+    both = (mean, sd, int(ours.ours_n) or None, number.points, number.sd_points, runs)
     test = (ours.difference, ours.ci_low, ours.ci_high, ours.other_mean)
     numbers = (*both, *map(finite, test))
     printed = number.text
-    if spread is not None:
-        printed += f" ± {spread:.2f}"
+    if number.sd_points is not None:
+        printed += f" ± {number.sd_points:.2f}"
     if runs:
         printed += f" (n={runs:.0f})"
     if note:
@@ -238,10 +236,10 @@ def _cell(entry: PrintedEntry | None, mark: str, seeds: int) -> TableCell:
     elif ours.verdict == DRIFTED:
         text = "diverged"
     else:
-        text = "not run" if number.judged or number.kind.measured else "not measured"
+        text = "not run" if number.kind.measured else "not measured"
     if mean is None or ours.instead:
-        says = number.kind.says if ours.instead else ""
-        judged = [Line(f"published {printed}"), Line(says, "muted")]
+        says = Line(number.kind.says if ours.instead else "", "muted")
+        judged = [Line(f"published {printed}"), says]
     else:
         by = f"{SIGNS[verdict]} {signed(ours.difference)} from {number.text}"
         if _unsure(ours):
@@ -249,13 +247,12 @@ def _cell(entry: PrintedEntry | None, mark: str, seeds: int) -> TableCell:
         second = f"or from {note.value} {letter}" if note else ""
         judged = [Line(f"{by} {remarked}".rstrip(), TONES[ours.verdict]), Line(second)]
     lines = tuple(each for each in judged if each.text)
-    tooltip = "\n".join(_tooltip(printed, ours))
+    tooltip = "\n".join(_tooltip(printed, verdict, ours))
     tone = "" if ours.ours_n else "muted"
     return TableCell(text, mark, small, numbers, tone, lines, words, tooltip)
 
 
-def _tooltip(printed: str, ours: Any) -> Iterator[str]:
-    verdict = f"{ours.verdict} {ours.direction}".strip()
+def _tooltip(printed: str, verdict: str, ours: Any) -> Iterator[str]:
     if verdict in SIGNS:
         yield verdict
     yield f"published {printed}; ours n={ours.ours_n:.0f}"
@@ -305,10 +302,7 @@ def _caption(paper: Paper, name: str, entries: list[PrintedEntry], runs: int, fi
     else:
         parts.append("None of these numbers was run here; each cell gives the published value.")
     kinds = [entry.number.kind for entry in entries]
-    parts += [kind.note for kind in KINDS.values() if kind in kinds]
-    quantities = paper.vocabulary.quantities
-    metrics = {number.metric for number in own}
-    parts += [quantity.note for name, quantity in quantities.items() if name in metrics]
+    parts += [kind.note for kind in paper.vocabulary.kinds.values() if kind in kinds]
     return " ".join(filter(None, parts))
 
 
