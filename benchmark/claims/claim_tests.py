@@ -29,14 +29,13 @@ import numpy as np
 from benchmark.core.records import Cell
 from benchmark.metrics.metric import display_name
 from benchmark.metrics.search import SPLIT_SUFFIX
-from benchmark.published.paper import cite, numbers_of
 from benchmark.published.quantities import COUNTS, Costs
 from benchmark.published.schema import COST_METRICS, PRINTED, Arm, Claim, printed_numbers
 from benchmark.published.vocabulary import load_vocabulary, margin_of
 from benchmark.stats.intervals import Floats, diverges
 from benchmark.stats.reproduction import range_test
 from benchmark.stats.samples import BySeed, Samples, Spread
-from benchmark.verdicts.matching import Candidate, Candidates, Stated, match
+from benchmark.verdicts.matching import Candidate, Stated, StudyGrid, match
 
 RATIO = "times"  # unit of parts whose values are logarithms of a ratio
 LOGARITHMS = ("estimate", "ci_low", "ci_high", "low", "high")  # fields of such parts
@@ -147,11 +146,12 @@ class Measured:
 class Measurements:
     """The scores at one rule's epochs and the costs of a study, found by arm and condition."""
 
-    def __init__(self, candidates: Candidates, samples: Samples, costs: Costs):
+    def __init__(self, grid: StudyGrid, samples: Samples, costs: Costs):
+        self._papers = grid.papers
         self._samples = samples
         self._costs = costs
         self._by_dataset: dict[str, list[Candidate]] = defaultdict(list)
-        for cell, candidate in candidates.items():
+        for cell, candidate in grid.candidates.items():
             if cell in self._samples.statuses:
                 self._by_dataset[cell.dataset].append(candidate)
 
@@ -162,9 +162,9 @@ class Measurements:
         if PRINTED in arm.where:
             table = str(arm.where[PRINTED])
             place = (condition.dataset, condition.protocol)
-            rows = printed_numbers(arm, *place, metric, numbers_of(table))
+            rows = printed_numbers(arm, *place, metric, self._papers.table(table))
             if not rows:
-                cited = cite(*table.split("/"))
+                cited = self._papers.cite(*table.split("/"))
                 return Measured(note=f"{cited} prints no {metric} of {arm.loss} here")
             return Measured(printed=rows[0].points)
         cells = self._by_dataset[condition.dataset]

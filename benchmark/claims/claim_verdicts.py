@@ -32,16 +32,14 @@ import pandas as pd
 
 from benchmark.claims.claim_tests import ClaimCondition, ClaimPart, Measurements, parts_of
 from benchmark.core.words import count
-from benchmark.published.paper import claims_of
 from benchmark.published.quantities import GapDecrease, convergence_of, costs_of, relative_gaps
 from benchmark.published.schema import PRINTED, Claim
 from benchmark.runs.run_table import RunTable
 from benchmark.stats.intervals import discoveries, spread
 from benchmark.stats.planning import level_of
 from benchmark.stats.samples import Samples, shared_spreads
-from benchmark.study import Study
 from benchmark.verdicts.judging import rule_of
-from benchmark.verdicts.matching import Candidates, candidates
+from benchmark.verdicts.matching import StudyGrid
 from benchmark.verdicts.verdicts import (
     CLAIM_VERDICTS,
     CONTRADICTED,
@@ -159,17 +157,17 @@ def decide(
 
 
 def judge_study_claims(
-    study: Study, table: RunTable, gaps: Sequence[GapDecrease]
+    grid: StudyGrid, table: RunTable, gaps: Sequence[GapDecrease]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the verdicts on the claims of the papers and of the study, and their parts."""
-    spend = partial(level_of, study)
-    return judge_claims(table, claims_of(study.name), candidates(study), spend, gaps)
+    spend = partial(level_of, grid.study)
+    return judge_claims(table, grid.papers.claims(grid.study.name), grid, spend, gaps)
 
 
 def judge_claims(
     table: RunTable,
     claims: Iterable[Claim],
-    candidates: Candidates,
+    grid: StudyGrid,
     spend: Callable[[float], float] = float,
     gaps: Sequence[GapDecrease] = (),
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -182,15 +180,15 @@ def judge_claims(
     """
     level = spend(AGAINST)
     listed = [replace(claim, alpha=spend(claim.alpha)) for claim in claims]
-    rules = {rule_of(claim.source) for claim in listed}
+    rules = {rule_of(grid.papers, claim.source) for claim in listed}
     gap_sizes = relative_gaps(gaps, table.statuses())
     costs = {**costs_of(table), **convergence_of(table), **gap_sizes}
-    measured = {rule: Measurements(candidates, Samples(table, *rule), costs) for rule in rules}
+    measured = {rule: Measurements(grid, Samples(table, *rule), costs) for rule in rules}
     decided = {}
     for reading in READINGS:
         decisions = []
         for claim in listed:
-            measurements = measured[rule_of(claim.source)]
+            measurements = measured[rule_of(grid.papers, claim.source)]
             decisions.append(_judged(claim, measurements, reading, level))
         decided[reading] = _controlled(decisions, spend(FALSE_DISCOVERIES))
     rows = []
@@ -199,7 +197,7 @@ def judge_claims(
         decision = decided[reading][at]
         decisive = vars(decision.decisive) if decision.decisive else {}
         facts = {"claim": claim.name, "paper": claim.source, "reading": reading}
-        facts["selection"] = rule_of(claim.source)[0]
+        facts["selection"] = rule_of(grid.papers, claim.source)[0]
         rows.append({**vars(claim), **decisive, **vars(decision), **facts})
         parts += [{**vars(part), **facts} for part in decision.tested]
     return pd.DataFrame(rows, columns=COLUMNS), pd.DataFrame(parts, columns=PART_COLUMNS)

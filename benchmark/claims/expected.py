@@ -24,12 +24,11 @@ from benchmark.claims.claim_tests import Measurements
 from benchmark.claims.claim_verdicts import parts_under
 from benchmark.core.records import Cell
 from benchmark.core.seeding import derive
-from benchmark.published.paper import claims_of
 from benchmark.stats.planning import Design, chance_to_decide
 from benchmark.stats.samples import Sample, Samples
 from benchmark.study import Study
 from benchmark.verdicts.forecast import ASSUMED_SPREAD, designs, printed_spreads
-from benchmark.verdicts.matching import candidates
+from benchmark.verdicts.matching import StudyGrid
 
 DRAWN = 400  # runs of a cell that show the spread of a part
 LEVEL = 50.0  # points: scores are drawn around it; relative gains alone depend on it
@@ -64,12 +63,13 @@ class Item(NamedTuple):
 
 def items_of(study: Study) -> list[Item]:
     """Return the numbers and claims that the runs of a study decide, or else its comparisons."""
-    items = [*_numbers(study), *_claims(study)]
-    return items or list(_comparisons(study))
+    grid = StudyGrid.of(study)
+    items = [*_numbers(grid), *_claims(grid)]
+    return items or list(_comparisons(grid))
 
 
-def _numbers(study: Study) -> Iterator[Item]:
-    for design, cells in designs(study).values():
+def _numbers(grid: StudyGrid) -> Iterator[Item]:
+    for design, cells in designs(grid).values():
         if math.isnan(design.spread):
             design = replace(design, spread=ASSUMED_SPREAD)
         for cell in cells:
@@ -79,8 +79,8 @@ def _numbers(study: Study) -> Iterator[Item]:
 class _Draws(Samples):
     """Drawn scores of all cells of a study; ``asked`` are the cells whose scores were needed."""
 
-    def __init__(self, study: Study):
-        self.statuses = {cell: Counter(ok=DRAWN) for cell in candidates(study)}
+    def __init__(self, grid: StudyGrid):
+        self.statuses = {cell: Counter(ok=DRAWN) for cell in grid.candidates}
         self.splits = {}
         self.spreads = printed_spreads()
         self.asked: set[Cell] = set()
@@ -93,11 +93,11 @@ class _Draws(Samples):
         return Sample(dict(enumerate(rng.normal(LEVEL, spread, DRAWN))), {})
 
 
-def _claims(study: Study) -> Iterator[Item]:
+def _claims(grid: StudyGrid) -> Iterator[Item]:
     """Yield the claims of papers about scores of which the study has every run, as published."""
-    draws = _Draws(study)
-    measurements = Measurements(candidates(study), draws, {})
-    for claim in claims_of(""):
+    draws = _Draws(grid)
+    measurements = Measurements(grid, draws, {})
+    for claim in grid.papers.claims(""):
         draws.asked = set()
         conditions = () if claim.outside else measurements.published(claim)
         parts = parts_under(conditions, claim, measurements)
@@ -124,12 +124,12 @@ def _claims(study: Study) -> Iterator[Item]:
             yield Item("claims", cells, tuple(tests), total - needed)
 
 
-def _comparisons(study: Study) -> Iterator[Item]:
+def _comparisons(grid: StudyGrid) -> Iterator[Item]:
     """Yield each loss against the baseline, on the first metric of the study."""
     families = defaultdict(list)
-    for base, cell in itertools.permutations(candidates(study), 2):
+    for base, cell in itertools.permutations(grid.candidates, 2):
         beside = replace(cell, loss=base.loss, base_loss=base.base_loss)
-        if base.loss == study.comparison.baseline and base == beside:
+        if base.loss == grid.study.comparison.baseline and base == beside:
             pair = frozenset([base, cell])
             families[base.dataset].append(pair)
     for pairs in families.values():
@@ -139,7 +139,7 @@ def _comparisons(study: Study) -> Iterator[Item]:
             sisters=len(pairs) - 1,
             reference_runs=CERTAIN,
             margin=0.0,
-            alpha=study.comparison.alpha / 2 / len(pairs),
+            alpha=grid.study.comparison.alpha / 2 / len(pairs),
         )
         for pair in pairs:
             yield Item("comparisons", pair, (design,))

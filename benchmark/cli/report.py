@@ -98,6 +98,7 @@ def verdicts(study: StudyName, results: Results = RESULTS) -> None:
     Example: python -m benchmark verdicts embedded
     """
     from benchmark.verdicts.judging import write_verdicts
+    from benchmark.verdicts.matching import StudyGrid
 
     loaded, table = load_runs(study, results)
     folder = loaded.folder(results)
@@ -105,7 +106,7 @@ def verdicts(study: StudyName, results: Results = RESULTS) -> None:
     if frozen and not Path(frozen).is_file():
         advice = f"'python -m benchmark freeze {loaded.name}' writes them"
         echo(f"no frozen runs at {frozen} yet: {advice}", err=True)
-    write_verdicts(loaded, table, folder)
+    write_verdicts(StudyGrid.of(loaded), table, folder)
     echo(f"wrote {folder / 'verdicts.csv'}, {folder / 'verdicts_other.csv'}")
 
 
@@ -128,12 +129,14 @@ def check(
     from benchmark.stats.reproduction import DRIFTED
     from benchmark.verdicts.explain import fails, summary_text
     from benchmark.verdicts.judging import verdicts_of
+    from benchmark.verdicts.matching import StudyGrid
     from benchmark.verdicts.registration import registration_state
 
     loaded, runs = load_runs(study, results)
-    table = verdicts_of(loaded, runs, loaded.folder(results), selection)
+    grid = StudyGrid.of(loaded)
+    table = verdicts_of(grid, runs, loaded.folder(results), selection)
     echo(summary_text(table))
-    echo(f"\n{registration_state(loaded, results)}")
+    echo(f"\n{registration_state(grid, results)}")
     drifts = table["verdict"] == DRIFTED if every else fails(table)
     if drifts.any():
         raise Exit(1)
@@ -152,17 +155,18 @@ def claims(
     Example: python -m benchmark claims sweeps
     """
     from benchmark.claims.claim_verdicts import list_text, summary_text
-    from benchmark.published.paper import claims_of
+    from benchmark.published.loading import load_papers
     from benchmark.report.build import write_claims
+    from benchmark.verdicts.matching import StudyGrid
 
     if listing:
-        echo(list_text(claims_of()))
+        echo(list_text(load_papers().claims()))
         return
     if study is None:
         raise BadParameter("give the name of a study, or --list")
     loaded, table = load_runs(study, results)
     folder = loaded.folder(results)
-    judged = write_claims(loaded, table, folder)
+    judged = write_claims(StudyGrid.of(loaded), table, folder)
     echo(f"wrote {folder / 'claims.csv'}, {folder / 'claims_parts.csv'}")
     echo(summary_text(judged))
 
@@ -227,25 +231,26 @@ def explain(
     Example: python -m benchmark explain sup_ap_beats_smooth_ap
     """
     from benchmark.claims.claim_verdicts import explain_claim, judge_study_claims
-    from benchmark.published.paper import claims_of
     from benchmark.published.quantities import gap_decreases
     from benchmark.verdicts.explain import explain as explain_verdict
     from benchmark.verdicts.explain import find_verdicts, key_of
     from benchmark.verdicts.judging import sides_of_study, verdicts_of
+    from benchmark.verdicts.matching import StudyGrid
 
     loaded, table = load_runs(study, results)
-    claims = {claim.name: claim for claim in claims_of(loaded.name)}
+    grid = StudyGrid.of(loaded)
+    claims = {claim.name: claim for claim in grid.papers.claims(loaded.name)}
     if cell in claims:
-        judged = judge_study_claims(loaded, table, gap_decreases(loaded.folder(results)))
+        judged = judge_study_claims(grid, table, gap_decreases(loaded.folder(results)))
         echo(explain_claim(*(table[table["claim"] == cell] for table in judged)))
         return
     if near := difflib.get_close_matches(cell, claims, n=3):
         message = f"no such claim; near: {', '.join(near)}; 'claims --list' prints them all"
         raise ConfigError(f"cell {cell}", [message])
-    verdicts = verdicts_of(loaded, table, loaded.folder(results), selection)
+    verdicts = verdicts_of(grid, table, loaded.folder(results), selection)
     fitting = find_verdicts(verdicts, cell)
     if len(fitting) == 1:
-        sides = sides_of_study(loaded, table, [selection])[selection]
+        sides = sides_of_study(grid, table, [selection])[selection]
         echo(explain_verdict(verdicts, fitting.index[0], sides, table))
         return
     echo(f"{len(fitting)} verdicts fit '{cell}'; add words of the one you mean:")

@@ -211,7 +211,7 @@ def asked_numbers(
 ) -> tuple[list[AskedScore], float | None]:
     """Return the number of --published, the numbers that papers print for a dataset, --spread."""
     from benchmark.metrics.protocols import meanings, written_metric
-    from benchmark.published.paper import cite, countable_numbers
+    from benchmark.published.loading import load_papers
     from benchmark.published.vocabulary import margin_of
     from benchmark.stats.judgement import question
 
@@ -239,14 +239,15 @@ def asked_numbers(
         if published is not None:
             asked.append(AskedScore(published, case.metric, case.published, case.rounding))
     if dataset is not None:
-        numbers = [number for number in countable_numbers() if number.is_score]
+        papers = load_papers()
+        numbers = [number for number in papers.countable() if number.is_score]
         known = {number.dataset for number in numbers}
         if dataset not in known:
             problems.append(Problem(unknown_name("dataset of the papers", dataset, known)))
         for number in numbers:
             if number.dataset == dataset:
                 row = f"{number.row_label} {number.protocol}"
-                what = f"{number.text}, {cite(number.source, number.table)}: {row}"
+                what = f"{number.text}, {papers.cite(number.source, number.table)}: {row}"
                 asked.append(AskedScore(what, number.metric, number.points, number.rounding))
     if problems:
         raise ConfigError("score", problems)

@@ -92,16 +92,18 @@ def plan(
     from benchmark.runs.plan import plan_text, sources_text
     from benchmark.verdicts.forecast import as_text as forecast_text
     from benchmark.verdicts.forecast import undecidable
+    from benchmark.verdicts.matching import StudyGrid
 
     loaded = load(study, results)
-    numbers = undecidable(loaded)
+    grid = StudyGrid.of(loaded)
+    numbers = undecidable(grid)
     foreseen = ""
     if numbers:
         positions = [f"{table} {data} {metric_label(metric)}" for _, table, data, metric in numbers]
         listed = ", ".join(dict.fromkeys(positions))
         foreseen = f"no number of seeds decides {sum(numbers.values())} printed numbers: {listed}"
     echo(plan_text(loaded, results, foreseen))
-    if power and (expected := forecast_text(loaded)):
+    if power and (expected := forecast_text(grid)):
         echo(f"\n{expected}")
     if sources:
         echo(f"\n{sources_text(loaded)}")
@@ -131,11 +133,12 @@ def register_analysis(study: StudyName, results: Results = RESULTS) -> None:
 
     Example: python -m benchmark register-analysis embedded
     """
+    from benchmark.verdicts.matching import StudyGrid
     from benchmark.verdicts.registration import register, registration_state
 
-    loaded = load(study, results)
-    register(loaded, results)
-    echo(registration_state(loaded, results))
+    grid = StudyGrid.of(load(study, results))
+    register(grid, results)
+    echo(registration_state(grid, results))
 
 
 @app.command()

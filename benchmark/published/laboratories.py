@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from benchmark.core.documents import read_document
-from benchmark.published.paper import asked_numbers
+from benchmark.published.loading import load_papers
 from benchmark.published.schema import PublishedNumber
 from benchmark.study.data_files import PACKAGE, REPEATED
 
@@ -18,9 +18,10 @@ SAME = ("loss", "dataset", "protocol", "backbone", "batch_size", "metric")
 def repeated_settings() -> Mapping[str, list[list[PublishedNumber]]]:
     """Return the pairs of numbers of one setting, by entry of ``repeated.yaml``."""
     pairs = {}
+    papers = load_papers()
     for name, entry in read_document(PACKAGE / REPEATED).data.items():
         settings: dict[tuple[str, ...], list[PublishedNumber]] = defaultdict(list)
-        for number in asked_numbers(entry["tables"]):
+        for number in papers.asked(entry["tables"]):
             if number.fits(entry["rows"]):
                 settings[tuple(map(number.field, SAME))].append(number)
         pairs[name] = [numbers for numbers in settings.values() if len(numbers) == 2]

@@ -24,6 +24,7 @@ from benchmark.core.options import defaults_of, options_of, worded
 from benchmark.core.registry import names_of_parts
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.metrics.metric import check_metric
+from benchmark.published.paper import Papers
 from benchmark.published.schema import (
     BATCH_SIZE,
     CLAIM_KEYS,
@@ -42,7 +43,13 @@ from benchmark.published.schema import (
     PublishedNumber,
     printed_numbers,
 )
-from benchmark.published.vocabulary import Method, Vocabulary, load_vocabulary, margin_of
+from benchmark.published.vocabulary import (
+    EMBEDDING_DIM,
+    Method,
+    Vocabulary,
+    load_vocabulary,
+    margin_of,
+)
 from benchmark.study.data_files import (
     CUT,
     FIDELITY,
@@ -71,13 +78,13 @@ _TWICE = [name for name in COLUMNS if name not in ("value", "std", "n_runs", "un
 Problems = Iterator[Problem]
 
 
-def load_papers() -> Mapping[str, Paper]:
+def load_papers() -> Papers:
     """Return all papers by key; raise PaperError with every problem of the user's own."""
     return _load(tuple(paper_folders().values()))
 
 
 @functools.cache
-def _load(folders: tuple[Path, ...]) -> Mapping[str, Paper]:
+def _load(folders: tuple[Path, ...]) -> Papers:
     opened = [PaperFolder(path) for path in folders]
     papers = {folder.path.name: folder.paper for folder in opened if folder.paper is not None}
     problems = []
@@ -87,7 +94,7 @@ def _load(folders: tuple[Path, ...]) -> Mapping[str, Paper]:
         problems += folder.problems
     if problems:
         raise PaperError(problems)
-    return papers
+    return Papers(papers)
 
 
 class PaperError(ReferenceDataError):
@@ -232,13 +239,18 @@ def _completed(number: PublishedNumber, paper: Paper, words: Vocabulary) -> Publ
     if number.reproducible:
         table = paper.tables.get(number.table)
         kind = words.kind_of(number.metric, table.kinds if table else ())
+    outside = " ".join(reasons[0].split()) if reasons else ""
+    dim = {EMBEDDING_DIM: number.embedding_dim} if number.embedding_dim else {}
+    stated = {**dim, **number.conditions, **means}
+    stated.pop(BATCH_SIZE, None)
     return replace(
         number,
         means=means,
         assumes=tuple(assumes),
-        outside=" ".join(reasons[0].split()) if reasons else "",
         kind=kind,
         elsewhere=paper.about.elsewhere.get(number.table, ""),
+        outside=outside,
+        required=words.requirements(stated),
     )
 
 

@@ -111,6 +111,7 @@ class PublishedNumber:
     means       what the row means without stating it (``implied.yaml``, and the method itself)
     assumes     what of that may move a score by more than 0.3 points: "batch_size (unknown)"
     outside     why no study covers it, or ""
+    required    what the row states and means, as runs have to meet it
     """
 
     table: Name
@@ -146,6 +147,7 @@ class PublishedNumber:
     outside: str = ""
     kind: TableKind = UNMEASURED
     elsewhere: str = ""
+    required: tuple[Requirement, ...] = ()
 
     @property
     def is_score(self) -> bool:
@@ -221,7 +223,7 @@ class PublishedNumber:
 
 
 # What chooses and arranges rows, besides the conditions that they state.
-_FOLLOWING = ("line", "means", "outside", "conditions", "kind", "elsewhere")
+_FOLLOWING = ("line", "means", "outside", "required", "conditions", "kind", "elsewhere")
 _NAMES = [column.name for column in fields(PublishedNumber)]
 COLUMNS = tuple(name for name in _NAMES if name not in _FOLLOWING)
 

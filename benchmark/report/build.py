@@ -38,6 +38,7 @@ from benchmark.stats.queries import drawn_queries
 from benchmark.stats.study_tables import analyse
 from benchmark.study import Study
 from benchmark.verdicts.judging import write_verdicts
+from benchmark.verdicts.matching import StudyGrid
 from benchmark.verdicts.printed import Printed, printed_of
 from benchmark.verdicts.registration import registration_state
 from benchmark.verdicts.verdicts import OTHER, PAPERS
@@ -64,18 +65,19 @@ def build(study: Study, results: Path, choice: PairChoice) -> Built:
     attempts = Attempts()
     choice.check(study.losses)
     folder = study.folder(results)
-    compared = at_level(study)
     table = RunTable.read(folder)
-    judged = write_verdicts(study, table, folder)
-    frames = {"verdicts": judged[PAPERS], "claims": write_claims(study, table, folder)}
+    grid = StudyGrid.of(study)
+    compared = replace(grid, study=at_level(study))
+    judged = write_verdicts(grid, table, folder)
+    frames = {"verdicts": judged[PAPERS], "claims": write_claims(grid, table, folder)}
     printed = Printed()
     with attempts.at("statistics"):
-        frames |= write_statistics(compared, table, results)
+        frames |= write_statistics(compared.study, table, results)
     with attempts.at("printed numbers"):
         gaps = gap_decreases(folder)
         printed = printed_of(compared, table, judged[PAPERS], judged[OTHER], gaps)
     provenance = public(json.loads((folder / "provenance.json").read_text("utf-8")))
-    registered = registration_state(study, results)
+    registered = registration_state(grid, results)
     inputs = Inputs.of(compared, table, frames, printed, provenance, registered)
     artefacts = write_artefacts("table", inputs, folder / "tables", attempts)
     artefacts += write_artefacts("figure", inputs, folder / "figures", attempts)
@@ -96,9 +98,9 @@ def build(study: Study, results: Path, choice: PairChoice) -> Built:
     return built
 
 
-def write_claims(study: Study, table: RunTable, folder: Path) -> pd.DataFrame:
+def write_claims(grid: StudyGrid, table: RunTable, folder: Path) -> pd.DataFrame:
     """Write the verdicts on claims, and on their parts; return the former."""
-    claims, parts = judge_study_claims(study, table, gap_decreases(folder))
+    claims, parts = judge_study_claims(grid, table, gap_decreases(folder))
     write_csv(folder / "claims_parts.csv", parts)
     return write_csv(folder / "claims.csv", claims)
 

@@ -9,10 +9,12 @@ import pandas as pd
 from benchmark.core.options import defaults_of
 from benchmark.core.paths import without_paths
 from benchmark.losses.catalogue import load_catalogue
+from benchmark.published.paper import Papers
 from benchmark.report.labels import loss_name
 from benchmark.report.table import NothingToShow
 from benchmark.runs.run_table import RunTable
 from benchmark.study import Study
+from benchmark.verdicts.matching import StudyGrid
 from benchmark.verdicts.printed import Printed
 from benchmark.verdicts.registration import RegistrationState
 
@@ -51,6 +53,7 @@ class Inputs:
     """
 
     study: Study
+    grid: StudyGrid
     runs: pd.DataFrame
     scores: pd.DataFrame
     summary: pd.DataFrame
@@ -76,7 +79,7 @@ class Inputs:
     @classmethod
     def of(
         cls,
-        study: Study,
+        grid: StudyGrid,
         table: RunTable,
         tables: Mapping[str, pd.DataFrame],
         printed: Printed,
@@ -87,18 +90,24 @@ class Inputs:
         runs = table.runs.assign(reason=table.runs["reason"].map(without_paths))
         timed = {run.setting for run in records(runs) if TIMING in run.options}
         found = {name: tables.get(name, _NONE) for name in FRAMES} | {"runs": runs}
-        found["scores"] = table.test_scores("last", study.metrics)
+        found["scores"] = table.test_scores("last", grid.study.metrics)
         for name in ("scores", *_COMPARED):
             if not found[name].empty:
                 found[name] = found[name][~found[name]["setting"].isin(timed)]
         return cls(
-            study,
+            grid.study,
+            grid,
             **found,
             printed=printed,
             provenance=provenance,
             budgets={key: tables[key] for key in sorted(tables) if key.startswith(BUDGET)},
             registered=registered,
         )
+
+    @property
+    def papers(self) -> Papers:
+        """All papers."""
+        return self.grid.papers
 
     @property
     def made_up(self) -> int:

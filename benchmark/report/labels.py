@@ -1,11 +1,9 @@
 """The names of losses, metrics, datasets and conditions as people read them."""
 
-import re
 from typing import Any
 
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.metrics.metric import display_name
-from benchmark.published.paper import paper_of
 from benchmark.published.schema import GAIN
 
 
@@ -38,12 +36,3 @@ def condition_label(row: Any) -> str:
     """Return the heading of runs that are compared with each other, of a row with its columns."""
     where = dataset_label(row.dataset, row.setting, getattr(row, "split", "test"))
     return f"{where} · batch size {row.batch_size}"
-
-
-def in_print(source: str, table: str) -> tuple[int, list[tuple[int, str]]]:
-    """Return what sorts "table2" before "table10", and both before figures and sections."""
-    paper = paper_of(source)
-    elsewhere = ["", *paper.about.elsewhere] if paper else []
-    at = elsewhere.index(table) if table in elsewhere else 0
-    parts = re.findall(r"(\d+)|([^\d]+)", table)
-    return at, [(int(digits or 0), letters) for digits, letters in parts]

@@ -14,7 +14,6 @@ from benchmark.core.code_version import mixed
 from benchmark.core.paths import without_paths
 from benchmark.core.words import DASH, count, duration
 from benchmark.metrics.metric import metric_of
-from benchmark.published.fidelity import study_ledger
 from benchmark.report.answer import answer
 from benchmark.report.artefacts import AnalysisSummary, Artefact
 from benchmark.report.drawing import inline_svg, size_rules
@@ -190,7 +189,7 @@ def build_page(inputs: Inputs, built: Built) -> str:
         else [],
         analyses=built.analyses,
         tones=TONES,
-        sources=[*recipe_tables(study)],
+        sources=[*recipe_tables(inputs)],
         meanings=VERDICTS,
         rule="" if verdicts.empty else rule(verdicts["level"].min()),
         margins=[] if verdicts.empty else sorted(verdicts["margin"].dropna().unique()),
@@ -233,9 +232,10 @@ def gallery_section(gallery: Gallery, limit: int = LIMIT) -> dict[str, Any]:
     return {"pairs": pairs, "reason": gallery.reason, "left_out": left_out, "reasons": REASONS}
 
 
-def recipe_tables(study: Study) -> Iterator[str]:
+def recipe_tables(inputs: Inputs) -> Iterator[str]:
     """Yield the tables of where recipes differ from the authors', and of where values come from."""
-    if rows := study_ledger(study):
+    study = inputs.study
+    if rows := inputs.grid.ledger:
         yield to_html(deviations(study, rows), "recipe_deviations")
     recipes = {block.recipe_name: block.sources for block in study.blocks if block.recipe_name}
     if any(recipes.values()):

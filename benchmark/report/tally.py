@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from benchmark.core.words import count, listed, words_of
-from benchmark.published.paper import THIS_SUITE, paper_name
+from benchmark.published.paper import THIS_SUITE
 from benchmark.report.inputs import Inputs, rows_of
 from benchmark.report.table import TONES
 from benchmark.verdicts.verdicts import (
@@ -122,7 +122,7 @@ def counts(inputs: Inputs) -> list[tuple[str, str, list[Count]]]:
     if judged(claims):
         reading = claims_reading(claims)
         own = claims["paper"].str.startswith(THIS_SUITE)
-        names = [f"of {paper_name(paper)}" for paper in claims.loc[~own, "paper"].unique()]
+        names = [f"of {inputs.papers.name(paper)}" for paper in claims.loc[~own, "paper"].unique()]
         if own.any():
             names.append("of this study")
         how = "tested on what was run here"

@@ -19,14 +19,14 @@ import pandas as pd
 from benchmark.core.records import Cell, RunSpec
 from benchmark.datasets import dataset_metrics
 from benchmark.metrics.metric import k_of, metric_of
-from benchmark.published.paper import countable_numbers
+from benchmark.published.loading import load_papers
 from benchmark.published.quantities import GAP, gap_decreases
 from benchmark.published.schema import PublishedNumber
 from benchmark.published.vocabulary import load_vocabulary
 from benchmark.runs.folders import status_in
 from benchmark.study import Study
 from benchmark.study.grid import expand
-from benchmark.verdicts.matching import Candidate, candidates, fits, match, rests_on, stated_by
+from benchmark.verdicts.matching import Candidate, StudyGrid, fits, match, rests_on, stated_by
 
 STATES = FINISHED, PLANNED, OUTSIDE, MISSING = "finished", "planned", "outside", "missing"
 COLUMNS = [
@@ -45,9 +45,9 @@ def coverage(studies: Iterable[Study], results: Path) -> pd.DataFrame:
         specs = defaultdict(list)
         for run in expand(study).values():
             specs[run.spec.cell].append(run.spec)
-        grids.append(_Grid(study, list(candidates(study).values()), specs))
+        grids.append(_Grid(study, list(StudyGrid.of(study).candidates.values()), specs))
     rows = []
-    for number in countable_numbers():
+    for number in load_papers().countable():
         state = {"state": OUTSIDE, "reason": number.outside}
         if not number.outside:
             state = _state(number, grids, results)
@@ -134,7 +134,7 @@ def as_text(table: pd.DataFrame) -> str:
     covered = table["state"].isin([FINISHED, PLANNED])
     judged = covered & table["judged"]
     rests = table["assumed"] != ""
-    beside = [number.judged for number in countable_numbers(beside=True)]
+    beside = [number.judged for number in load_papers().countable(beside=True)]
     text += [
         f"{(judged & ~rests).sum()} numbers are faithful, {(judged & rests).sum()} rest on a "
         f"stated assumption, {(covered & ~judged).sum()} are measured and not judged, "

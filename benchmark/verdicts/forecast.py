@@ -8,14 +8,14 @@ import pandas as pd
 
 from benchmark.core.records import Cell
 from benchmark.metrics.metric import display_name
-from benchmark.published.paper import asked_numbers
+from benchmark.published.loading import load_papers
 from benchmark.published.schema import PublishedNumber
 from benchmark.published.vocabulary import margin_of
 from benchmark.stats import planning
 from benchmark.study import Study
 from benchmark.study.data_files import published_names
 from benchmark.study.grid import expand
-from benchmark.verdicts.matching import reached_numbers
+from benchmark.verdicts.matching import StudyGrid, reached_numbers
 
 Group = tuple[str, str, str, str]  # source, table, dataset, metric
 DRIFTS = (1.0, 2.0, LARGE := 3.0)
@@ -38,24 +38,25 @@ def printed_spreads() -> dict[tuple[str, str], float]:
     A printed spread of 0.0 was rounded away and does not count.
     """
     spreads: dict[tuple[str, str], float] = {}
-    for number in asked_numbers(published_names()):
+    for number in load_papers().asked(published_names()):
         if number.is_score and number.sd_points:
             place = (number.dataset, number.metric)
             spreads[place] = max(number.sd_points, spreads.get(place, 0.0))
     return spreads
 
 
-def designs(study: Study) -> dict[Group, tuple[planning.Design, list[Cell]]]:
+def designs(grid: StudyGrid) -> dict[Group, tuple[planning.Design, list[Cell]]]:
     """Return the planned tests by (source, table, dataset, metric), and the cells of their numbers.
 
     A table is a family.
     """
+    study = grid.study
     seeds = Counter(run.spec.cell for run in expand(study).values())
     settings = Counter((cell.dataset, cell.setting.label) for cell in seeds)
     spreads = printed_spreads()
     groups: dict[Group, list[tuple[PublishedNumber, Cell]]] = defaultdict(list)
     families: Counter[tuple[str, str]] = Counter()
-    for number, cell in reached_numbers(study):
+    for number, cell in reached_numbers(grid):
         group = (number.source, number.table, number.dataset, number.metric)
         groups[group].append((number, cell))
         families[number.source, number.table] += 1
@@ -76,10 +77,10 @@ def designs(study: Study) -> dict[Group, tuple[planning.Design, list[Cell]]]:
     return planned
 
 
-def undecidable(study: Study) -> dict[Group, int]:
+def undecidable(grid: StudyGrid) -> dict[Group, int]:
     """Return how many numbers of each group no number of seeds decides (NOTE)."""
     counts = {}
-    for group, (design, cells) in designs(study).items():
+    for group, (design, cells) in designs(grid).items():
         spread = ASSUMED_SPREAD if math.isnan(design.spread) else design.spread
         most = replace(design, spread=spread, seeds=planning.MOST_SEEDS)
         drift_is_called = planning.power(most, LARGE) >= planning.POWER
@@ -111,11 +112,12 @@ def gpu_hours(study: Study) -> tuple[dict[Cell, float], dict[int, float]]:
     return prices, whole
 
 
-def as_text(study: Study) -> str:
+def as_text(grid: StudyGrid) -> str:
     """Return the forecasts as a table for a terminal; "" for a study without published tables."""
+    study = grid.study
     prices, whole = gpu_hours(study)
     rows = []
-    for (source, table, dataset, metric), (design, cells) in designs(study).items():
+    for (source, table, dataset, metric), (design, cells) in designs(grid).items():
         mark = ""
         if math.isnan(design.spread):
             design = replace(design, spread=ASSUMED_SPREAD)

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from benchmark.core.errors import ConfigError, unknown_name
 from benchmark.core.files import write_csv, write_json
 from benchmark.core.records import Cell
-from benchmark.published.paper import asked_numbers, paper_of
+from benchmark.published.paper import Papers
 from benchmark.published.quantities import PLAIN
 from benchmark.published.schema import GAIN, PublishedNumber
 from benchmark.published.vocabulary import margin_of
@@ -63,7 +63,7 @@ from benchmark.stats.samples import (
 from benchmark.study import Study
 from benchmark.study.data_files import PACKAGE, paper_folders
 from benchmark.verdicts.frozen import FrozenRuns, load_frozen
-from benchmark.verdicts.matching import Candidates, Match, candidates, match, rests_on, stated_by
+from benchmark.verdicts.matching import Candidates, Match, StudyGrid, match, rests_on, stated_by
 from benchmark.verdicts.verdicts import (
     BY_TEST,
     FILED,
@@ -154,7 +154,7 @@ def frame_of(sides: Iterable[Sides]) -> pd.DataFrame:
 
 
 def judge_study(
-    study: Study, table: RunTable, selections: Iterable[str]
+    grid: StudyGrid, table: RunTable, selections: Iterable[str]
 ) -> dict[str, pd.DataFrame]:
     """Return the verdicts on all reference numbers of a study, for each of ``selections``.
 
@@ -163,43 +163,42 @@ def judge_study(
     each metric. The other selections hold for all papers alike. Frozen runs are judged at their
     last epoch, with "paper" and "last" alone. A missing file of frozen runs is not an error.
     """
-    level = level_of(study)
+    level = level_of(grid.study)
     return {
         selection: judged(sides, level)
-        for selection, sides in sides_of_study(study, table, selections).items()
+        for selection, sides in sides_of_study(grid, table, selections).items()
     }
 
 
 def sides_of_study(
-    study: Study, table: RunTable, selections: Iterable[str]
+    grid: StudyGrid, table: RunTable, selections: Iterable[str]
 ) -> dict[str, list[Sides]]:
     """Return both sides of all reference numbers of a study, for each of ``selections``."""
     for selection in selections:
         if selection not in RULES:
             raise ConfigError("--selection", [unknown_name("selection rule", selection, RULES)])
-    grid = candidates(study)
-    asked = asked_numbers(study.references.published)
+    asked = grid.asked
     samples = functools.cache(functools.partial(Samples, table))
-    frozen = Path(study.references.frozen or ".")
+    frozen = Path(grid.study.references.frozen or ".")
     sides: dict[str, list[Sides]] = {}
     for selection in selections:
         by_rule: dict[tuple[str, str], list[PublishedNumber]] = {}
         for number in asked:
-            by_rule.setdefault(rule_of(number.source, selection), []).append(number)
+            by_rule.setdefault(rule_of(grid.papers, number.source, selection), []).append(number)
         sides[selection] = []
         for rule, numbers in by_rule.items():
-            sides[selection] += sides_of_numbers(numbers, samples(*rule), grid)
+            sides[selection] += sides_of_numbers(numbers, samples(*rule), grid.candidates)
         if selection in (PAPERS, "last") and frozen.is_file():
             sides[selection] += sides_of_frozen(load_frozen(frozen), samples("last", ""))
     return sides
 
 
-def rule_of(source: str, selection: str = PAPERS) -> tuple[str, str]:
+def rule_of(papers: Papers, source: str, selection: str = PAPERS) -> tuple[str, str]:
     """Return the rule that chooses the epoch of our runs for a paper, and the split that leads.
 
     A source that is not a paper has the last epoch.
     """
-    paper = paper_of(source)
+    paper = papers.of(source)
     rule, lead = paper.selection if paper else ("last", "")
     if selection == OTHER:
         rule = "best" if rule == "last" else "last"
@@ -215,7 +214,7 @@ def sides_of_numbers(
 
     Printed spreads of sister cells are shared.
     """
-    collected = [candidate for cell, candidate in candidates.items() if cell in samples.statuses]
+    collected = [one for cell, one in candidates.items() if cell in samples.statuses]
     sisters = attrgetter("source", "table", "dataset", "protocol", "backbone", "metric")
     printed = {}
     for at, number in enumerate(numbers):
@@ -541,21 +540,21 @@ FILES = {PAPERS: "verdicts.csv", OTHER: "verdicts_other.csv"}
 JUDGED = "verdicts.json"  # of what the files were judged
 
 
-def write_verdicts(study: Study, table: RunTable, folder: Path) -> dict[str, pd.DataFrame]:
+def write_verdicts(grid: StudyGrid, table: RunTable, folder: Path) -> dict[str, pd.DataFrame]:
     """Write the verdicts at both epochs of the papers into a study's folder; return both.
 
     Numbers are rounded to the ten digits of the files, so that tables and files agree.
     """
     (folder / JUDGED).unlink(missing_ok=True)
-    by_selection = judge_study(study, table, FILES)
+    by_selection = judge_study(grid, table, FILES)
     for selection, verdicts in by_selection.items():
         filed = write_csv(folder / FILES[selection], verdicts[FILED])
         by_selection[selection] = filed.join(verdicts.drop(columns=FILED))
-    write_json(folder / JUDGED, {"judged_of": _state(study, folder)})
+    write_json(folder / JUDGED, {"judged_of": _state(grid.study, folder)})
     return by_selection
 
 
-def verdicts_of(study: Study, table: RunTable, folder: Path, selection: str) -> pd.DataFrame:
+def verdicts_of(grid: StudyGrid, table: RunTable, folder: Path, selection: str) -> pd.DataFrame:
     """Return the verdicts on a study, from its folder, or judged again if the files are outdated.
 
     The files are up to date if the same rules judged the same runs, references and study.
@@ -564,9 +563,9 @@ def verdicts_of(study: Study, table: RunTable, folder: Path, selection: str) -> 
     state = folder / JUDGED
     if path.is_file() and state.is_file():
         judged_of = json.loads(state.read_text(encoding="utf-8"))["judged_of"]
-        if judged_of == _state(study, folder):
+        if judged_of == _state(grid.study, folder):
             return read_verdicts(path)
-    return judge_study(study, table, [selection])[selection]
+    return judge_study(grid, table, [selection])[selection]
 
 
 def _state(study: Study, folder: Path) -> str:

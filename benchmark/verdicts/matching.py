@@ -18,16 +18,17 @@ ambiguous and is not judged.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Self
 
 from benchmark.core.options import defaults_of
 from benchmark.core.records import Cell, RunSpec, settings_of
 from benchmark.datasets import DATASETS
-from benchmark.published.fidelity import assumed, large_effects, rows_of_run, study_ledger
-from benchmark.published.paper import asked_numbers, vocabulary_of
+from benchmark.published.fidelity import Row, assumed, large_effects, rows_of_run, study_ledger
+from benchmark.published.loading import load_papers
+from benchmark.published.paper import Papers
 from benchmark.published.schema import BATCH_SIZE, PublishedNumber
 from benchmark.published.vocabulary import (
     EMBEDDING_DIM,
@@ -85,17 +86,37 @@ class Candidate:
 Candidates = Mapping[Cell, Candidate]
 
 
-def candidates(study: Study) -> Candidates:
+@dataclass(frozen=True)
+class StudyGrid:
+    """What is compared with papers: a study, its cells, and the ledger of its recipes."""
+
+    study: Study
+    papers: Papers
+    ledger: Sequence[Row]
+    candidates: Candidates
+
+    @classmethod
+    def of(cls, study: Study) -> Self:
+        """Make the grid of a study, once for all that is compared."""
+        ledger = study_ledger(study)
+        return cls(study, load_papers(), ledger, candidates(study, ledger))
+
+    @property
+    def asked(self) -> list[PublishedNumber]:
+        """The published numbers that the study asks for."""
+        return self.papers.asked(self.study.references.published)
+
+
+def candidates(study: Study, ledger: Iterable[Row]) -> Candidates:
     """Return the candidates of a study by their cells, in the order of the study."""
     by_cell: dict[Cell, Candidate] = {}
-    all_rows = study_ledger(study)
     for block in study.blocks:
         variants = {loss.label: loss for loss in block.losses}
         for spec in block.specs():
             if spec.cell in by_cell:
                 continue
             name = spec.loss.name
-            rows = rows_of_run(all_rows, block.recipe_name, name, block.setting.options)
+            rows = rows_of_run(ledger, block.recipe_name, name, block.setting.options)
             against = [row.against for row in rows.values()]
             own = variants[spec.loss.label].own
             by_cell[spec.cell] = replace(
@@ -178,19 +199,15 @@ def rests_on(number: PublishedNumber, candidate: Candidate) -> str:
 
 def stated_by(number: PublishedNumber) -> Stated:
     """Return what a published number states and means of its runs."""
-    words = vocabulary_of(number.source)
-    means = dict(number.means)
-    implied_size = means.pop(BATCH_SIZE, None)
-    size = number.batch_size or implied_size
-    dim = {EMBEDDING_DIM: number.embedding_dim} if number.embedding_dim else {}
+    size = number.batch_size or number.means.get(BATCH_SIZE)
     return Stated(
         number.dataset,
         number.loss,
         number.protocol,
         number.backbone,
         int(size) if size else None,
-        words.requirements({**dim, **number.conditions, **means}),
-        words.free(number.metric),
+        number.required,
+        load_vocabulary().free(number.metric),
     )
 
 
@@ -247,14 +264,13 @@ def fits(stated: Stated, candidate: Candidate) -> bool:
     return True
 
 
-def reached_numbers(study: Study) -> list[tuple[PublishedNumber, Cell]]:
+def reached_numbers(grid: StudyGrid) -> list[tuple[PublishedNumber, Cell]]:
     """Return the published numbers that the study's runs will reach, each with its cell."""
-    grid = candidates(study).values()
     reached = []
-    for number in asked_numbers(study.references.published):
+    for number in grid.asked:
         if not number.is_score:
             continue
-        candidate = match(stated_by(number), grid).candidate
+        candidate = match(stated_by(number), grid.candidates.values()).candidate
         if candidate is not None:
             reached.append((number, candidate.cell))
     return reached

@@ -18,15 +18,9 @@ import numpy as np
 import pandas as pd
 
 from benchmark.core.records import CELL_COLUMNS, Cell, Setting
-from benchmark.published.paper import (
-    all_figures,
-    arranged_tables,
-    paper_of,
-    sweep_figures,
-    vocabulary_of,
-)
+from benchmark.published.paper import sweep_figures
 from benchmark.published.quantities import GapDecrease, costs_of
-from benchmark.published.schema import BATCH_SIZE, Figure, Panel, PublishedNumber, TestSet
+from benchmark.published.schema import BATCH_SIZE, Figure, Panel, Paper, PublishedNumber, TestSet
 from benchmark.published.vocabulary import Condition, Vocabulary, load_vocabulary
 from benchmark.runs.run_table import RunTable
 from benchmark.stats.intervals import t_interval
@@ -40,9 +34,8 @@ from benchmark.stats.samples import (
     differences_by_seed,
     gains_by_seed,
 )
-from benchmark.study import Study
 from benchmark.study.model import JOINT
-from benchmark.verdicts.matching import Candidate, candidates, match, stated_by
+from benchmark.verdicts.matching import Candidate, StudyGrid, match, stated_by
 from benchmark.verdicts.verdicts import NOT_RUN, VERDICT
 
 OURS = "ours"
@@ -96,7 +89,7 @@ class Printed:
 
 
 def printed_of(
-    study: Study,
+    grid: StudyGrid,
     table: RunTable,
     verdicts: pd.DataFrame,
     other: pd.DataFrame,
@@ -106,17 +99,17 @@ def printed_of(
 
     ``verdicts`` are at the epoch that each paper reports, ``other`` at the other epoch.
     """
-    grid = Grid(study, table, gaps)
+    shown = Grid(grid, table, gaps)
     arranged = {
         f"{paper.source}_{name}": paper.table(name)
-        for paper, name in arranged_tables(study.references.published)
+        for paper, name in grid.papers.arranged(grid.study.references.published)
     }
     asked = [number for numbers in arranged.values() for number in numbers]
     return Printed(
-        printed_numbers(grid, asked, verdicts, other),
-        tuple(figure_marks(grid)),
-        swept_values(grid),
-        {file: grid.against(numbers) for file, numbers in arranged.items()},
+        printed_numbers(shown, asked, verdicts, other),
+        tuple(figure_marks(shown)),
+        swept_values(shown),
+        {file: shown.against(numbers) for file, numbers in arranged.items()},
     )
 
 
@@ -164,13 +157,14 @@ def printed_numbers(
 class Grid:
     """A study's runs and gaps, as printed numbers and figures are matched with them."""
 
-    def __init__(self, study: Study, table: RunTable, gaps: Sequence[GapDecrease]):
-        self.study = study
-        self.name = study.name.partition(JOINT)[0]
+    def __init__(self, grid: StudyGrid, table: RunTable, gaps: Sequence[GapDecrease]):
+        self.study = grid.study
+        self.papers = grid.papers
+        self.name = self.study.name.partition(JOINT)[0]
         self.samples = Samples(table)
         self.gaps = gaps
         self.costs = costs_of(table)
-        self.candidates = list(candidates(study).values())
+        self.candidates = list(grid.candidates.values())
         self.curves: dict[Score, pd.DataFrame] = {}
         curves = table.test_scores("curve").groupby([*CELL_COLUMNS, "split", "metric"])
         for (*columns, split, metric), rows in curves:
@@ -294,7 +288,7 @@ class PanelLine:
 def figure_marks(grid: Grid) -> list[FigureMarks]:
     """Return the figures of a study: those that name it, and those whose runs its grid has."""
     figures = []
-    for figure in all_figures():
+    for figure in grid.papers.figures():
         lines = _lines(grid, figure)
         values_of_panels: dict[int, set[Any]] = defaultdict(set)
         for line, mark in lines:
@@ -313,7 +307,7 @@ def figure_marks(grid: Grid) -> list[FigureMarks]:
 
 def _lines(grid: Grid, figure: Figure) -> list[tuple[PanelLine, Mark]]:
     """Return the lines of a figure, each with a mark that has its place alone."""
-    vocabulary = vocabulary_of(figure.source)
+    vocabulary = grid.papers.vocabulary(figure.source)
     lines = []
     for panel_number, panel in enumerate(figure.panels):
         for set_number, test_set in enumerate(panel.test_sets):
@@ -325,10 +319,11 @@ def _lines(grid: Grid, figure: Figure) -> list[tuple[PanelLine, Mark]]:
 def _published_marks(source: str, line: PanelLine, mark: Mark) -> Iterator[Mark]:
     """Yield the published values of the panel's loss, and of its baseline, which have no x."""
     panel = line.panel
-    for x, value in published(source, panel, line.test_set, panel.loss):
+    paper = line.grid.papers.of(source)
+    for x, value in published(paper, panel, line.test_set, panel.loss):
         yield replace(mark, side=PUBLISHED, x=x, value=value)
     if panel.baseline:
-        for _, value in published(source, panel, line.test_set, panel.baseline):
+        for _, value in published(paper, panel, line.test_set, panel.baseline):
             yield replace(mark, loss=panel.baseline, side=PUBLISHED, value=value)
 
 
@@ -403,10 +398,9 @@ _MARKS = {"sweep": _sweep, "gain": _gain, "convergence": _convergence, "effect":
 
 
 def published(
-    source: str, panel: Panel, test_set: TestSet, loss: str
+    paper: Paper | None, panel: Panel, test_set: TestSet, loss: str
 ) -> Iterator[tuple[float, float]]:
     """Yield the x and the value of the printed numbers that stand beside a line."""
-    paper = paper_of(source)
     if panel.published is None or paper is None:
         return
     numbers = [

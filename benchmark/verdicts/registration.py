@@ -19,25 +19,24 @@ from typing import Any
 from benchmark.core.files import write_json
 from benchmark.core.records import RESULT
 from benchmark.metrics.metric import METRICS
-from benchmark.published.paper import claims_of
 from benchmark.stats import samples
 from benchmark.stats.intervals import TOLERATED
 from benchmark.stats.reproduction import ALPHA, MARKS
-from benchmark.study import Study
 from benchmark.study.grid import expand
 from benchmark.verdicts.judging import rule_of
-from benchmark.verdicts.matching import reached_numbers
+from benchmark.verdicts.matching import StudyGrid, reached_numbers
 
 FILE = "registration.json"
 Parts = Mapping[str, Mapping[str, Any]]  # part -> name -> plain JSON value
 
 
-def register(study: Study, results: Path) -> None:
+def register(grid: StudyGrid, results: Path) -> None:
     """Write the registration of a study, unless there is one.
 
     ``runs_before`` are runs of the study that had already ended, which other studies may share;
     ``digest`` is of all the others, in schema 1 of ``parts``.
     """
+    study = grid.study
     path = study.folder(results) / FILE
     if not path.is_file():
         runs = [results / run.spec.folder / RESULT for run in expand(study).values()]
@@ -45,7 +44,7 @@ def register(study: Study, results: Path) -> None:
             "study": study.name,
             "registered": datetime.now(UTC).date().isoformat(),
             "runs_before": sum(run.is_file() for run in runs),
-            "parts": analysis_of(study),
+            "parts": analysis_of(grid),
         }
         write_json(path, {"schema": 2, "digest": _digest(said), **said})
 
@@ -61,9 +60,9 @@ class RegistrationState:
         return "\n".join([self.words, *(f"  {change}" for change in self.changes)])
 
 
-def registration_state(study: Study, results: Path) -> RegistrationState:
+def registration_state(grid: StudyGrid, results: Path) -> RegistrationState:
     """Return whether the analysis of a study is registered, and what has changed since."""
-    path = study.folder(results) / FILE
+    path = grid.study.folder(results) / FILE
     if not path.is_file():
         return RegistrationState(
             "The analysis was not registered before the runs: the workflow does that when it "
@@ -71,7 +70,7 @@ def registration_state(study: Study, results: Path) -> RegistrationState:
         )
     registered = json.loads(path.read_text(encoding="utf-8"))
     before = registered["parts"]
-    now = analysis_of(study)
+    now = analysis_of(grid)
     changes = []
     for part in dict.fromkeys([*before, *now]):
         old = before.get(part, {})
@@ -94,11 +93,12 @@ def registration_state(study: Study, results: Path) -> RegistrationState:
     return RegistrationState(f"{head}; {since}", tuple(changes))
 
 
-def analysis_of(study: Study) -> Parts:
+def analysis_of(grid: StudyGrid) -> Parts:
     """Return all that decides the verdicts of a study besides its scores, as plain JSON."""
+    study = grid.study
     comparison = study.comparison
     frozen = Path(study.references.frozen or ".")
-    numbers = [number for number, _ in reached_numbers(study)]
+    numbers = [number for number, _ in reached_numbers(grid)]
     frozen_digest = _digest(frozen.read_bytes().decode()) if frozen.is_file() else "none"
     families = Counter(f"{number.source} {number.table}" for number in numbers)
     published = {}
@@ -106,7 +106,7 @@ def analysis_of(study: Study) -> Parts:
     for number in numbers:
         line = f"{number.source} {number.table} line {number.line}"
         published[line] = float(number.value)
-        rules[number.source] = " ".join(rule_of(number.source)).strip()
+        rules[number.source] = " ".join(rule_of(grid.papers, number.source)).strip()
     recipes: dict[str, list[str]] = defaultdict(list)
     for block in study.blocks:
         first = (spec for spec in block.specs() if spec.seed == block.seeds[0])
@@ -119,7 +119,7 @@ def analysis_of(study: Study) -> Parts:
         },
         "families": {**families, "frozen runs": frozen_digest},
         "published numbers": published,
-        "claims": {claim.name: _digest(asdict(claim)) for claim in claims_of(study.name)},
+        "claims": {claim.name: _digest(asdict(claim)) for claim in grid.papers.claims(study.name)},
         "seeds": {block.name: list(block.planned_seeds) for block in study.blocks},
         "looks": {"seeds at each": list(study.looks)},
         "selection": {"headline": "last epoch", **rules},

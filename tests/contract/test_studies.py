@@ -11,12 +11,12 @@ from gpu_memory import asked_mb, counted, counted_mb, training_mb
 
 from benchmark.core.recipe import ModelConfig
 from benchmark.losses.catalogue import load_catalogue
-from benchmark.published.paper import asked_numbers
+from benchmark.published.loading import load_papers
 from benchmark.runs.rates import rates
 from benchmark.study import load_study, study_names
 from benchmark.study.grid import expand
 from benchmark.study.model import ROOT, schema_files
-from benchmark.verdicts.matching import reached_numbers
+from benchmark.verdicts.matching import StudyGrid, reached_numbers
 
 CONFIG = ROOT / "workflow" / "config"
 PAPER_STUDIES = ("roadmap", "smooth_ap", "fast_ap", "listwise")
@@ -130,8 +130,12 @@ def test_the_study_of_one_table_has_its_numbers_and_no_run_besides(name):
     own = load_study(name)
     others = load_study(ONE_TABLE[name])
     table = name.rpartition("_")[2]
-    asked = [(number, cell) for number, cell in reached_numbers(others) if number.table == table]
-    assert reached_numbers(own) == asked
+    asked = [
+        (number, cell)
+        for number, cell in reached_numbers(StudyGrid.of(others))
+        if number.table == table
+    ]
+    assert reached_numbers(StudyGrid.of(own)) == asked
     assert own.looks == others.looks
     planned = {run_id: run.digest for run_id, run in expand(others).items()}
     runs = expand(own)
@@ -144,7 +148,7 @@ def test_the_study_of_one_table_has_its_numbers_and_no_run_besides(name):
 @pytest.mark.parametrize("name", list(ONE_TABLE) + list(ONE_TABLE.values()))
 def test_the_page_of_the_papers_counts_the_runs_and_the_scores_of_a_study(name):
     study = load_study(name)
-    scores = [number for number in asked_numbers(study.references.published) if number.judged]
+    scores = [number for number in load_papers().asked(study.references.published) if number.judged]
     page = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
     assert re.search(rf"\| `{name}` .* \| {len(expand(study))} \| {len(scores)} \|", page)
 

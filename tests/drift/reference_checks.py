@@ -10,19 +10,19 @@ from benchmark.stats.samples import Samples
 from benchmark.verdicts.explain import drifted_messages, rule
 from benchmark.verdicts.frozen import FrozenRuns
 from benchmark.verdicts.judging import judged, sides_of_frozen, sides_of_numbers
-from benchmark.verdicts.matching import Candidates
+from benchmark.verdicts.matching import StudyGrid
 
 
 def drift_report(
     table: RunTable,
     *,
     published: Sequence[PublishedNumber] = (),
-    candidates: Candidates | None = None,
+    grid: StudyGrid | None = None,
     frozen: FrozenRuns | None = None,
 ) -> str:
     """Return "" when nothing drifted, else a message with every drifted number and the rule."""
     samples = Samples(table)
-    sides = sides_of_numbers(published, samples, candidates or {})
+    sides = sides_of_numbers(published, samples, grid.candidates if grid else {})
     verdicts = judged(sides + sides_of_frozen(frozen or {}, samples))
     messages = drifted_messages(verdicts)
     words = [f"{len(messages)} drifted:", *messages, f"rule: {rule(verdicts['level'].min())}"]

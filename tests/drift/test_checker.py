@@ -11,10 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from made_up_results import candidates_of, long_table, run_table
+from made_up_results import grid_of, long_table, run_table
 from reference_checks import drift_report
 
-from benchmark.published.paper import asked_numbers
+from benchmark.published.loading import load_papers
 from benchmark.runs.run_table import RunTable
 from benchmark.study import load_study
 from benchmark.study.grid import expand
@@ -72,8 +72,8 @@ def test_a_planted_drift_is_found_with_cell_values_counts_and_rule(runs, frozen)
 
 def test_a_planted_drift_from_a_published_number_is_found():
     runs = long_table({"fast_ap": 0.55}, dataset="cub", setting="resnet50", batch_sizes=(128,))
-    numbers = asked_numbers(["roadmap2021v2/table5"])
-    grid = candidates_of(runs)
-    report = drift_report(run_table(runs), published=numbers, candidates=grid)
+    numbers = load_papers().asked(["roadmap2021v2/table5"])
+    grid = grid_of(runs)
+    report = drift_report(run_table(runs), published=numbers, grid=grid)
     assert "cub/resnet50/fast_ap/bs128 test recall_at_1" in report
     assert "61.28 (sd 0.37, n 5)" in report

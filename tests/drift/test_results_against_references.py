@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from reference_checks import drift_report
 
-from benchmark.published.paper import asked_numbers
+from benchmark.published.loading import load_papers
 from benchmark.runs.run_table import RunTable
 from benchmark.study import load_study, study_names
 from benchmark.verdicts.frozen import load_frozen
-from benchmark.verdicts.matching import candidates
+from benchmark.verdicts.matching import StudyGrid
 
 ROOT = Path(__file__).parents[2]
 STUDIES = study_names()
@@ -39,8 +39,8 @@ def test_results_have_not_drifted_from_the_published_numbers(name):
     study, runs = results_of(name)
     if not study.references.published:
         pytest.skip(f"{name} names no published tables")
-    numbers = asked_numbers(study.references.published)
-    report = drift_report(runs, published=numbers, candidates=candidates(study))
+    numbers = load_papers().asked(study.references.published)
+    report = drift_report(runs, published=numbers, grid=StudyGrid.of(study))
     assert not report, report
 
 

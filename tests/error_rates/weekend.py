@@ -21,7 +21,7 @@ from benchmark.claims.expected import LEVEL
 from benchmark.claims.weekend import Weekend, choose_runs, expected
 from benchmark.core.records import Cell
 from benchmark.core.seeding import derive
-from benchmark.published.paper import claims_of
+from benchmark.published.loading import load_papers
 from benchmark.published.schema import SCORE_UNITS
 from benchmark.report.within_hours import curve_of
 from benchmark.stats.reproduction import DRIFTED, REPRODUCED, compare
@@ -30,12 +30,7 @@ from benchmark.study import load_study
 from benchmark.study.part import part_of
 from benchmark.verdicts.forecast import ASSUMED_SPREAD, printed_spreads
 from benchmark.verdicts.judging import evidence_of, frame_of, sides_of_numbers
-from benchmark.verdicts.matching import (
-    candidates,
-    match,
-    reached_numbers,
-    stated_by,
-)
+from benchmark.verdicts.matching import StudyGrid, match, reached_numbers, stated_by
 from benchmark.verdicts.verdicts import CONTRADICTED, SUPPORTED
 
 PAPERS = ("roadmap", "smooth_ap", "fast_ap", "listwise")
@@ -78,7 +73,7 @@ class World:
     def __init__(self, plan: Weekend, truth: Truth, within: float = HOURS):
         self.seeds = plan.chosen[within]
         self.study = part_of(plan.study, self.seeds)
-        self.grid = candidates(self.study)
+        self.grid = StudyGrid.of(self.study)
         self.truth = truth
         self.true = plan.true
         self.spreads = printed_spreads()
@@ -101,10 +96,10 @@ class World:
 
 def right_numbers(world: World, worlds: int) -> np.ndarray:
     """Return how many printed numbers get the right verdict in each world (worlds,)."""
-    reached = [number for number, _ in reached_numbers(world.study)]
+    reached = [number for number, _ in reached_numbers(world.grid)]
     asked = {}
     for number in reached:
-        found = match(stated_by(number), world.grid.values())
+        found = match(stated_by(number), world.grid.candidates.values())
         asked[found.candidate.cell.dataset, found.split, number.metric] = number.dataset
     counts = []
     for seed in range(worlds):
@@ -127,7 +122,7 @@ def right_numbers(world: World, worlds: int) -> np.ndarray:
                 std = float(noise.std(ddof=1)) / SCORE_UNITS[number.unit]
             value = round(printed / SCORE_UNITS[number.unit], number.digits)
             numbers.append(replace(number, value=Decimal(str(value)), std=std))
-        rows = frame_of(sides_of_numbers(numbers, samples, world.grid))
+        rows = frame_of(sides_of_numbers(numbers, samples, world.grid.candidates))
         rows["difference_here"] = differences
         right = 0
         for _, family in rows.groupby(["source", "table"], sort=False):
@@ -162,7 +157,7 @@ def right_claims(world: World, plan: Weekend, worlds: int) -> np.ndarray:
     """Return how many claims get the right verdict in each world (worlds,)."""
     names = []
     still = Measurements(world.grid, Drawing(world, None), {})
-    for claim in claims_of(""):
+    for claim in load_papers().claims(""):
         conditions = () if claim.outside else still.published(claim)
         parts = parts_under(conditions, claim, still)
         if parts and all(len(part.values) for part in parts):

@@ -16,7 +16,7 @@ from made_up_results import made_up_block, made_up_budgets, made_up_runs, made_u
 from benchmark.core.files import write_json
 from benchmark.core.options import defaults_of
 from benchmark.losses.catalogue import load_catalogue
-from benchmark.published.paper import asked_numbers, paper_of
+from benchmark.published.loading import load_papers
 from benchmark.report.artefacts import Artefact, Kind, PlannedArtefact
 from benchmark.report.build import Attempts, write_artefacts
 from benchmark.report.gallery import Gallery
@@ -29,7 +29,7 @@ from benchmark.stats.study_tables import analyse, shares
 from benchmark.study.model import Block, Comparison, References, Study, Variant
 from benchmark.verdicts.frozen import FrozenRuns
 from benchmark.verdicts.judging import judged, sides_of_frozen, sides_of_numbers
-from benchmark.verdicts.matching import candidates
+from benchmark.verdicts.matching import StudyGrid
 from benchmark.verdicts.printed import Printed, printed_of
 
 WENT_WRONG = {
@@ -77,15 +77,15 @@ def inputs_of(study, runs: pd.DataFrame, asked=(), frozen: bool = False) -> Inpu
     """Return the inputs that the steps before would have left for ``runs``."""
     table = run_table(runs)
     stats = analyse(table, study.comparison, study.metrics)
-    asked = asked_numbers(asked)
-    found = candidates(study)
-    last = sides_of_numbers(asked, Samples(table, "last"), found)
-    best = sides_of_numbers(asked, Samples(table, "best"), found)
+    asked = load_papers().asked(asked)
+    grid = StudyGrid.of(study)
+    last = sides_of_numbers(asked, Samples(table, "last"), grid.candidates)
+    best = sides_of_numbers(asked, Samples(table, "best"), grid.candidates)
     if frozen:
         last += sides_of_frozen(_frozen(table), Samples(table))
     stats["verdicts"] = judged(last)
-    printed = printed_of(study, table, stats["verdicts"], judged(best))
-    return Inputs.of(study, table, stats, printed, collected_provenance())
+    printed = printed_of(grid, table, stats["verdicts"], judged(best))
+    return Inputs.of(grid, table, stats, printed, collected_provenance())
 
 
 def inputs_over_datasets() -> Inputs:
@@ -141,7 +141,7 @@ def inputs_of_challenge(trials: int) -> Inputs:
 def printed_inputs(study, printed: Printed, claims: pd.DataFrame | None = None) -> Inputs:
     """Return inputs of papers' tables and figures, and verdicts on claims, alone."""
     tables = {} if claims is None else {"claims": claims}
-    return Inputs.of(study, RunTable.from_rows([], []), tables, printed, {})
+    return Inputs.of(StudyGrid.of(study), RunTable.from_rows([], []), tables, printed, {})
 
 
 def collected_provenance() -> dict:
@@ -281,7 +281,7 @@ def roadmap_inputs() -> Inputs:
 def near_published(runs: pd.DataFrame, paper: str) -> pd.DataFrame:
     """Returns ``runs`` with each loss's scores on each data set moved near a value that the paper
     prints for it."""
-    table1 = paper_of(paper).table("table1")
+    table1 = load_papers().of(paper).table("table1")
     level = {}
     for number in table1:
         level[number.dataset, number.loss, number.metric] = number.points / 100

@@ -12,12 +12,13 @@ from made_up_records import made_up_recipe
 
 from benchmark.core.recipe import Recipe
 from benchmark.core.records import Cell, Setting
+from benchmark.published.loading import load_papers
 from benchmark.published.vocabulary import OPTIONS
 from benchmark.runs.run_table import RUN_COLUMNS, SCORE_COLUMNS, RunTable
 from benchmark.stats.budgets import analyse_budgets
 from benchmark.study import Block, DatasetChoice, Resources, Study, Variant
 from benchmark.study.model import Comparison, References
-from benchmark.verdicts.matching import Candidate, Candidates
+from benchmark.verdicts.matching import Candidate, StudyGrid
 
 # One row per number of a run, with all that is said of the run.
 LONG_COLUMNS = (
@@ -235,7 +236,7 @@ def candidate(
     )
 
 
-def candidates_of(runs: pd.DataFrame, *special: Candidate) -> Candidates:
+def grid_of(runs: pd.DataFrame, *special: Candidate) -> StudyGrid:
     """Return the cells of a long table as they stand, but for those that are ``special``."""
     plain = {
         cell: candidate(
@@ -243,7 +244,8 @@ def candidates_of(runs: pd.DataFrame, *special: Candidate) -> Candidates:
         )
         for cell in run_table(runs).statuses()
     }
-    return plain | {each.cell: each for each in special}
+    cells = plain | {each.cell: each for each in special}
+    return StudyGrid(made_up_study(), load_papers(), (), cells)
 
 
 BEST = {"smooth_ap": 0.6, "sup_ap": 0.7, "proxy_anchor": 0.5}

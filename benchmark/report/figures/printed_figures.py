@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from benchmark.core.words import count, listed, words_of
-from benchmark.published.paper import all_figures, cite, cite_statement, paper_of
+from benchmark.published.paper import Papers
 from benchmark.published.schema import BATCH_SIZE, Figure, Panel, TestSet
 from benchmark.published.vocabulary import load_vocabulary
 from benchmark.report.artefacts import PlannedArtefact
@@ -36,7 +36,7 @@ from benchmark.report.drawing import (
 )
 from benchmark.report.figures import FIGURES
 from benchmark.report.inputs import Inputs, records, rows_of
-from benchmark.report.labels import in_print, metric_label
+from benchmark.report.labels import metric_label
 from benchmark.report.table import TONES, NothingToShow
 from benchmark.stats.reproduction import DRIFTED, REPRODUCED
 from benchmark.verdicts.explain import rule
@@ -85,7 +85,8 @@ def verdicts(inputs: Inputs) -> Drawing:
     if same.all():
         raise NothingToShow(f"all {len(judged)} numbers are those of the frozen runs, to the bit")
     parts: dict[Any, pd.DataFrame] = dict(list(judged.groupby(["source", "table"])))
-    in_order = sorted(parts, key=lambda name: (name[0] == FROZEN, name[0], in_print(*name)))
+    papers = inputs.grid.papers
+    in_order = sorted(parts, key=lambda name: (name[0] == FROZEN, name[0], papers.in_print(*name)))
     panels = [_placed(parts[name], inputs) for name in in_order]
     heights = [part["at"].max() + ROOM for part in panels]
     # Two columns of panels, to be read one after the other.
@@ -120,7 +121,9 @@ def verdicts(inputs: Inputs) -> Drawing:
 def _placed(part: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
     """Return the numbers of a table by printed rows, with their heights, in inches from above."""
     frozen = part["source"] == part["table"]
-    printed = part["row_label"].mask(part["row_label"].str.fullmatch(NUMBER), _settings(part))
+    printed = part["row_label"].mask(
+        part["row_label"].str.fullmatch(NUMBER), _settings(part, inputs.papers)
+    )
     names = printed.mask(frozen, part["loss"].map(inputs.label))
     words = load_vocabulary()
     # what a row's name leaves open; a paper has its datasets beside one another
@@ -168,9 +171,9 @@ def _drifts(part: pd.DataFrame, names: pd.Series) -> dict[str, str]:
     return {name: f"drifted: {', '.join(scores)}" for name, scores in drifted.items()}
 
 
-def _settings(part: pd.DataFrame) -> pd.Series:
+def _settings(part: pd.DataFrame, papers: Papers) -> pd.Series:
     """Return what rows that are printed as a bare number are of: "tau 0.01, P 4, batch 256"."""
-    paper = paper_of(part["source"].iloc[0])
+    paper = papers.of(part["source"].iloc[0])
     stated = {}
     if paper is not None:
         stated = {number.line: number.conditions for number in paper.numbers}
@@ -211,32 +214,33 @@ def _panel(axes: Axes, part: pd.DataFrame, inputs: Inputs) -> None:
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="y", visible=False)
     source, table = part[["source", "table"]].iloc[0]
-    title = cite(source, table) if source != table else "Frozen runs of this study"
+    title = inputs.papers.cite(source, table) if source != table else "Frozen runs of this study"
     axes.set(title=title, xlabel="ours − reference (points)")
 
 
 def paper_figures(inputs: Inputs) -> Iterator[PlannedArtefact]:
     """Yield the papers' figures that the study has, then its sweeps on the embedded data."""
+    papers = inputs.papers
     # {name of a claim: (where the paper says it, whether it holds here)}
     verdicts = {
-        row.claim: (cite_statement(row.paper, row.stated_in), row.verdict)
+        row.claim: (papers.cite_statement(row.paper, row.stated_in), row.verdict)
         for row in records(inputs.claims)
         if row.reading == "here"
     }
     marks = {each.figure: each for each in inputs.printed.figures}
-    for figure in all_figures():
+    for figure in papers.figures():
         if figure.name in marks:
             make = partial(draw, figure, marks[figure.name], inputs, verdicts)
             yield PlannedArtefact(
-                figure.name, title_of(figure), "paper" if figure.source else "sweep", make
+                figure.name, title_of(figure, papers), "paper" if figure.source else "sweep", make
             )
 
 
-def title_of(figure: Figure) -> str:
+def title_of(figure: Figure, papers: Papers) -> str:
     """Return the title of a paper's figure: "ROADMAP, figure 4: ROADMAP's hyperparameters"."""
     if not figure.source:
         return figure.title
-    place = cite(figure.source, figure.name.removeprefix(f"{figure.source}_"))
+    place = papers.cite(figure.source, figure.name.removeprefix(f"{figure.source}_"))
     return f"{place}: {figure.title}"
 
 
@@ -283,7 +287,7 @@ def draw(figure: Figure, marks: FigureMarks, inputs: Inputs, verdicts: Claims) -
             rows_of(data, side=OURS).groupby(["panel", "series"], sort=False)
         )[:6]
     )
-    alt = f"{title_of(figure)}. {metric_label(panels[0].metric)}: {ranges}."
+    alt = f"{title_of(figure, inputs.papers)}. {metric_label(panels[0].metric)}: {ranges}."
     words = _WORDS[figure.kind].format(
         mean=f"mean over seeds with its {inputs.confidence} t interval"
     )

@@ -1,14 +1,15 @@
 """Whether the printed tables came out: a row for each, in the order of the print."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pandas as pd
 
 from benchmark.core.words import listed, plain, words_of
-from benchmark.published.paper import cite, vocabulary_of
+from benchmark.published.paper import Papers
 from benchmark.report.inputs import Inputs, records
-from benchmark.report.labels import dataset_name, in_print, metric_label
+from benchmark.report.labels import dataset_name, metric_label
 from benchmark.report.table import (
     Column,
     Line,
@@ -35,7 +36,12 @@ def outcomes(inputs: Inputs) -> Table:
     if not judged(published):
         raise NothingToShow("no published number was run under the conditions of its paper")
     columns = [
-        Column(("Printed in",), numeric=False, words=("table",), cell=_printed_in),
+        Column(
+            ("Printed in",),
+            numeric=False,
+            words=("table",),
+            cell=partial(_printed_in, inputs.papers),
+        ),
         _counts(("Numbers",), "numbers"),
         _counts(("Reproduced",), "reproduced", tone="good"),
         Column(("Drifted (stand)",), ("drifted", "standing"), cell=_drifted),
@@ -70,7 +76,7 @@ def table_outcomes(inputs: Inputs) -> list[Any]:
     median         median of the sizes of the differences, in points; NaN where nothing was run
     drifts         a line for each drift that stands
     """
-    never = undecidable(inputs.study)
+    never = undecidable(inputs.grid)
     numbers = published_of(inputs.verdicts)
     verdict = numbers["verdict"]
     size = numbers["difference"].abs()
@@ -99,7 +105,8 @@ def table_outcomes(inputs: Inputs) -> list[Any]:
         for _, rows in numbers.groupby(PRINTED_IN)
     ]
     rows = records(counts.reset_index())
-    return sorted(rows, key=lambda row: (row.source, in_print(row.source, row.table)))
+    papers = inputs.grid.papers
+    return sorted(rows, key=lambda row: (row.source, papers.in_print(row.source, row.table)))
 
 
 def standing_drifts(drifts: pd.DataFrame, table: pd.DataFrame, inputs: Inputs) -> Iterator[str]:
@@ -109,7 +116,7 @@ def standing_drifts(drifts: pd.DataFrame, table: pd.DataFrame, inputs: Inputs) -
     """
     if drifts.empty:
         return
-    names = vocabulary_of(str(drifts["source"].iloc[0]))
+    names = inputs.papers.vocabulary(str(drifts["source"].iloc[0]))
     keys = ["loss", "dataset", "backbone", "setting", "batch_size", "direction"]
     for _, rows in drifts.groupby(keys, sort=False, dropna=False):
         row: Any = next(records(rows))
@@ -125,9 +132,9 @@ def standing_drifts(drifts: pd.DataFrame, table: pd.DataFrame, inputs: Inputs) -
         yield f"{where} {direction} by {by} points of {words_of(listed(metrics))}"
 
 
-def _printed_in(row: Any) -> TableCell:
+def _printed_in(papers: Papers, row: Any) -> TableCell:
     lines = tuple(Line(f"{words_of(text)} stands", "bad") for text in row.drifts)
-    return TableCell(cite(row.source, row.table), lines=lines, words=(row.table,))
+    return TableCell(papers.cite(row.source, row.table), lines=lines, words=(row.table,))
 
 
 def _counts(header: tuple[str, ...], name: str, tone: str = "") -> Column:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from benchmark.core.words import DASH, count, finite, interval, mean_sd, signed, words_of
-from benchmark.published.paper import Footnote, arranged_tables, cite, footnotes
+from benchmark.published.paper import Footnote, Papers
 from benchmark.published.schema import Paper, PrintedTable, PublishedNumber
 from benchmark.report.artefacts import PlannedArtefact
 from benchmark.report.inputs import Inputs, records
@@ -72,11 +72,12 @@ def paper_tables(inputs: Inputs) -> Iterator[PlannedArtefact]:
     """Yield the printed tables that the study references, then that of its finished sweeps."""
     rows = {row.Index: row for row in records(inputs.printed.numbers)}
     told: set[str] = set()
-    for paper, name in arranged_tables(inputs.study.references.published):
-        title = f"{cite(paper.source, name)}: {paper.tables[name].title}"
+    papers = inputs.papers
+    for paper, name in papers.arranged(inputs.study.references.published):
+        title = f"{papers.cite(paper.source, name)}: {paper.tables[name].title}"
         against = inputs.printed.against.get(f"{paper.source}_{name}", ())
         first = paper.source not in told
-        make = partial(paper_table, paper, name, rows, first=first, against=against)
+        make = partial(paper_table, papers, paper, name, rows, first=first, against=against)
         told.add(paper.source)
         yield PlannedArtefact(f"{paper.source}_{name}", title, "paper", make)
     if len(inputs.printed.sweeps):
@@ -84,7 +85,13 @@ def paper_tables(inputs: Inputs) -> Iterator[PlannedArtefact]:
 
 
 def paper_table(
-    paper: Paper, name: str, rows: Rows, *, first: bool = True, against: Sequence[str] = ()
+    papers: Papers,
+    paper: Paper,
+    name: str,
+    rows: Rows,
+    *,
+    first: bool = True,
+    against: Sequence[str] = (),
 ) -> Table:
     """Return a printed table in the paper's arrangement.
 
@@ -92,7 +99,7 @@ def paper_table(
     follow the authors' code against the text.
     """
     table = paper.tables[name]
-    notes = footnotes(paper, name)
+    notes = papers.footnotes(paper, name)
     numbers = paper.table(name)
     distinct = dict.fromkeys(note.text for note in notes.values())
     for number in numbers:
@@ -132,7 +139,7 @@ def paper_table(
     if against:
         remarks.append(f"As in the authors' code, against the text: {'; '.join(against)}.")
     return Table(
-        f"{cite(paper.source, name)}: {table.title}",
+        f"{papers.cite(paper.source, name)}: {table.title}",
         _caption(paper, name, list(entries.values()), runs, first),
         columns,
         sections,

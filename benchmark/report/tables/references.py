@@ -21,7 +21,6 @@ from benchmark.core.words import (
     words_of,
 )
 from benchmark.published.laboratories import known_of_laboratories
-from benchmark.published.paper import cite, countable_numbers, paper_name, paper_of
 from benchmark.report.inputs import Inputs, records
 from benchmark.report.labels import dataset_label, metric_label
 from benchmark.report.table import (
@@ -70,7 +69,7 @@ def published(inputs: Inputs) -> Table:
 
     remarks = {
         (number.source, number.line): " ".join(paper.remarks_on(number))
-        for paper in filter(None, map(paper_of, sorted(set(verdicts["source"]))))
+        for paper in filter(None, map(inputs.papers.of, sorted(set(verdicts["source"]))))
         for number in paper.numbers
     }
 
@@ -143,7 +142,7 @@ def published(inputs: Inputs) -> Table:
 def outside(inputs: Inputs) -> Table:
     """Return one row per printed table and reason; only for papers that the study covers whole."""
     asked = inputs.study.references.published
-    printed = [number for number in countable_numbers() if number.source in asked]
+    printed = [number for number in inputs.papers.countable() if number.source in asked]
     if not printed:
         raise NothingToShow(
             "the study covers no paper as a whole, so none of its numbers can be left out"
@@ -154,7 +153,7 @@ def outside(inputs: Inputs) -> Table:
     if not left_out:
         raise NothingToShow("every number that its authors trained belongs to a run of some study")
     columns = [
-        words("Printed in", lambda row: cite(row[0], row[1])),
+        words("Printed in", lambda row: inputs.papers.cite(*row[:2])),
         Column(("Numbers",), ("count",), cell=lambda row: number_cell(str, left_out[row])),
         words("Reason", lambda row: row[2]),
     ]
@@ -236,7 +235,7 @@ def claims(inputs: Inputs) -> Table:
     for reason, number in Counter(filter(None, reasons)).items():
         undecidable = f"{count(number, 'claim')} of its papers as published"
         notes.append(f"No run of the suite can decide {undecidable}. {reason}.")
-    rows = ((paper_name(pair["here"].paper), pair) for pair in tested)
+    rows = ((inputs.papers.name(pair["here"].paper), pair) for pair in tested)
     table = filled("Claims of the papers", caption, columns, rows, notes)
     return replace(table, opened=len(own_papers) or None)
 

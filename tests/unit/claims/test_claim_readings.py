@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from made_up_results import (
     candidate,
-    candidates_of,
+    grid_of,
     long_table,
     made_up_runs,
     made_up_study,
@@ -21,10 +21,10 @@ import benchmark.study
 from benchmark.__main__ import app
 from benchmark.claims.claim_verdicts import COLUMNS, PART_COLUMNS, judge_claims, summary_text
 from benchmark.core.errors import RunError
-from benchmark.published.paper import claims_of
+from benchmark.published.loading import load_papers
 from benchmark.published.schema import Arm, Claim, Scope
 from benchmark.published.vocabulary import load_vocabulary
-from benchmark.verdicts.matching import candidates
+from benchmark.verdicts.matching import StudyGrid
 
 WIDTH = "recipe.model.embedding_dim"
 
@@ -46,7 +46,7 @@ def claim(*published, first=ROADMAP, second=(SMOOTH_AP,)):
 
 def verdicts(runs, claim, *special):
     """Return the verdicts by reading."""
-    judged, _ = judge_claims(run_table(runs), [claim], candidates_of(runs, *special))
+    judged, _ = judge_claims(run_table(runs), [claim], grid_of(runs, *special))
     return judged.set_index("reading")
 
 
@@ -143,7 +143,7 @@ def test_an_arm_without_a_dimension_is_the_recipe_s_own():
 
 
 def claim_named(name):
-    return next(each for each in claims_of() if each.name == name)
+    return next(each for each in load_papers().claims() if each.name == name)
 
 
 def larger_embeddings(runs, grid):
@@ -162,19 +162,19 @@ def test_2048_dimensions_are_compared_with_512_and_never_with_the_recipe_s_128()
     runs_wide = on("sop", "r~wide", (128,), roadmap=0.6)
     runs_widest = on("sop", "r~widest", (128,), roadmap=0.55)
     runs = pd.concat([runs_widest, runs_of_recipe, runs_wide])
-    row = larger_embeddings(runs, candidates_of(runs, of_recipe, wide, widest))
+    row = larger_embeddings(runs, grid_of(runs, of_recipe, wide, widest))
     assert row["verdict"] == "contradicted", "against the recipe's 128 it would hold"
     assert "roadmap dim 2048 - roadmap dim 512" in row["part"]
     runs = pd.concat([runs_widest, runs_of_recipe])
-    alone = larger_embeddings(runs, candidates_of(runs, of_recipe, widest))
+    alone = larger_embeddings(runs, grid_of(runs, of_recipe, widest))
     assert alone["verdict"] == "not_run"
     assert "embedding dimension 512" in alone["reason"]
 
 
 def test_2048_dimensions_are_compared_with_the_512_of_the_paper_s_recipe():
-    grid = candidates(benchmark.study.load_study("roadmap"))
+    grid = StudyGrid.of(benchmark.study.load_study("roadmap"))
     tables = []
-    for cell, matched in grid.items():
+    for cell, matched in grid.candidates.items():
         if cell.dataset == "sop" and "sota" in cell.setting.options:
             mean = {2048: 0.55, 512: 0.5}[matched.settings[WIDTH]]
             tables.append(on("sop", str(cell.setting), (128,), roadmap=mean))
@@ -224,8 +224,9 @@ def test_a_claim_that_is_outside_is_never_decided_as_published_and_says_why():
 
 
 def test_no_runs_at_all_leave_everything_not_run():
-    nothing = run_table(long_table({"smooth_ap": 0.5}).iloc[:0])
-    found, parts = judge_claims(nothing, claims_of(), {})
+    no_runs = long_table({"smooth_ap": 0.5}).iloc[:0]
+    nothing = run_table(no_runs)
+    found, parts = judge_claims(nothing, load_papers().claims(), grid_of(no_runs))
     assert set(found["verdict"]) == {"not_run"}
     assert list(found) == COLUMNS
     assert list(parts) == PART_COLUMNS
@@ -236,13 +237,13 @@ def test_no_runs_at_all_leave_everything_not_run():
 def made_up():
     """The verdicts on all claims, and their parts, of a study with stand-in data."""
     study = made_up_study()
-    return judge_claims(run_table(made_up_runs(study)), claims_of(), candidates(study))
+    return judge_claims(run_table(made_up_runs(study)), load_papers().claims(), StudyGrid.of(study))
 
 
 def test_a_study_on_stand_in_data_is_asked_no_claim_and_shows_its_comparisons(made_up):
     table, _ = made_up
     words = table.groupby("reading")["verdict"].value_counts()
-    assert words["published"].to_dict() == {"not_run": len(claims_of())}
+    assert words["published"].to_dict() == {"not_run": len(load_papers().claims())}
     assert set(words["here"].index) == {"not_asked", "not_run"}
     sup_ap = table.set_index(["claim", "reading"]).loc["sup_ap_beats_smooth_ap", "here"]
     assert sup_ap["verdict"] == "not_asked"
@@ -354,7 +355,7 @@ def test_false_contradictions_are_controlled_over_all_claims_of_a_reading():
     for _ in range(20):
         runs = long_table(means, dataset="glyphs", setting="r")
         runs["value"] = rng.normal(0.5, 0.003, len(runs))
-        table, _ = judge_claims(run_table(runs), asked, candidates_of(runs))
+        table, _ = judge_claims(run_table(runs), asked, grid_of(runs))
         here = table[table["reading"] == "here"]
         alone += (here["p_contradicted"] <= 0.05).any()
         controlled += (here["verdict"] == "contradicted").any()

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from error_rates.claims import SCENARIOS, beyond_limits, claim_table
-from made_up_results import candidates_of, long_table, run_table, without_number
+from made_up_results import grid_of, long_table, run_table, without_number
 from scipy import stats
 
 from benchmark.claims.claim_tests import KINDS, RATIO, ClaimPart
@@ -33,7 +33,7 @@ def claim(kind, *, metrics=("map_at_r",), levels=(), **options):
 
 
 def judged(runs, *claims):
-    verdicts, parts = judge_claims(run_table(runs), claims, candidates_of(runs))
+    verdicts, parts = judge_claims(run_table(runs), claims, grid_of(runs))
     return verdicts.set_index(["claim", "reading"]), parts
 
 
@@ -332,7 +332,7 @@ def test_the_decomposability_gap_is_a_ratio_to_sup_ap_where_it_was_measured():
     metrics = ("decomposability_gap",)
     asked = claim("cost_ratio", first=[C], second=[B], metrics=metrics, between=[0.001, 1.0])
     gaps = [GapDecrease("glyphs", 64, seed, 5.0 + seed, "tiny") for seed in range(3)]
-    _, parts = judge_claims(run_table(runs), [asked], candidates_of(runs), gaps=gaps)
+    _, parts = judge_claims(run_table(runs), [asked], grid_of(runs), gaps=gaps)
     small, large = parts[parts["reading"] == "published"].to_dict("records")
     assert small["n"] == 0
     assert large["n"] == 3

@@ -12,11 +12,11 @@ from typer.testing import CliRunner
 
 from benchmark.__main__ import app
 from benchmark.claims.claim_verdicts import judge_claims
-from benchmark.published.paper import claims_of
+from benchmark.published.loading import load_papers
 from benchmark.published.quantities import GapDecrease
 from benchmark.study import load_study
 from benchmark.study.grid import expand
-from benchmark.verdicts.matching import candidates
+from benchmark.verdicts.matching import StudyGrid
 
 STUDIES = {
     "roadmap2021v2": "roadmap",
@@ -63,11 +63,13 @@ def finished(study) -> pd.DataFrame:
 @pytest.mark.parametrize("paper", STUDIES)
 def test_a_finished_study_leaves_no_claim_of_its_paper_without_runs(paper):
     study = load_study(STUDIES[paper])
-    claims = [claim for claim in claims_of() if claim.source == paper and not claim.outside]
+    claims = [
+        claim for claim in load_papers().claims() if claim.source == paper and not claim.outside
+    ]
     gaps = [
         GapDecrease(name, 64, seed, seed, "resnet50") for name in ("cub", "sop") for seed in (1, 2)
     ]
-    table, parts = judge_claims(run_table(finished(study)), claims, candidates(study), gaps=gaps)
+    table, parts = judge_claims(run_table(finished(study)), claims, StudyGrid.of(study), gaps=gaps)
     parts = parts[(parts["reading"] == "published") & (parts["n"] == 0)]
     assert parts.empty, parts[["claim", "part", "note"]].to_string()
     assert len(table) == 2 * len(claims)
@@ -75,11 +77,13 @@ def test_a_finished_study_leaves_no_claim_of_its_paper_without_runs(paper):
 
 def test_no_claim_is_outside():
     """A claim that some study trains is not outside; docs/statistics.md says that none is."""
-    assert [claim.name for claim in claims_of() if claim.outside] == []
+    assert [claim.name for claim in load_papers().claims() if claim.outside] == []
 
 
 def test_a_claim_against_copied_numbers_says_that_they_are_printed():
-    printed = [each for each in claims_of() if any("printed" in arm.where for arm in each.arms)]
+    printed = [
+        each for each in load_papers().claims() if any("printed" in arm.where for arm in each.arms)
+    ]
     assert len(printed) > 20
     assert [each.name for each in printed if "print" not in each.sentence] == []
 

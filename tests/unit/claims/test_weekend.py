@@ -22,6 +22,7 @@ from benchmark.runs.plan import states_of
 from benchmark.stats.planning import Design
 from benchmark.study import load_study
 from benchmark.study.grid import expand
+from benchmark.verdicts.matching import StudyGrid
 from benchmark.verdicts.registration import register, registration_state
 
 SHOWN = "listwise"  # the smallest of the four papers' studies
@@ -181,8 +182,11 @@ def test_the_runs_are_a_study_that_says_why_it_has_them(tmp_path):
     left = sum(not item.cells <= chosen.keys() for item in plan.items if item.kind == "numbers")
     why = f"Chosen by plan --within 6h of roadmap, which leaves out {left} of 281 numbers"
     assert why in study.question
-    register(study, tmp_path)
-    assert "nothing that decides a verdict has changed" in registration_state(study, tmp_path).words
+    register(StudyGrid.of(study), tmp_path)
+    assert (
+        "nothing that decides a verdict has changed"
+        in registration_state(StudyGrid.of(study), tmp_path).words
+    )
     for kind in ("svg", "pdf"):
         assert path.with_suffix(f".{kind}").is_file()
     assert path.with_suffix(".csv").read_text().startswith("hours,numbers,claims\n1.5,")

@@ -26,7 +26,7 @@ from benchmark.published.loading import PaperError, load_papers
 from benchmark.published.paper import shared_facts
 from benchmark.published.schema import Fact, Paper, as_yaml
 from benchmark.study import load_study
-from benchmark.verdicts.matching import candidates
+from benchmark.verdicts.matching import StudyGrid
 
 PAPER_STUDIES = ("fast_ap", "listwise", "roadmap", "smooth_ap")
 CROPS = "train_augmentation train_crop"
@@ -496,7 +496,9 @@ def test_a_run_in_tf32_has_a_row_of_unknown_effect(tmp_path, place, precision, e
     places = {("mine", mine), ("roadmap_cub_resnet50", option)}
     assert set(rows) == (places if effect else set())
     assert {row.effect for row in rows.values()} == ({effect} if effect else set())
-    numbers = {cell.label: " ".join(each.assumed) for cell, each in candidates(study).items()}
+    numbers = {
+        cell.label: " ".join(each.assumed) for cell, each in StudyGrid.of(study).candidates.items()
+    }
     words = f"{mine} (unknown)" if effect else ""
     assert words in numbers["cub/resnet50/smooth_ap/bs64"]
     assert numbers

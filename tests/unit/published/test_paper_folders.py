@@ -11,13 +11,6 @@ from paper_folders import FILES, METHODS, changed, load_paper, problems, refused
 from benchmark.core.documents import parse_yaml
 from benchmark.core.errors import ConfigError
 from benchmark.published.loading import PaperError, load_papers
-from benchmark.published.paper import (
-    arranged_tables,
-    asked_numbers,
-    cite,
-    cite_statement,
-    footnotes,
-)
 from benchmark.study.data_files import paper_folders, published_names
 
 
@@ -222,10 +215,10 @@ def test_a_paper_in_a_plugin_folder_is_found_and_can_be_asked_for(mine, monkeypa
     write_paper(mine)
     assert "toy2030" in paper_folders()
     assert "toy2030/table1" in published_names()
-    assert [each.dataset for each in asked_numbers(["toy2030"])] == ["cub", "sop"]
-    (arranged,) = arranged_tables(["toy2030"])
+    assert [each.dataset for each in load_papers().asked(["toy2030"])] == ["cub", "sop"]
+    (arranged,) = load_papers().arranged(["toy2030"])
     assert (arranged[0].key, arranged[1]) == ("toy2030", "table1")
-    assert cite("toy2030", "table1") == "Toy, table 1"
+    assert load_papers().cite("toy2030", "table1") == "Toy, table 1"
     monkeypatch.delenv("BENCHMARK_PLUGINS")
     assert "toy2030" not in paper_folders()
     assert "toy2030" not in load_papers()
@@ -281,8 +274,8 @@ def test_mistakes_in_papers_are_said_before_anything_starts(tmp_path):
 def test_every_footnote_rule_finds_two_values_that_differ():
     for paper in load_papers().values():
         for rule in paper.footnotes:
-            notes = footnotes(dataclasses.replace(paper, footnotes=(rule,)), rule.at)
-            place = cite(*rule.also.split("/"))
+            notes = load_papers().footnotes(dataclasses.replace(paper, footnotes=(rule,)), rule.at)
+            place = load_papers().cite(*rule.also.split("/"))
             assert notes and all(place in note.text for note in notes.values()), rule
 
 
@@ -293,19 +286,21 @@ def test_a_footnote_holds_the_value_of_the_other_table():
         for each in paper.table("table2")
         if (each.loss, each.dataset, each.metric) == ("roadmap", "inaturalist", "recall_at_1")
     )
-    note = footnotes(paper, "table2")[row.line]
+    note = load_papers().footnotes(paper, "table2")[row.line]
     assert note.value == "64.2"
     assert "ROADMAP (first version), table 5" in note.text
 
 
 def test_a_place_is_cited_for_people():
-    assert cite("roadmap2021v1", "table5") == "ROADMAP (first version), table 5"
-    assert cite("smoothap2020", "tableS1") == "Smooth-AP, table S1"
-    assert cite("roadmap2021v2", "text_4.1") == "ROADMAP, section 4.1"
-    statement = cite_statement("roadmap2021v2", "section 4.2, tables 4, 6 and 7")
+    assert load_papers().cite("roadmap2021v1", "table5") == "ROADMAP (first version), table 5"
+    assert load_papers().cite("smoothap2020", "tableS1") == "Smooth-AP, table S1"
+    assert load_papers().cite("roadmap2021v2", "text_4.1") == "ROADMAP, section 4.1"
+    statement = load_papers().cite_statement("roadmap2021v2", "section 4.2, tables 4, 6 and 7")
     assert statement == "ROADMAP, tables 4, 6 and 7"
-    assert cite_statement("smoothap2020", "section 6.4, table 5") == "Smooth-AP, table 5"
-    assert cite_statement("fastap2019", "section 5.3") == "FastAP, section 5.3"
+    assert (
+        load_papers().cite_statement("smoothap2020", "section 6.4, table 5") == "Smooth-AP, table 5"
+    )
+    assert load_papers().cite_statement("fastap2019", "section 5.3") == "FastAP, section 5.3"
 
 
 def test_the_gains_beside_figure_5_follow_from_the_tables():

@@ -16,19 +16,11 @@ from benchmark.core.options import defaults_of
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.metrics.metric import METRICS
 from benchmark.published.loading import claim_problems, figure_problems, load_papers, paper_problems
-from benchmark.published.paper import (
-    all_figures,
-    arranged_tables,
-    asked_numbers,
-    claims_of,
-    countable_numbers,
-    own_claims,
-    sweep_figures,
-)
+from benchmark.published.paper import own_claims, sweep_figures
 from benchmark.published.vocabulary import load_vocabulary, margin_of
 from benchmark.study import load_study
 from benchmark.study.data_files import published_names
-from benchmark.verdicts.matching import candidates, match, stated_by
+from benchmark.verdicts.matching import StudyGrid, match, stated_by
 
 CONFIG = Path(__file__).parents[3] / "workflow" / "config"
 SOURCES = {"fastap2019", "listwise2019", "roadmap2021v2", "smoothap2020"}
@@ -88,14 +80,14 @@ def test_values_keep_the_digits_of_the_print():
 
 
 def test_the_printed_tables_hold_528_numbers_that_can_be_reproduced():
-    assert len(countable_numbers()) == 528
-    asked = asked_numbers(SOURCES)
+    assert len(load_papers().countable()) == 528
+    asked = load_papers().asked(SOURCES)
     assert len([each for each in asked if each.countable]) == 528
     others = Counter((each.source, each.table) for each in asked if not each.countable)
     bars = dict.fromkeys([("roadmap2021v2", f"fig5{panel}") for panel in "abc"], 5)
     texts = {("roadmap2021v2", "text_4.1"): 1, ("smoothap2020", "text_6.2"): 1}
     assert others == {**bars, **texts}
-    assert {each.table for each in asked_numbers(["roadmap2021v2/table3"])} == {"table3"}
+    assert {each.table for each in load_papers().asked(["roadmap2021v2/table3"])} == {"table3"}
 
 
 def test_names_cover_papers_and_their_tables():
@@ -104,15 +96,15 @@ def test_names_cover_papers_and_their_tables():
 
 def test_every_table_that_a_study_may_name_is_arranged_or_of_an_earlier_version():
     tables = {name for name in published_names() if "/" in name}
-    arranged = {f"{paper.source}/{name}" for paper, name in arranged_tables(SOURCES)}
+    arranged = {f"{paper.source}/{name}" for paper, name in load_papers().arranged(SOURCES)}
     left = {name for name in tables - arranged if not name.startswith("roadmap2021v1")}
     assert left == {"smoothap2020/table4", "smoothap2020/table5"}
     assert arranged <= tables
 
 
 def test_a_study_gets_the_tables_of_a_paper_or_single_ones():
-    assert [name for _, name in arranged_tables(["roadmap2021v2/table3"])] == ["table3"]
-    assert len(arranged_tables(["fastap2019"])) == 5
+    assert [name for _, name in load_papers().arranged(["roadmap2021v2/table3"])] == ["table3"]
+    assert len(load_papers().arranged(["fastap2019"])) == 5
 
 
 def test_the_papers_own_statements_are_there():
@@ -144,7 +136,7 @@ def test_what_the_repository_says_of_papers_is_right():
 
 
 def test_126_sentences_of_four_papers_are_tested_by_every_kind():
-    claims = claims_of("")
+    claims = load_papers().claims("")
     assert len(claims) == len({claim.sentence for claim in claims}) == 126
     assert {claim.source for claim in claims} == SOURCES
     assert {claim.kind for claim in claims} == set(KINDS) - {"grows"}
@@ -152,16 +144,20 @@ def test_126_sentences_of_four_papers_are_tested_by_every_kind():
 
 def test_claims_of_the_suites_own_are_asked_of_their_study_alone():
     (study,) = own_claims()
-    extra = claims_of(study)[len(claims_of("")) :]
-    assert extra == own_claims()[study] == claims_of(f"{study}-on-glyphs_1k")[-len(extra) :]
-    assert claims_of("embedded") == claims_of("")
-    assert claims_of() == (*claims_of(""), *extra)
+    extra = load_papers().claims(study)[len(load_papers().claims("")) :]
+    assert (
+        extra == own_claims()[study] == load_papers().claims(f"{study}-on-glyphs_1k")[-len(extra) :]
+    )
+    assert load_papers().claims("embedded") == load_papers().claims("")
+    assert load_papers().claims() == (*load_papers().claims(""), *extra)
     assert len(extra) == 4
-    assert len({claim.name for claim in claims_of()}) == len(claims_of())
+    assert len({claim.name for claim in load_papers().claims()}) == len(load_papers().claims())
 
 
 def test_the_margins_of_calibration_are_what_the_sentences_say():
-    (claim,) = (each for each in claims_of() if each.name == "any_margin_improves_on_sup_ap")
+    (claim,) = (
+        each for each in load_papers().claims() if each.name == "any_margin_improves_on_sup_ap"
+    )
     alpha = defaults_of(load_catalogue()["roadmap"].config)["alpha"]
     margins = [alpha - arm.where["beta"] for arm in claim.first]
     assert min(margins) == pytest.approx(0.1)
@@ -169,14 +165,14 @@ def test_the_margins_of_calibration_are_what_the_sentences_say():
 
 
 def test_the_listing_names_place_sentence_and_condition_of_every_claim():
-    text = list_text(claims_of())
-    for claim in claims_of():
+    text = list_text(load_papers().claims())
+    for claim in load_papers().claims():
         for part in (claim.name, claim.stated_in, claim.sentence, claim.condition):
             assert part in text
 
 
 def test_a_condition_says_once_what_its_protocols_share():
-    conditions = {claim.name: claim.condition for claim in claims_of()}
+    conditions = {claim.name: claim.condition for claim in load_papers().claims()}
     assert conditions["class_weights_help"] == (
         "sfm120k instead of landmarks (roxford5k_medium, rparis6k_medium); resnet101; batch 4096"
     )
@@ -186,8 +182,13 @@ def test_a_condition_says_once_what_its_protocols_share():
 
 
 def test_claims_beside_a_figure_exist():
-    names = {claim.name for claim in claims_of()}
-    beside = {name for figure in all_figures() for panel in figure.panels for name in panel.claims}
+    names = {claim.name for claim in load_papers().claims()}
+    beside = {
+        name
+        for figure in load_papers().figures()
+        for panel in figure.panels
+        for name in panel.claims
+    }
     assert beside
     assert beside <= names
 
@@ -203,9 +204,9 @@ PRINTED_AGAIN = {
 @pytest.mark.parametrize("path", sorted(CONFIG.glob("*.yaml")), ids=attrgetter("stem"))
 def test_no_runs_answer_numbers_of_two_set_ups(path):
     study = load_study(str(path))
-    grid = candidates(study).values()
+    grid = StudyGrid.of(study).candidates.values()
     answered = defaultdict(list)
-    for number in asked_numbers(study.references.published):
+    for number in load_papers().asked(study.references.published):
         found = match(stated_by(number), grid)
         if number.is_score and found.candidate and number.table.startswith("table"):
             answered[found.candidate.cell, found.split, number.metric].append(number)

@@ -10,7 +10,7 @@ from benchmark.report.build import build
 from benchmark.report.gallery import PairChoice
 from benchmark.runs.collecting import collect
 from benchmark.study import load_study
-from benchmark.verdicts.matching import candidates
+from benchmark.verdicts.matching import StudyGrid
 
 
 def test_a_build_parses_a_study_and_its_recipes_once(tmp_path, monkeypatch):
@@ -27,5 +27,5 @@ def test_a_build_parses_a_study_and_its_recipes_once(tmp_path, monkeypatch):
     collect(study, tmp_path)
     build(study, tmp_path, PairChoice())
     assert study_ledger(study)
-    assert candidates(study)
+    assert StudyGrid.of(study).candidates
     assert {text[:80]: count for text, count in Counter(texts).items() if count > 1} == {}

@@ -12,13 +12,13 @@ from made_up_results import made_up_runs, made_up_study, run_table
 from benchmark.claims.claim_verdicts import judge_claims
 from benchmark.core.recipe import ModelConfig
 from benchmark.core.records import DatasetChoice
-from benchmark.published.paper import claims_of
+from benchmark.published.loading import load_papers
 from benchmark.report.render import to_csv, to_html
 from benchmark.report.table import NothingToShow
 from benchmark.report.tables import TABLES
 from benchmark.report.tables.references import claims as claims_table
 from benchmark.study.model import References
-from benchmark.verdicts.matching import candidates
+from benchmark.verdicts.matching import StudyGrid
 from benchmark.verdicts.printed import Printed
 
 STUDY = made_up_study()
@@ -26,7 +26,9 @@ STUDY = made_up_study()
 
 @pytest.fixture(scope="module")
 def claims():
-    return judge_claims(run_table(made_up_runs(STUDY)), claims_of(), candidates(STUDY))[0]
+    return judge_claims(
+        run_table(made_up_runs(STUDY)), load_papers().claims(), StudyGrid.of(STUDY)
+    )[0]
 
 
 def table_of(claims, study=STUDY):
@@ -48,7 +50,9 @@ def test_the_table_shows_both_readings_and_counts_what_cannot_be_tested(claims):
     assert {"As published", "As far as it was run here"} <= headers
     tested = claims[claims["verdict"] != "not_run"]["claim"].nunique()
     assert shown.rows == tested
-    assert f"{len(claims_of()) - tested} further claims cannot be tested" in shown.notes[0]
+    assert (
+        f"{len(load_papers().claims()) - tested} further claims cannot be tested" in shown.notes[0]
+    )
     row = row_of(shown, "SupAP is better than")
     assert [row[2].text, row[6].text] == ["not run", "not asked"]
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from benchmark.__main__ import app
 from benchmark.core.records import RESULT
-from benchmark.published.paper import countable_numbers
+from benchmark.published.loading import load_papers
 from benchmark.published.quantities import COUNTS, GAP, TIMES
 from benchmark.study import load_study
 from benchmark.study.grid import expand
@@ -41,7 +41,7 @@ def table(studies, tmp_path_factory):
 
 def test_every_countable_number_is_covered_or_outside_and_coverage_does_not_fall(table):
     states = table["state"].value_counts()
-    assert len(table) == len(countable_numbers()) == states.sum()
+    assert len(table) == len(load_papers().countable()) == states.sum()
     assert states.get(MISSING, 0) == 0
     assert states[PLANNED] >= COVERED_ONCE
     assert states[PLANNED] + states[OUTSIDE] == len(table)

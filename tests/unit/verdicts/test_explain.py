@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 import numpy as np
 import pytest
-from made_up_results import candidates_of, made_up_runs, made_up_study, run_table
+from made_up_results import grid_of, made_up_runs, made_up_study, run_table
 from typer.testing import CliRunner
 
 from benchmark.core.errors import ConfigError
-from benchmark.published.paper import asked_numbers
+from benchmark.published.loading import load_papers
 from benchmark.stats.samples import Samples
 from benchmark.verdicts.explain import explain, find_verdicts, key_of
 from benchmark.verdicts.frozen import freeze, load_frozen
@@ -28,10 +28,10 @@ def published(**changes):
     facts = {"dataset": "glyphs_1k", "backbone": "", "embedding_dim": "", "batch_size": 32}
     numbers = [
         dataclasses.replace(each, **{**facts, **changes})
-        for each in asked_numbers(["roadmap2021v2/table3"])
+        for each in load_papers().asked(["roadmap2021v2/table3"])
         if each.dataset == "cub"
     ]
-    return sides_of_numbers(numbers, SAMPLES, candidates_of(RUNS))
+    return sides_of_numbers(numbers, SAMPLES, grid_of(RUNS).candidates)
 
 
 @pytest.fixture(scope="module")

@@ -8,10 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from made_up_results import candidates_of, long_table, run_table, without_number
+from made_up_results import grid_of, long_table, run_table, without_number
 
 from benchmark.published.loading import load_papers
-from benchmark.published.paper import asked_numbers
 from benchmark.published.vocabulary import margin_of
 from benchmark.stats.planning import pocock
 from benchmark.stats.samples import Samples
@@ -20,6 +19,7 @@ from benchmark.verdicts import judging
 from benchmark.verdicts.explain import drifted_messages, explain, fails, summary_text
 from benchmark.verdicts.frozen import freeze, load_frozen
 from benchmark.verdicts.judging import judge_study, rule_of, sides_of_frozen, sides_of_numbers
+from benchmark.verdicts.matching import StudyGrid
 from benchmark.verdicts.verdicts import VERDICT, Reason, by_source, typed
 
 # five runs with their spread, ResNet-50 and DeiT-S at batch size 128
@@ -38,7 +38,7 @@ def cub(means, **options):
 
 def judged(runs, published=(TABLE,), frozen=None, selection="last"):
     samples = Samples(run_table(runs), selection)
-    sides = sides_of_numbers(asked_numbers(published), samples, candidates_of(runs))
+    sides = sides_of_numbers(load_papers().asked(published), samples, grid_of(runs).candidates)
     return judging.judged(sides + sides_of_frozen(frozen or {}, samples))
 
 
@@ -445,9 +445,10 @@ def test_a_verdict_that_an_assumption_turns_is_marked():
     ],
 )
 def test_each_paper_has_its_rule_and_another_reading(source, rule, other, lead):
-    assert rule_of(source) == (rule, lead)
-    assert rule_of(source, "other") == (other, lead)
-    assert rule_of(source, "best") == ("best", lead)
+    papers = load_papers()
+    assert rule_of(papers, source) == (rule, lead)
+    assert rule_of(papers, source, "other") == (other, lead)
+    assert rule_of(papers, source, "best") == ("best", lead)
 
 
 def test_a_rule_has_a_source_and_a_paper_without_one_does_not_say():
@@ -460,7 +461,7 @@ def test_verdicts_of_a_study_are_at_the_epoch_of_its_paper():
     study = load_study("roadmap")
     runs = run_table(cub({"roadmap": 0.6, "fast_ap": 0.6}, batch_sizes=(64,)))
     rules = {"paper": "one_best", "other": "last", "last": "last"}
-    for selection, table in judge_study(study, runs, rules).items():
+    for selection, table in judge_study(StudyGrid.of(study), runs, rules).items():
         assert set(table["selection"]) == {rules[selection]}
 
 
@@ -485,7 +486,7 @@ def test_each_vehicleid_set_is_judged_at_its_own_best_recall_at_1():
     }
     cell = {"dataset": "vehicleid", "setting": "resnet50_smooth_ap", "batch_sizes": (384,)}
     runs = run_table(by_epoch(curves, "smooth_ap", **cell))
-    judged = measured(judge_study(load_study("smooth_ap"), runs, ["paper"])["paper"])
+    judged = measured(judge_study(StudyGrid.of(load_study("smooth_ap")), runs, ["paper"])["paper"])
     means = judged.set_index(["split", "metric"])["ours_mean"].to_dict()
     assert means == pytest.approx(
         {
@@ -510,7 +511,7 @@ def test_the_landmark_sets_of_roadmap_are_judged_at_the_epoch_of_rparis_hard():
     spec = next(blocks["table9"].specs())
     cell = {"dataset": "sfm120k", "setting": spec.setting.label, "batch_sizes": (128,)}
     runs = run_table(by_epoch(curves, "roadmap", **cell))
-    judged = measured(judge_study(study, runs, ["paper"])["paper"])
+    judged = measured(judge_study(StudyGrid.of(study), runs, ["paper"])["paper"])
     means = judged.set_index("split")["ours_mean"].to_dict()
     expected = {"rparis6k_hard": 42.0, "rparis6k_medium": 67.5, "roxford5k_hard": 21.0}
     assert means == pytest.approx(expected, abs=0.05)
@@ -520,7 +521,8 @@ LEVEL = pocock((3, 5, 10))
 
 
 def sides_of(runs):
-    return sides_of_numbers(asked_numbers([TABLE]), Samples(run_table(runs)), candidates_of(runs))
+    numbers = load_papers().asked([TABLE])
+    return sides_of_numbers(numbers, Samples(run_table(runs)), grid_of(runs).candidates)
 
 
 def verdicts_at(runs, level=0.05):
@@ -660,9 +662,9 @@ def test_a_printed_gain_is_judged_by_the_gains_under_each_seed():
 def test_a_verdict_says_on_what_assumptions_it_rests():
     runs = cub({"fast_ap": 0.6128})
     found = {}
-    for cell, candidate in candidates_of(runs).items():
+    for cell, candidate in grid_of(runs).candidates.items():
         found[cell] = replace(candidate, assumed=("dataset (above 1)",))
-    sides = sides_of_numbers(asked_numbers([TABLE]), Samples(run_table(runs)), found)
+    sides = sides_of_numbers(load_papers().asked([TABLE]), Samples(run_table(runs)), found)
     (resting,) = measured(judging.judged(sides)).itertuples()
     assert resting.assumed
     assert resting.reason.endswith("assumed: dataset (above 1)")

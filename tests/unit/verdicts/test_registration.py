@@ -12,12 +12,14 @@ from typer.testing import CliRunner
 from benchmark.__main__ import app
 from benchmark.core.records import RESULT
 from benchmark.metrics.metric import METRICS
-from benchmark.published.paper import claims_of
+from benchmark.published.loading import load_papers
+from benchmark.published.paper import Papers
 from benchmark.report.notices import notices
 from benchmark.stats import samples
 from benchmark.study import load_study
 from benchmark.study.grid import expand
 from benchmark.verdicts import registration
+from benchmark.verdicts.matching import StudyGrid
 from benchmark.verdicts.registration import FILE, register, registration_state
 
 
@@ -27,23 +29,23 @@ def study():
 
 
 def changes(study, results):
-    return registration_state(study, results).changes
+    return registration_state(StudyGrid.of(study), results).changes
 
 
 def test_an_analysis_is_registered_before_the_first_run_and_nothing_has_changed(study, tmp_path):
-    assert "was not registered" in registration_state(study, tmp_path).words
-    register(study, tmp_path)
+    assert "was not registered" in registration_state(StudyGrid.of(study), tmp_path).words
+    register(StudyGrid.of(study), tmp_path)
     assert json.loads((study.folder(tmp_path) / FILE).read_text())["runs_before"] == 0
-    state = registration_state(study, tmp_path)
+    state = registration_state(StudyGrid.of(study), tmp_path)
     assert "before the first run; nothing that decides a verdict has changed" in state.words
     assert not state.changes
 
 
 def test_a_registration_is_never_written_over(study, tmp_path):
-    register(study, tmp_path)
+    register(StudyGrid.of(study), tmp_path)
     before = (study.folder(tmp_path) / FILE).read_bytes()
     other = dataclasses.replace(study, metrics=("map",))
-    register(other, tmp_path)
+    register(StudyGrid.of(other), tmp_path)
     assert (study.folder(tmp_path) / FILE).read_bytes() == before
     assert changes(other, tmp_path) == (
         "comparison: metrics was ['recall_at_1', 'map_at_r', 'map'], is ['map']",
@@ -55,13 +57,13 @@ def test_runs_that_had_ended_before_are_counted(study, tmp_path):
         folder = tmp_path / run.spec.folder
         folder.mkdir(parents=True)
         (folder / RESULT).write_text("{}")
-    register(study, tmp_path)
-    words = registration_state(study, tmp_path).words
+    register(StudyGrid.of(study), tmp_path)
+    words = registration_state(StudyGrid.of(study), tmp_path).words
     assert "when 3 of the study's runs had already ended" in words
 
 
 def test_every_kind_of_change_is_named(study, tmp_path, monkeypatch):
-    register(study, tmp_path)
+    register(StudyGrid.of(study), tmp_path)
     block = study.blocks[0]
     more = dataclasses.replace(
         study, seeds=(0, 1, 2), blocks=(dataclasses.replace(block, seeds=(0, 1, 2)),)
@@ -82,7 +84,8 @@ def test_every_kind_of_change_is_named(study, tmp_path, monkeypatch):
     monkeypatch.setattr(samples, "TIMES", 9.0)
     assert changes(study, tmp_path) == ("rule: lent, times its own was 2.0, is 9.0",)
     monkeypatch.undo()
-    monkeypatch.setattr(registration, "claims_of", lambda name: claims_of("")[1:])
+    fewer = load_papers().claims("")[1:]
+    monkeypatch.setattr(Papers, "claims", lambda papers, name: fewer)
     (gone,) = changes(study, tmp_path)
     assert gone.startswith("claims: ")
     assert gone.endswith(" was removed")
@@ -92,7 +95,7 @@ def test_going_on_to_a_planned_look_is_no_change(tmp_path):
     study = made_up_study(seeds=(0, 1))
     block = dataclasses.replace(study.blocks[0], all_seeds=(0, 1, 2, 3))
     first = dataclasses.replace(study, looks=(2, 4), all_seeds=(0, 1, 2, 3), blocks=(block,))
-    register(first, tmp_path)
+    register(StudyGrid.of(first), tmp_path)
     later = dataclasses.replace(block, seeds=(0, 1, 2, 3))
     second = dataclasses.replace(first, look=2, seeds=(0, 1, 2, 3), blocks=(later,))
     assert not changes(second, tmp_path)
@@ -104,16 +107,16 @@ def edit(study, results, changes):
 
 
 def test_a_registration_of_schema_1_whose_digest_was_of_its_parts_is_read(study, tmp_path):
-    register(study, tmp_path)
+    register(StudyGrid.of(study), tmp_path)
     parts = json.loads((study.folder(tmp_path) / FILE).read_text())["parts"]
     edit(study, tmp_path, {"schema": 1, "digest": registration._digest(parts)})
     assert not changes(study, tmp_path)
 
 
 def test_the_numbers_and_families_of_a_papers_study_are_registered():
-    parts = registration.analysis_of(load_study("listwise"))
+    parts = registration.analysis_of(StudyGrid.of(load_study("listwise")))
     assert parts["selection"] == {"headline": "last epoch", "listwise2019": "last"}
-    smooth_ap = registration.analysis_of(load_study("smooth_ap"))
+    smooth_ap = registration.analysis_of(StudyGrid.of(load_study("smooth_ap")))
     assert smooth_ap["selection"]["smoothap2020"] == "best_recall_at_1"
     assert parts["families"]["listwise2019 table1"] >= 4
     assert len(parts["published numbers"]) == sum(
@@ -132,11 +135,11 @@ def test_the_page_says_whether_anything_changed(study, tmp_path):
     from made_up_inputs import made_up_inputs, written_page
 
     inputs = made_up_inputs(study)
-    register(study, tmp_path)
-    state = registration_state(study, tmp_path)
+    register(StudyGrid.of(study), tmp_path)
+    state = registration_state(StudyGrid.of(study), tmp_path)
     same = dataclasses.replace(inputs, registered=state)
     assert f"<dd>{state.words}</dd>" in written_page(same, tmp_path)
     assert not any("registered" in line for line in notices(same))
-    other = registration_state(dataclasses.replace(study, metrics=("map",)), tmp_path)
+    other = registration_state(StudyGrid.of(dataclasses.replace(study, metrics=("map",))), tmp_path)
     told = notices(dataclasses.replace(inputs, registered=other))
     assert any("1 thing has changed since. comparison: metrics was" in line for line in told)

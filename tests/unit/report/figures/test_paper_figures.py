@@ -8,16 +8,14 @@ from made_up_records import made_up_recipe
 from made_up_results import made_up_block, made_up_runs, made_up_study, run_table
 
 from benchmark.published.loading import load_papers
-from benchmark.published.paper import all_figures, cite
 from benchmark.published.schema import Panel, TestSet
 from benchmark.published.vocabulary import load_vocabulary
 from benchmark.report.drawing import Drawing, to_svg
 from benchmark.report.figures import FIGURES
 from benchmark.report.figures.printed_figures import paper_figures
 from benchmark.report.inputs import rows_of
-from benchmark.report.labels import in_print
 from benchmark.report.table import NothingToShow
-from benchmark.verdicts.matching import candidates
+from benchmark.verdicts.matching import StudyGrid
 from benchmark.verdicts.printed import PanelLine, printed_of, published
 from benchmark.verdicts.verdicts import typed
 
@@ -41,7 +39,7 @@ def figures(inputs):
 
 def figures_of(study, runs):
     nothing = typed({})
-    printed = printed_of(study, run_table(runs), nothing, nothing)
+    printed = printed_of(StudyGrid.of(study), run_table(runs), nothing, nothing)
     return built(printed_inputs(study, printed))
 
 
@@ -63,7 +61,7 @@ def cell_of(number):
 
 def test_the_arranged_figures_are_those_of_the_papers():
     found = {}
-    for figure in all_figures():
+    for figure in load_papers().figures():
         if figure.source:
             name = figure.name.rpartition("_")[2]
             found.setdefault(figure.source, set()).add(name)
@@ -81,13 +79,14 @@ def test_differences_have_a_panel_for_each_printed_table_with_all_its_numbers(in
     drawing = FIGURES["verdicts"].target(inputs)
     judged = inputs.verdicts[inputs.verdicts["difference"].notna()]
     panels = drawing.figure.axes
+    papers = load_papers()
     tables = dict(list(judged.groupby(["source", "table"])))
     assert len(panels) == len(tables) > 5
     for axes, (source, table) in zip(
-        panels, sorted(tables, key=lambda name: in_print(*name)), strict=True
+        panels, sorted(tables, key=lambda name: papers.in_print(*name)), strict=True
     ):
         numbers = tables[source, table]
-        assert axes.get_title(loc="left") == cite(source, table)
+        assert axes.get_title(loc="left") == papers.cite(source, table)
         marks = [line for line in axes.lines if line.get_linestyle() == "None"]
         assert sum(len(line.get_xdata()) for line in marks) == len(numbers)
         assert axes.get_xlabel()
@@ -205,7 +204,7 @@ def test_an_effect_compares_two_settings_of_the_loss():
 def test_x_is_a_hyperparameter_a_difference_of_two_or_the_batch_size():
     losses = (variant("roadmap_beta_0.5", "roadmap", beta=0.5),)
     block = made_up_block(losses, (64,), (0,))
-    (cell,) = candidates(made_up_study(blocks=(block,))).values()
+    (cell,) = StudyGrid.of(made_up_study(blocks=(block,))).candidates.values()
 
     def axis(x):
         panel = Panel("t", "roadmap", "map_at_r", "resnet50", (TestSet("sop"),), x=x)

@@ -7,10 +7,12 @@ import pytest
 from made_up_inputs import drawn, printed_inputs, sweep_study
 from made_up_results import made_up_runs, run_table
 
-from benchmark.published.paper import all_figures, claims_of, sweep_figures
+from benchmark.published.loading import load_papers
+from benchmark.published.paper import sweep_figures
 from benchmark.report.drawing import to_svg
 from benchmark.report.figures.printed_figures import paper_figures, title_of
 from benchmark.study import load_study
+from benchmark.verdicts.matching import StudyGrid
 from benchmark.verdicts.printed import printed_of
 from benchmark.verdicts.verdicts import typed
 
@@ -55,7 +57,7 @@ def built(study, epochs=8, claims=None):
     """Return the papers' figures of made-up runs by name."""
     nothing = typed({})
     runs = run_table(made_up_runs(study, epochs=epochs))
-    inputs = printed_inputs(study, printed_of(study, runs, nothing, nothing), claims)
+    inputs = printed_inputs(study, printed_of(StudyGrid.of(study), runs, nothing, nothing), claims)
     return drawn(paper_figures(inputs))
 
 
@@ -91,7 +93,7 @@ def test_a_panel_says_what_its_claims_came_to_here(figures):
     )
     assert "\n" not in axes["SupAP's temperature"].get_title(loc="left")
     assert "<svg" in to_svg(figures["sweeps_losses"])
-    assert title_of(sweep_figures()[0]).startswith("Sweeps")
+    assert title_of(sweep_figures()[0], load_papers()).startswith("Sweeps")
 
 
 def test_other_studies_on_the_same_data_do_not_show_the_sweeps(study):
@@ -102,11 +104,11 @@ def test_other_studies_on_the_same_data_do_not_show_the_sweeps(study):
 def test_every_panel_of_the_sweeps_has_runs_in_the_study_and_claims_that_exist():
     shipped = load_study("sweeps")
     found = built(shipped, 2)
-    known = {claim.name for claim in claims_of()}
+    known = {claim.name for claim in load_papers().claims()}
     for figure in sweep_figures():
         assert not figure.source
         assert set(claim for panel in figure.panels for claim in panel.claims) <= known
         for panel in figure.panels:
             assert len(set(marks(found[figure.name], panel.title))) >= 2, panel.title
-    assert all_figures()[-len(sweep_figures()) :] == sweep_figures()
-    assert all(figure.source for figure in all_figures()[: -len(sweep_figures())])
+    assert load_papers().figures()[-len(sweep_figures()) :] == sweep_figures()
+    assert all(figure.source for figure in load_papers().figures()[: -len(sweep_figures())])

@@ -21,7 +21,7 @@ from benchmark.runs.run_table import RunTable
 from benchmark.study import load_study
 from benchmark.study.model import References
 from benchmark.verdicts.judging import judge_study
-from benchmark.verdicts.matching import candidates
+from benchmark.verdicts.matching import StudyGrid
 from benchmark.verdicts.printed import printed_of
 from benchmark.verdicts.verdicts import typed
 
@@ -42,7 +42,7 @@ def tables(inputs):
 
 def tables_of(study, runs, verdicts=NOTHING, gaps=()):
     """Return the papers' tables of a study with these runs and verdicts."""
-    printed = printed_of(study, run_table(runs), verdicts, NOTHING, gaps)
+    printed = printed_of(StudyGrid.of(study), run_table(runs), verdicts, NOTHING, gaps)
     return {part.name: part.make() for part in paper_tables(printed_inputs(study, printed))}
 
 
@@ -121,7 +121,7 @@ def tables_of_some(inputs):
         fast_ap  64  1  missing
     """)
     runs = made_up_runs(inputs.study, bad=bad, epochs=1)
-    verdicts = judge_study(inputs.study, run_table(runs), ["paper"])["paper"]
+    verdicts = judge_study(StudyGrid.of(inputs.study), run_table(runs), ["paper"])["paper"]
     return tables_of(inputs.study, runs, verdicts)
 
 
@@ -253,7 +253,7 @@ def test_paper_tables_are_written_beside_the_others(inputs, tmp_path):
 @pytest.fixture(scope="module")
 def smooth_ap_tables():
     study = load_study("smooth_ap")
-    printed = printed_of(study, RunTable.from_rows([], []), NOTHING, NOTHING)
+    printed = printed_of(StudyGrid.of(study), RunTable.from_rows([], []), NOTHING, NOTHING)
     return {part.name: part.make() for part in paper_tables(printed_inputs(study, printed))}
 
 
@@ -271,7 +271,7 @@ def test_a_table_says_in_one_line_what_follows_the_code_against_the_text(smooth_
 
 def test_the_line_of_roadmap_has_what_its_equations_say_otherwise():
     study = load_study("roadmap")
-    rows = candidates(study)
+    rows = StudyGrid.of(study).candidates
     lines = {}
     for dataset in ("sop", "inaturalist"):
         label = f"{dataset}/resnet50/roadmap/bs64"
@@ -289,7 +289,7 @@ def test_the_line_of_roadmap_has_what_its_equations_say_otherwise():
 
 
 def test_what_acts_on_training_alone_is_not_said_of_an_untrained_network():
-    rows = candidates(load_study("smooth_ap"))
+    rows = StudyGrid.of(load_study("smooth_ap")).candidates
     untrained = {cell.dataset: each for cell, each in rows.items() if cell.loss == "untrained"}
     assert untrained["inaturalist"].against == ("keep aspect true for false",)
     assert untrained["sop"].assumed == ()
