@@ -234,7 +234,7 @@ def explain(
     from benchmark.published.quantities import gap_decreases
     from benchmark.verdicts.explain import explain as explain_verdict
     from benchmark.verdicts.explain import find_verdicts, key_of
-    from benchmark.verdicts.judging import sides_of_study, verdicts_of
+    from benchmark.verdicts.judging import pairs_of_study, verdicts_of
     from benchmark.verdicts.matching import StudyGrid
 
     loaded, table = load_runs(study, results)
@@ -250,8 +250,8 @@ def explain(
     verdicts = verdicts_of(grid, table, loaded.folder(results), selection)
     fitting = find_verdicts(verdicts, cell)
     if len(fitting) == 1:
-        sides = sides_of_study(grid, table, [selection])[selection]
-        echo(explain_verdict(verdicts, fitting.index[0], sides, table))
+        pairs = pairs_of_study(grid, table, [selection])[selection]
+        echo(explain_verdict(verdicts, fitting.index[0], pairs, table))
         return
     echo(f"{len(fitting)} verdicts fit '{cell}'; add words of the one you mean:")
     shown: Iterable[Any] = fitting.head(LISTED).itertuples()

@@ -25,7 +25,8 @@ from benchmark.stats.reproduction import (
     applies,
     compare,
 )
-from benchmark.verdicts.judging import Sides, evidence_of, frame_of, reasons, tests_of
+from benchmark.verdicts.judging import evidence_of, reasons, tests_of
+from benchmark.verdicts.pairs import Pair, frame_of
 from benchmark.verdicts.verdicts import (
     BY_TEST,
     EPOCHS,
@@ -189,16 +190,16 @@ def _facts(row: Any, size: str) -> list[str]:
     return [row.dataset, row.setting or row.backbone, row.loss, batch]
 
 
-def explain(verdicts: pd.DataFrame, at: int, sides: Sequence[Sides], table: RunTable) -> str:
-    """Return how the verdict in the row ``at`` came about; ``sides`` belong to all ``verdicts``.
+def explain(verdicts: pd.DataFrame, at: int, pairs: Sequence[Pair], table: RunTable) -> str:
+    """Return how the verdict in the row ``at`` came about; ``pairs`` belong to all ``verdicts``.
 
     The verdict and its reason are read from the row. The calculation is made again.
     """
     (row,) = _rows(verdicts.loc[[at]])
     table_name = (row.source, row.table)
-    side = sides[at]
-    family = [one for one in sides if (one.facts["source"], one.facts["table"]) == table_name]
-    position = family.index(side)
+    pair = pairs[at]
+    family = [one for one in pairs if (one.source, one.table) == table_name]
+    position = family.index(pair)
     numbers = frame_of(family)
     _, tests, worlds = tests_of(numbers, row.level)
 
@@ -206,14 +207,14 @@ def explain(verdicts: pd.DataFrame, at: int, sides: Sequence[Sides], table: RunT
     if reasons(numbers, tests, row.level)[position] not in BY_TEST:
         worlds = {}
     runs = table.runs
-    if side.cell is not None:
-        ids = [side.cell.run_id(seed) for seed in set(runs["seed"])]
+    if pair.cell is not None:
+        ids = [pair.cell.run_id(seed) for seed in set(runs["seed"])]
         runs = runs[runs["run_id"].isin(ids)]
     way = STANDARD_ERRORS[int(test.case)]
     variances = [  # letter, meaning and spread
-        ("v", "one run of ours", side.ours.spread),
-        ("r", "one run of the reference", side.reference_spread),
-        ("w", "one difference by seed", side.paired_spread),
+        ("v", "one run of ours", pair.ours.spread),
+        ("r", "one run of the reference", pair.reference_spread),
+        ("w", "one difference by seed", pair.paired_spread),
     ]
     environment = Environment(
         loader=PackageLoader("benchmark.verdicts", ""),
@@ -223,7 +224,7 @@ def explain(verdicts: pd.DataFrame, at: int, sides: Sequence[Sides], table: RunT
     )
     return environment.get_template("explain.txt.j2").render(
         row=row,
-        side=side,
+        pair=pair,
         identical=numbers["identical"][position],
         test=test,
         plain=compare(evidence_of(numbers, plain=True), row.level).at(position),
@@ -241,7 +242,7 @@ def explain(verdicts: pd.DataFrame, at: int, sides: Sequence[Sides], table: RunT
         questions=QUESTIONS,
         print_in_claims=PRINT_IN_CLAIMS,
         laboratories=known_of_laboratories,
-        asked=applies(row.reference_n, side.then is None),
+        asked=applies(row.reference_n, pair.then is None),
         rank=1 + (tests.p_drift < test.p_drift).sum(),
         meaning=VERDICTS[row.verdict],
         known=isfinite,

@@ -1,6 +1,6 @@
 """Judge each published number and each frozen cell of a study against our runs.
 
-The steps, in order: collect both sides of each number (``sides_of_numbers``, ``sides_of_frozen``);
+The steps, in order: collect both sides of each number (``pairs_of_numbers``, ``pairs_of_frozen``);
 make columns of them (``frame_of``); test each family and find the reasons (``_family``); make the
 table of verdicts (``judged``). ``benchmark.verdicts.verdicts`` declares its columns.
 """
@@ -10,8 +10,8 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from math import isfinite, nan
 from operator import attrgetter
 from pathlib import Path
@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 
 from benchmark.core.errors import ConfigError, unknown_name
 from benchmark.core.files import write_csv, write_json
-from benchmark.core.records import Cell
 from benchmark.published.paper import Papers
 from benchmark.published.quantities import PLAIN
 from benchmark.published.schema import GAIN, PublishedNumber
@@ -46,10 +45,8 @@ from benchmark.stats.reproduction import (
     tipping_points,
 )
 from benchmark.stats.samples import (
-    NO_RUNS,
     UNKNOWN_SPREAD,
     VERSIONS,
-    BySeed,
     Sample,
     Samples,
     Score,
@@ -63,7 +60,8 @@ from benchmark.stats.samples import (
 from benchmark.study import Study
 from benchmark.study.data_files import PACKAGE, paper_folders
 from benchmark.verdicts.frozen import FrozenRuns, load_frozen
-from benchmark.verdicts.matching import Candidates, Match, StudyGrid, match, rests_on, stated_by
+from benchmark.verdicts.matching import Candidates, StudyGrid, match, rests_on, stated_by
+from benchmark.verdicts.pairs import Pair, frame_of, typed
 from benchmark.verdicts.verdicts import (
     BY_TEST,
     FILED,
@@ -75,82 +73,10 @@ from benchmark.verdicts.verdicts import (
     REMARKED,
     RULES,
     VERDICT,
+    JudgedPair,
     Reason,
     read_verdicts,
-    typed,
 )
-
-EQUAL = 1e-6  # points: what rounding alone can move
-
-
-@dataclass(frozen=True)
-class Sides:
-    """A reference number, and the runs on both sides of it.
-
-    facts             columns of ``VERDICT`` that identify the number and say what was stated.
-                      ``note``: why there is nothing to compare, or "". ``remark``: what differs
-                      between the sides besides the scores. ``planned``: whether the study tests the
-                      number once all runs have ended
-    cell              of our runs, or of the frozen runs; None when no run belongs to the number
-    statuses          number of our runs by status
-    then              the frozen runs; None for a printed number
-    reference_spread  of one run, moderated with the spreads of the table or of other frozen cells
-    paired            differences ours - reference by seed; empty: the sides are two groups
-    """
-
-    facts: Mapping[str, Any]
-    cell: Cell | None = None
-    ours: Sample = NO_RUNS
-    statuses: Mapping[str, int] = field(default_factory=dict)
-    then: Sample | None = None
-    reference_spread: Spread = UNKNOWN_SPREAD
-    paired: BySeed = field(default_factory=dict)
-    paired_spread: Spread = UNKNOWN_SPREAD
-
-    @property
-    def columns(self) -> dict[str, Any]:
-        """The numbers of both sides, by the names of the columns of ``frame_of``."""
-        then = self.then or NO_RUNS
-        ok = self.statuses.get("ok", 0)
-        lost = self.statuses.get("diverged", 0)
-        theirs = _share(then.diverged, then.diverged + then.n)
-        gaps = list(self.paired.values())
-        counted = [f"{count} {status}" for status, count in sorted(self.statuses.items())]
-        columns = {
-            **self.facts,
-            "ours_mean": self.ours.mean,
-            "ours_sd": self.ours.sd,
-            "ours_n": self.ours.n,
-            "n_ok": ok,
-            "n_diverged": lost,
-            "n_ended": ok + lost,
-            "n_runs": sum(self.statuses.values()),
-            "statuses": ", ".join(counted),
-            "now": _share(lost, ok + lost),
-            "before": theirs,
-            "beside": f", {theirs} of the frozen ones" if self.then else "",
-            "frozen": self.then is not None,
-            "then_n": then.n,
-            "then_diverged": then.diverged,
-            "paired_n": len(gaps) or nan,
-            "paired_mean": float(np.mean(gaps)) if gaps else nan,
-            "identical": bool(gaps) and max(map(abs, gaps)) < EQUAL,
-        }
-        spreads = {
-            "ours": self.ours.spread,
-            "reference": self.reference_spread,
-            "paired": self.paired_spread,
-        }
-        for side, spread_of_one in spreads.items():
-            columns[f"{side}_spread"] = spread_of_one.sd
-            for name in ("df", "own", "own_df"):
-                columns[f"{side}_{name}"] = getattr(spread_of_one, name)
-        return columns
-
-
-def frame_of(sides: Iterable[Sides]) -> pd.DataFrame:
-    """Return a row for each number, with both sides as columns."""
-    return pd.DataFrame([side.columns for side in sides])
 
 
 def judge_study(
@@ -165,14 +91,14 @@ def judge_study(
     """
     level = level_of(grid.study)
     return {
-        selection: judged(sides, level)
-        for selection, sides in sides_of_study(grid, table, selections).items()
+        selection: judged(pairs, level)
+        for selection, pairs in pairs_of_study(grid, table, selections).items()
     }
 
 
-def sides_of_study(
+def pairs_of_study(
     grid: StudyGrid, table: RunTable, selections: Iterable[str]
-) -> dict[str, list[Sides]]:
+) -> dict[str, list[Pair]]:
     """Return both sides of all reference numbers of a study, for each of ``selections``."""
     for selection in selections:
         if selection not in RULES:
@@ -180,17 +106,17 @@ def sides_of_study(
     asked = grid.asked
     samples = functools.cache(functools.partial(Samples, table))
     frozen = Path(grid.study.references.frozen or ".")
-    sides: dict[str, list[Sides]] = {}
+    pairs: dict[str, list[Pair]] = {}
     for selection in selections:
         by_rule: dict[tuple[str, str], list[PublishedNumber]] = {}
         for number in asked:
             by_rule.setdefault(rule_of(grid.papers, number.source, selection), []).append(number)
-        sides[selection] = []
+        pairs[selection] = []
         for rule, numbers in by_rule.items():
-            sides[selection] += sides_of_numbers(numbers, samples(*rule), grid.candidates)
+            pairs[selection] += pairs_of_numbers(numbers, samples(*rule), grid.candidates)
         if selection in (PAPERS, "last") and frozen.is_file():
-            sides[selection] += sides_of_frozen(load_frozen(frozen), samples("last", ""))
-    return sides
+            pairs[selection] += pairs_of_frozen(load_frozen(frozen), samples("last", ""))
+    return pairs
 
 
 def rule_of(papers: Papers, source: str, selection: str = PAPERS) -> tuple[str, str]:
@@ -207,9 +133,9 @@ def rule_of(papers: Papers, source: str, selection: str = PAPERS) -> tuple[str, 
     return rule, lead
 
 
-def sides_of_numbers(
+def pairs_of_numbers(
     numbers: Sequence[PublishedNumber], samples: Samples, candidates: Candidates
-) -> list[Sides]:
+) -> list[Pair]:
     """Return published numbers beside the runs that belong to them.
 
     Printed spreads of sister cells are shared.
@@ -221,36 +147,54 @@ def sides_of_numbers(
         if number.judged and number.sd_points is not None and number.n_runs is not None:
             printed[at] = (number.sd_points, number.n_runs)
     spreads = shared_spreads(printed, lambda at: sisters(numbers[at]))
-    sides = []
+    pairs = []
     for at, number in enumerate(numbers):
-        matched = Match(None, reason="not a retrieval score of a whole test set: not judged")
-        facts = {**vars(number), "setting": "", "split": number.protocol, "planned": False}
-        facts |= {"published_value": str(number.value), "published_unit": number.unit}
-        facts |= dict.fromkeys(("reference_mean", "reference_sd", "reference_n", "rounding"), nan)
+        pair = _printed_pair(number, samples.selection, spreads.get(at, UNKNOWN_SPREAD))
         if number.judged:
             matched = match(stated_by(number), collected, samples.splits)
-            facts["rounding"] = number.rounding
-            facts["reference_mean"] = number.points
-            facts["reference_sd"] = nan if number.sd_points is None else number.sd_points
-            facts["reference_n"] = number.n_runs or nan
-        margin = margin_of(number.metric, facts["reference_mean"])
-        side = Sides(facts)
-        remark = ""
-        if matched.candidate:
-            remark = rests_on(number, matched.candidate)
-            score = (matched.candidate.cell, matched.split, number.metric)
-            side = _our_side(samples, *score)
-            if number.kind.measured == "gains":
-                gains, margin = _gain(samples, score)
-                side = replace(side, ours=gains, facts={**side.facts, "planned": True})
-        facts |= side.facts
-        facts["margin"] = margin
-        facts["selection"] = samples.selection
-        facts["note"] = matched.reason
-        facts["remark"] = remark
-        spread = spreads.get(at, UNKNOWN_SPREAD)
-        sides.append(replace(side, facts=facts, reference_spread=spread))
-    return sides
+            pair = replace(
+                pair,
+                note=matched.reason,
+                reference_mean=number.points,
+                rounding=number.rounding,
+                margin=margin_of(number.metric, number.points),
+            )
+            if matched.candidate:
+                pair = replace(pair, remark=rests_on(number, matched.candidate))
+                score = (matched.candidate.cell, matched.split, number.metric)
+                pair = _beside_runs(pair, samples, score)
+                if number.kind.measured == "gains":
+                    gains, margin = _gain(samples, score)
+                    pair = replace(pair, ours=gains, margin=margin, planned=True)
+        pairs.append(pair)
+    return pairs
+
+
+def _printed_pair(number: PublishedNumber, selection: str, spread_of_one: Spread) -> Pair:
+    """Return a published number before it is matched with runs."""
+    sd = number.sd_points if number.judged else None
+    return Pair(
+        source=number.source,
+        table=number.table,
+        row_label=number.row_label,
+        provenance=number.provenance,
+        dataset=number.dataset,
+        backbone=number.backbone,
+        embedding_dim=number.embedding_dim,
+        metric=number.metric,
+        loss=number.loss,
+        batch_size=number.batch_size or nan,
+        split=number.protocol,
+        published_value=str(number.value),
+        published_unit=number.unit,
+        line=number.line,
+        selection=selection,
+        reference_sd=nan if sd is None else sd,
+        reference_n=number.n_runs or nan if number.judged else nan,
+        reference_spread=spread_of_one,
+        margin=margin_of(number.metric),
+        note="not a retrieval score of a whole test set: not judged",
+    )
 
 
 def _gain(samples: Samples, score: Score) -> tuple[Sample, float]:
@@ -263,60 +207,63 @@ def _gain(samples: Samples, score: Score) -> tuple[Sample, float]:
     return with_spreads({score: Sample(gains, {})})[score], margin
 
 
-def sides_of_frozen(frozen: FrozenRuns, samples: Samples) -> list[Sides]:
+def pairs_of_frozen(frozen: FrozenRuns, samples: Samples) -> list[Pair]:
     """Return frozen runs beside the runs of the same cells now."""
-    pairs = {}
-    spreads_of_pairs = {}
+    differences = {}
+    spreads = {}
     for key, then in frozen.items():
-        differences = differences_by_seed(samples.sample(*key), then)
-        if len(differences) >= 2:
-            pairs[key] = differences
-            spreads_of_pairs[key] = (spread(differences.values()), len(differences))
-    paired_spreads = shared_spreads(spreads_of_pairs, family_of)
-    sides = []
+        gaps = differences_by_seed(samples.sample(*key), then)
+        if len(gaps) >= 2:
+            differences[key] = gaps
+            spreads[key] = (spread(gaps.values()), len(gaps))
+    paired_spreads = shared_spreads(spreads, family_of)
+    pairs = []
     for key, then in frozen.items():
-        cell, _, metric = key
-        ours = _our_side(samples, *key)
-        facts = {
-            **dict.fromkeys(("source", "table", "provenance"), FROZEN),
-            "row_label": f"{cell.dataset}/{cell.setting}/{cell.loss}",
-            "dataset": cell.dataset,
-            "backbone": cell.setting.backbone,
-            **dict.fromkeys(("embedding_dim", "published_value", "published_unit", "note"), ""),
-            "metric": metric,
-            "line": nan,
-            "reference_mean": then.mean,
-            "reference_sd": then.sd,
-            "reference_n": then.n,
-            "selection": samples.selection,
-            "margin": margin_of(metric, then.mean),
-            "rounding": 0.0,
-            "remark": _changes(then, samples.sample(*key)),
-            **ours.facts,
-        }
-        side = replace(
-            ours,
-            facts=facts,
-            then=then,
+        cell, split, metric = key
+        pair = Pair(
+            source=FROZEN,
+            table=FROZEN,
+            row_label=f"{cell.dataset}/{cell.setting}/{cell.loss}",
+            provenance=FROZEN,
+            dataset=cell.dataset,
+            backbone=cell.setting.backbone,
+            metric=metric,
+            loss=cell.loss,
+            batch_size=cell.batch_size,
+            split=split,
+            selection=samples.selection,
+            reference_mean=then.mean,
+            reference_sd=then.sd,
+            reference_n=then.n,
             reference_spread=then.spread,
-            paired=pairs.get(key, {}),
+            rounding=0.0,
+            margin=margin_of(metric, then.mean),
+            remark=_changes(then, samples.sample(*key)),
+            then=then,
+            paired=differences.get(key, {}),
             paired_spread=paired_spreads.get(key, UNKNOWN_SPREAD),
         )
-        sides.append(side)
-    return sides
+        pairs.append(_beside_runs(pair, samples, key))
+    return pairs
 
 
-def _our_side(samples: Samples, cell: Cell, split: str, metric: str) -> Sides:
-    """Return our runs of a cell alone."""
-    facts = {"setting": str(cell.setting), "loss": cell.loss, "batch_size": cell.batch_size}
-    facts |= {"split": split, "planned": False}
+def _beside_runs(pair: Pair, samples: Samples, score: Score) -> Pair:
+    """Return a pair with our runs of a cell."""
+    cell, split, metric = score
+    pair = replace(
+        pair,
+        cell=cell,
+        setting=str(cell.setting),
+        loss=cell.loss,
+        batch_size=cell.batch_size,
+        split=split,
+    )
     if cell not in samples.statuses:
-        return Sides(facts | {"note": "the frozen cell is not in this study's runs"}, cell)
+        return replace(pair, note="the frozen cell is not in this study's runs")
     statuses = samples.statuses[cell]
-    ours = samples.sample(cell, split, metric)
+    ours = samples.sample(*score)
     is_pending = not statuses.get("ok") and metric in samples.metrics
-    facts["planned"] = ours.n > 0 or is_pending
-    return Sides(facts, cell, ours, statuses)
+    return replace(pair, ours=ours, statuses=statuses, planned=ours.n > 0 or is_pending)
 
 
 def _changes(then: Sample, now: Sample) -> str:
@@ -335,22 +282,26 @@ def _changes(then: Sample, now: Sample) -> str:
     return "; ".join(changes)
 
 
-def judged(sides: Iterable[Sides], level: float = ALPHA) -> pd.DataFrame:
+def judged(pairs: Sequence[Pair], level: float = ALPHA) -> pd.DataFrame:
     """Return the verdicts on numbers, one row each, with the columns of ``VERDICT``.
 
     The numbers of one source and table are a family of tests. A verdict is interim until all runs
     of the current look have ended.
     """
-    rows = frame_of(sides)
+    rows = frame_of(pairs)
     if rows.empty:
-        return typed({})
+        return typed({}, VERDICT)
     families = rows.groupby(["source", "table"], sort=False)
     rows = pd.concat([_family(family, level) for _, family in families]).sort_index()
-    rows["reason"] = list(map(_sentence, rows.itertuples()))
-    columns = {}
+    found = rows[[*JudgedPair._fields[1:]]].itertuples(index=False, name=None)
+    sentences = []
+    for pair, values in zip(pairs, found, strict=True):
+        sentences.append(_sentence(JudgedPair(pair, *values)))
+    rows["reason"] = sentences
     for name, column in VERDICT.items():
-        columns[name] = rows[name] if column.of is None else column.of(rows)
-    return typed(columns)
+        if column.of and name not in rows:
+            rows[name] = column.of(rows)
+    return typed(rows, VERDICT)
 
 
 def _family(rows: pd.DataFrame, level: float) -> pd.DataFrame:
@@ -448,9 +399,10 @@ def reasons(rows: pd.DataFrame, test: TestResult, level: float) -> NDArray[np.ob
     Divergence decides if one side diverges and the other does not, or if every run of both sides
     diverged.
     """
-    now = list(zip(rows.n_diverged, rows.n_ended, strict=True))
-    then_runs = rows.then_diverged + rows.then_n
-    then = list(zip(rows.then_diverged, then_runs, strict=True))
+    counts = rows[["n_diverged", "n_ended", "then_diverged", "then_n"]].astype(int)
+    now = list(zip(counts.n_diverged, counts.n_ended, strict=True))
+    then_runs = counts.then_diverged + counts.then_n
+    then = list(zip(counts.then_diverged, then_runs, strict=True))
     ours_lost = np.array([diverges(*counts, level) for counts in now])
     theirs_lost = np.array([diverges(*counts, level) for counts in then])
     always = (rows.n_ok == 0) & (rows.then_n == 0)
@@ -483,57 +435,52 @@ def reasons(rows: pd.DataFrame, test: TestResult, level: float) -> NDArray[np.ob
     return np.asarray(why, object)
 
 
-def _sentence(row: Any) -> str:
-    """Return the reason of a verdict in words, from a row of ``_family``."""
-    tests = "1 test" if row.family_size == 1 else f"{row.family_size} tests"
-    parts = [row.why.sentence.format(tests=tests, **row._asdict())]
+def _sentence(row: JudgedPair) -> str:
+    """Return the reason of a verdict in words."""
+    pair = row.pair
+    parts = [row.why.sentence(row)]
     if row.why in OPEN:
         parts.append(_outlook(row))
-    if row.why in BY_TEST and row.paired_n > 0:
-        kind = f"paired by {row.paired_n:.0f} seeds"
-        if row.identical:
-            kind = f"identical under {row.paired_n:.0f} common seeds"
+    if row.why in BY_TEST and pair.paired:
+        kind = f"paired by {len(pair.paired)} seeds"
+        if pair.identical:
+            kind = f"identical under {len(pair.paired)} common seeds"
         elif row.case != 0:
             kind = "the same difference under every seed, so judged as two groups"
         parts.append(kind)
     if row.why in REMARKED:
-        parts += _remarks(row)
+        parts += _remarks(pair)
     is_drift = row.why in (Reason.BELOW, Reason.ABOVE)
-    if is_drift and row.frozen and "; " in row.remark:
+    if is_drift and pair.then and "; " in pair.remark:
         parts.append("any of these may be the cause")
     reason = "; ".join(parts)
     if row.interim:
-        return f"interim, {row.n_ended} of {row.n_runs} seeds so far: {reason}"
+        return f"interim, {pair.n_ended} of {pair.n_runs} seeds so far: {reason}"
     return reason
 
 
-def _outlook(row: Any) -> str:
+def _outlook(row: JudgedPair) -> str:
     """Return how many seeds would decide an open verdict."""
+    pair = row.pair
     if isfinite(row.seeds_to_decide):
         return f"{row.seeds_to_decide:.0f} seeds would decide if difference and spread stay"
-    several = row.paired_n > 0 or row.reference_n >= 2
-    if not several and abs(row.difference) < row.margin:
+    several = pair.paired or pair.reference_n >= 2
+    if not several and abs(row.difference) < pair.margin:
         return "no number of our seeds would decide: the reference is one uncertain value"
     return "no number of our seeds would decide if difference and spread stay"
 
 
-def _remarks(row: Any) -> list[str]:
+def _remarks(pair: Pair) -> list[str]:
     """Return what differs between the sides, and which runs are left out."""
-    parts = [row.remark] if row.remark else []
-    if row.n_diverged:
-        parts.append(f"{row.now} diverged and are left out")
-    if row.then_diverged:
-        parts.append(f"of the frozen runs {row.before} diverged and are left out")
-    without = row.n_ok - row.ours_n
+    parts = [pair.remark] if pair.remark else []
+    if pair.n_diverged:
+        parts.append(f"{pair.now} diverged and are left out")
+    if pair.theirs.diverged:
+        parts.append(f"of the frozen runs {pair.before} diverged and are left out")
+    without = pair.n_ok - pair.ours.n
     if without > 0:
         parts.append(f"{without} of the finished runs without a finite score are left out")
     return parts
-
-
-def _share(gone: int, runs: int) -> str:
-    if gone == runs:
-        return "the only run" if runs == 1 else f"all {runs} runs"
-    return f"{gone} of {runs} runs"
 
 
 FILES = {PAPERS: "verdicts.csv", OTHER: "verdicts_other.csv"}

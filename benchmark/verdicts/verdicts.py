@@ -8,14 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from enum import Enum
-from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
 
 from benchmark.published.vocabulary import load_vocabulary
 from benchmark.stats.reproduction import DRIFTED, REPRODUCED, UNDECIDED
+from benchmark.verdicts.pairs import (
+    FIRST,
+    KINDS,
+    PAIR,
+    Column,
+    Pair,
+    count,
+    number,
+    points,
+    text,
+    yes,
+)
 
 FROZEN = "frozen"
 INCONCLUSIVE = UNDECIDED
@@ -62,42 +73,91 @@ PAPERS = "paper"
 OTHER = "other"
 RULES = (PAPERS, OTHER, *EPOCHS)
 
-_SPAN = "[{ci_low:.2f}, {ci_high:.2f}]"
-_HOLM = "Holm p = {p_holm:.2g} of {tests}"
-_DIVERGED = "{now} of ours diverged{beside}"
+
+class JudgedPair(NamedTuple):
+    """A pair with what its test found, as the sentence of its verdict needs it.
+
+    case  index into ``STANDARD_ERRORS``
+    """
+
+    pair: Pair
+    why: Reason
+    difference: float
+    case: int
+    ci_low: float
+    ci_high: float
+    p_holm: float
+    family_size: int
+    seeds_to_decide: float
+    interim: bool
+
+    @property
+    def span(self) -> str:
+        """The interval of the difference."""
+        return f"[{self.ci_low:.2f}, {self.ci_high:.2f}]"
+
+    @property
+    def margin(self) -> str:
+        """The margin on both sides."""
+        return f"±{self.pair.margin:g} points"
+
+    @property
+    def holm(self) -> str:
+        """The corrected p of a drift."""
+        tests = "1 test" if self.family_size == 1 else f"{self.family_size} tests"
+        return f"Holm p = {self.p_holm:.2g} of {tests}"
+
+
+def _diverged(row: JudgedPair) -> str:
+    beside = f", {row.pair.before} of the frozen ones" if row.pair.then else ""
+    return f"{row.pair.now} of ours diverged{beside}"
+
+
+def _beyond(row: JudgedPair) -> str:
+    return f"beyond {row.margin}, {row.holm}"
+
+
+def _not_finished(row: JudgedPair) -> str:
+    counted = [f"{runs} {status}" for status, runs in sorted(row.pair.statuses.items())]
+    return f"no finished run ({', '.join(counted)})"
 
 
 class Reason(Enum):
     """Why a verdict is what it is: its word, the sentence, and the direction of a drift.
 
-    The sentence has the columns of a row in braces. The first reason that applies counts.
+    The first reason that applies counts.
     """
 
-    NOT_MATCHED = NOT_RUN, "{note}"
-    BOTH_DIVERGE = REPRODUCED, f"{_DIVERGED}: no score on either side"
-    OURS_DIVERGE = DRIFTED, _DIVERGED, LOW
-    THEIRS_DIVERGED = DRIFTED, _DIVERGED, HIGH
-    PERHAPS_DIVERGED = INCONCLUSIVE, _DIVERGED
-    TOO_FEW = INCONCLUSIVE, "{now} diverged: too few to tell"
-    NO_METRIC = NOT_RUN, "the runs have no {metric} on split {split}"
-    NOT_FINISHED = NOT_RUN, "no finished run ({statuses})"
-    INSIDE = REPRODUCED, f"{_SPAN} lies inside ±{{margin:g}} points"
-    BELOW = DRIFTED, f"beyond ±{{margin:g}} points, {_HOLM}", LOW
-    ABOVE = DRIFTED, f"beyond ±{{margin:g}} points, {_HOLM}", HIGH
-    BEYOND_ALONE = INCONCLUSIVE, f"{_SPAN} lies beyond ±{{margin:g}} points, but {_HOLM}"
-    TOO_WIDE = INCONCLUSIVE, f"{_SPAN} contains ±{{margin:g}} points and more"
-    ON_THE_EDGE = INCONCLUSIVE, f"{_SPAN} crosses the edge of ±{{margin:g}} points"
+    NOT_MATCHED = NOT_RUN, lambda row: row.pair.note
+    BOTH_DIVERGE = REPRODUCED, lambda row: f"{_diverged(row)}: no score on either side"
+    OURS_DIVERGE = DRIFTED, _diverged, LOW
+    THEIRS_DIVERGED = DRIFTED, _diverged, HIGH
+    PERHAPS_DIVERGED = INCONCLUSIVE, _diverged
+    TOO_FEW = INCONCLUSIVE, lambda row: f"{row.pair.now} diverged: too few to tell"
+    NO_METRIC = (
+        NOT_RUN,
+        lambda row: f"the runs have no {row.pair.metric} on split {row.pair.split}",
+    )
+    NOT_FINISHED = NOT_RUN, _not_finished
+    INSIDE = REPRODUCED, lambda row: f"{row.span} lies inside {row.margin}"
+    BELOW = DRIFTED, _beyond, LOW
+    ABOVE = DRIFTED, _beyond, HIGH
+    BEYOND_ALONE = INCONCLUSIVE, lambda row: f"{row.span} lies beyond {row.margin}, but {row.holm}"
+    TOO_WIDE = INCONCLUSIVE, lambda row: f"{row.span} contains {row.margin} and more"
+    ON_THE_EDGE = INCONCLUSIVE, lambda row: f"{row.span} crosses the edge of {row.margin}"
     ONE_RUN = (
         INCONCLUSIVE,
-        "one run, and no spread on either side to judge it by: run at least 2 seeds",
+        lambda row: "one run, and no spread on either side to judge it by: run at least 2 seeds",
     )
     NO_SPREAD = (
         INCONCLUSIVE,
-        "all runs are equal, and so are those of all sister cells: no spread to judge by. Only "
-        "runs with the same seeds and the same scores are equal without a test",
+        lambda row: (
+            "all runs are equal, and so are those of all sister cells: no spread to judge by. Only "
+            "runs with the same seeds and the same scores are equal without a test"
+        ),
     )
 
-    def __init__(self, word: str, sentence: str, direction: str = ""):
+    def __init__(self, word: str, sentence: Callable[[JudgedPair], str], direction: str = ""):
         self.word = word
         self.sentence = sentence
         self.direction = direction
@@ -108,107 +168,41 @@ BY_TEST = (Reason.INSIDE, Reason.BELOW, Reason.ABOVE, *OPEN)
 REMARKED = (*BY_TEST, Reason.ONE_RUN, Reason.NO_SPREAD)
 
 
-class VerdictColumn(NamedTuple):
-    """A column of the verdicts: a kind of ``KINDS``, its unit, what it means.
-
-    of     makes it of the columns of ``frame_of`` and ``_family``; None: it is one of them
-    filed  whether ``verdicts.csv`` has it
-    """
-
-    kind: str
-    unit: str
-    meaning: str
-    of: Callable[[pd.DataFrame], Any] | None = None
-    filed: bool = True
-
-
-# Types in memory. A number or count that is not known is NaN, a text that is not there is "".
-KINDS = {
-    "text": "str",
-    "number": "float64",
-    "count": "float64",
-    "yes or no": "bool",
-    "yes, no or neither": "object",
-    "reason": "object",
-}
-text = partial(VerdictColumn, "text", "")
-points = partial(VerdictColumn, "number", "points")
-number = partial(VerdictColumn, "number", "")
-count = partial(VerdictColumn, "count")
 # The columns of verdicts, in the order of ``verdicts.csv``.
-VERDICT: dict[str, VerdictColumn] = {
-    "source": text("version of the paper; `frozen`: our own frozen runs"),
-    "table": text("table of the paper, or `frozen`"),
-    "row_label": text("row as printed, or the frozen cell"),
-    "provenance": text("who trained what is printed"),
-    "dataset": text("dataset of the reference"),
-    "setting": text("setting of our runs; empty without any"),
-    "backbone": text("backbone that the reference states"),
-    "embedding_dim": text("width of the embedding that the reference states"),
-    "loss": text("loss of our runs, else that of the reference"),
-    "batch_size": count("images", "of our runs, else that of the reference"),
-    "split": text("split of our runs, else the protocol of the reference"),
-    "metric": text("metric of both sides"),
-    "published_value": VerdictColumn("text", "as printed", "value with its printed digits"),
-    "published_unit": text("unit of the print"),
-    "reference_mean": points("mean of the reference"),
-    "reference_sd": points("its standard deviation over runs"),
-    "reference_n": count("runs", "runs behind it; empty counts as one"),
-    "ours_mean": points("mean of our runs"),
-    "ours_sd": points("their standard deviation"),
-    "ours_n": count("runs", "our runs with a score"),
-    "ours_spread": points("`ours_sd`, shared with sister cells"),
-    "n_diverged": count("runs", "our runs that diverged"),
-    "selection": text("rule that chooses the epoch of our runs"),
-    "paired_n": count("seeds", "seeds compared one by one; empty: two groups"),
+VERDICT: dict[str, Column] = {
+    **FIRST,
     "difference": points("ours - reference"),
     "se": points("standard error of the difference; 0: identical runs"),
     "df": number("degrees of freedom of `se`"),
     "ci_low": points("lower end of the interval of the difference"),
     "ci_high": points("upper end of the interval of the difference"),
-    "margin": points("largest difference that has no consequence"),
-    "rounding": points("half a unit of the last printed digit"),
+    "margin": PAIR["margin"],
+    "rounding": PAIR["rounding"],
     "p_equivalence": number("p of the hypothesis that the difference is beyond the margin"),
     "p_drift": number("p of the hypothesis that it is inside the margin"),
     "p_holm": number("`p_drift` after Holm over the table"),
     "family_size": count("tests", "tests that are planned for the table"),
     "level": number("level of each test; below 0.05 where looks are planned"),
     "verdict": text("the word"),
-    "interim": VerdictColumn("yes or no", "", "whether runs of this look are still to come"),
+    "interim": yes("whether runs of this look are still to come"),
     "direction": text("of a drift: `low` or `high`"),
-    "stands": VerdictColumn(
+    "stands": Column(
         "yes, no or neither", "", "whether the verdict is the same in other laboratories"
     ),
     "changes_under": text("marks under which it is another"),
     "tip_laboratory": points("largest spread between laboratories under which it stays"),
-    "tip_ratio": VerdictColumn(
-        "number", "times ours", "largest published spread under which it stays"
-    ),
+    "tip_ratio": Column("number", "times ours", "largest published spread under which it stays"),
     "reason": text("why, in a sentence"),
     "seeds_to_decide": count("seeds", "of ours that would decide, if difference and spread stay"),
-    "line": count("", "line of `results.csv` of the paper"),
-    "why": VerdictColumn(
-        "reason", "", "member of `Reason` whose sentence is `reason`", filed=False
-    ),
-    "assumed": VerdictColumn(
-        "yes or no",
-        "",
+    "line": PAIR["line"],
+    "why": Column("reason", "", "member of `Reason` whose sentence is `reason`", filed=False),
+    "assumed": yes(
         "whether it rests on what the paper leaves open",
         lambda rows: ~rows["frozen"] & rows["remark"].ne("") & rows["why"].isin(REMARKED),
         filed=False,
     ),
 }
 FILED = [name for name, column in VERDICT.items() if column.filed]
-
-
-def typed(columns: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the table of verdicts of these columns; those of ``VERDICT`` that lack are empty."""
-    return pd.DataFrame(
-        {
-            name: pd.Series(columns.get(name, ()), dtype=KINDS[column.kind])
-            for name, column in VERDICT.items()
-        }
-    )
 
 
 def is_score(numbers: pd.DataFrame) -> pd.Series:

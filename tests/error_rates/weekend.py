@@ -29,8 +29,9 @@ from benchmark.stats.samples import Sample, Samples, Score, with_spreads
 from benchmark.study import load_study
 from benchmark.study.part import part_of
 from benchmark.verdicts.forecast import ASSUMED_SPREAD, printed_spreads
-from benchmark.verdicts.judging import evidence_of, frame_of, sides_of_numbers
+from benchmark.verdicts.judging import evidence_of, pairs_of_numbers
 from benchmark.verdicts.matching import StudyGrid, match, reached_numbers, stated_by
+from benchmark.verdicts.pairs import frame_of
 from benchmark.verdicts.verdicts import CONTRADICTED, SUPPORTED
 
 PAPERS = ("roadmap", "smooth_ap", "fast_ap", "listwise")
@@ -122,7 +123,7 @@ def right_numbers(world: World, worlds: int) -> np.ndarray:
                 std = float(noise.std(ddof=1)) / SCORE_UNITS[number.unit]
             value = round(printed / SCORE_UNITS[number.unit], number.digits)
             numbers.append(replace(number, value=Decimal(str(value)), std=std))
-        rows = frame_of(sides_of_numbers(numbers, samples, world.grid.candidates))
+        rows = frame_of(pairs_of_numbers(numbers, samples, world.grid.candidates))
         rows["difference_here"] = differences
         right = 0
         for _, family in rows.groupby(["source", "table"], sort=False):

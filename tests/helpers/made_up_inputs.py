@@ -28,7 +28,7 @@ from benchmark.stats.samples import Samples
 from benchmark.stats.study_tables import analyse, shares
 from benchmark.study.model import Block, Comparison, References, Study, Variant
 from benchmark.verdicts.frozen import FrozenRuns
-from benchmark.verdicts.judging import judged, sides_of_frozen, sides_of_numbers
+from benchmark.verdicts.judging import judged, pairs_of_frozen, pairs_of_numbers
 from benchmark.verdicts.matching import StudyGrid
 from benchmark.verdicts.printed import Printed, printed_of
 
@@ -79,10 +79,10 @@ def inputs_of(study, runs: pd.DataFrame, asked=(), frozen: bool = False) -> Inpu
     stats = analyse(table, study.comparison, study.metrics)
     asked = load_papers().asked(asked)
     grid = StudyGrid.of(study)
-    last = sides_of_numbers(asked, Samples(table, "last"), grid.candidates)
-    best = sides_of_numbers(asked, Samples(table, "best"), grid.candidates)
+    last = pairs_of_numbers(asked, Samples(table, "last"), grid.candidates)
+    best = pairs_of_numbers(asked, Samples(table, "best"), grid.candidates)
     if frozen:
-        last += sides_of_frozen(_frozen(table), Samples(table))
+        last += pairs_of_frozen(_frozen(table), Samples(table))
     stats["verdicts"] = judged(last)
     printed = printed_of(grid, table, stats["verdicts"], judged(best))
     return Inputs.of(grid, table, stats, printed, collected_provenance())

@@ -14,8 +14,9 @@ from benchmark.published.loading import load_papers
 from benchmark.stats.samples import Samples
 from benchmark.verdicts.explain import explain, find_verdicts, key_of
 from benchmark.verdicts.frozen import freeze, load_frozen
-from benchmark.verdicts.judging import judged, sides_of_frozen, sides_of_numbers
-from benchmark.verdicts.verdicts import typed
+from benchmark.verdicts.judging import judged, pairs_of_frozen, pairs_of_numbers
+from benchmark.verdicts.pairs import typed
+from benchmark.verdicts.verdicts import VERDICT
 
 STUDY = made_up_study(losses=("smooth_ap", "sup_ap"), batch_sizes=(32, 128), seeds=(0, 1, 2))
 RUNS = made_up_runs(STUDY)
@@ -31,12 +32,12 @@ def published(**changes):
         for each in load_papers().asked(["roadmap2021v2/table3"])
         if each.dataset == "cub"
     ]
-    return sides_of_numbers(numbers, SAMPLES, grid_of(RUNS).candidates)
+    return pairs_of_numbers(numbers, SAMPLES, grid_of(RUNS).candidates)
 
 
 @pytest.fixture(scope="module")
 def sides():
-    return published() + sides_of_frozen(made_up_frozen(), SAMPLES)
+    return published() + pairs_of_frozen(made_up_frozen(), SAMPLES)
 
 
 @pytest.fixture(scope="module")
@@ -134,7 +135,7 @@ def test_frozen_runs_of_other_seeds_are_explained_as_two_groups():
         key: dataclasses.replace(then, by_seed={seed + 7: at for seed, at in then.by_seed.items()})
         for key, then in made_up_frozen((0, 1)).items()
     }
-    sides = sides_of_frozen(frozen, SAMPLES)
+    sides = pairs_of_frozen(frozen, SAMPLES)
     row, text = explained(judged(sides), "frozen/sup_ap/bs128/map", sides)
     assert "two groups, not pairs: our seeds are 0, 1, 2, the frozen ones 7, 8" in text
     assert numbers(text, r"se = sqrt\(v / n \+ r / m\) = ([\d.]+)") == [
@@ -199,10 +200,10 @@ def test_explain_verb_prints_one_verdict_lists_several_and_explains_claims(tmp_p
 
 def test_a_study_without_references_has_nothing_to_explain():
     with pytest.raises(ConfigError, match="names no references"):
-        find_verdicts(typed({}), "glyphs_1k/sup_ap")
+        find_verdicts(typed({}, VERDICT), "glyphs_1k/sup_ap")
 
 
 def test_frozen_runs_on_disk_are_explained_like_those_in_memory(tmp_path):
     freeze(TABLE, tmp_path / "frozen.csv")
-    sides = sides_of_frozen(load_frozen(tmp_path / "frozen.csv"), SAMPLES)
+    sides = pairs_of_frozen(load_frozen(tmp_path / "frozen.csv"), SAMPLES)
     assert "code version 1.0+abc1234" in explain(judged(sides), 0, sides, TABLE)

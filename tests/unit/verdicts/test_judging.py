@@ -18,9 +18,10 @@ from benchmark.study import load_study
 from benchmark.verdicts import judging
 from benchmark.verdicts.explain import drifted_messages, explain, fails, summary_text
 from benchmark.verdicts.frozen import freeze, load_frozen
-from benchmark.verdicts.judging import judge_study, rule_of, sides_of_frozen, sides_of_numbers
+from benchmark.verdicts.judging import judge_study, pairs_of_frozen, pairs_of_numbers, rule_of
 from benchmark.verdicts.matching import StudyGrid
-from benchmark.verdicts.verdicts import VERDICT, Reason, by_source, typed
+from benchmark.verdicts.pairs import typed
+from benchmark.verdicts.verdicts import VERDICT, Reason, by_source
 
 # five runs with their spread, ResNet-50 and DeiT-S at batch size 128
 TABLE = "roadmap2021v2/table5"
@@ -38,8 +39,8 @@ def cub(means, **options):
 
 def judged(runs, published=(TABLE,), frozen=None, selection="last"):
     samples = Samples(run_table(runs), selection)
-    sides = sides_of_numbers(load_papers().asked(published), samples, grid_of(runs).candidates)
-    return judging.judged(sides + sides_of_frozen(frozen or {}, samples))
+    sides = pairs_of_numbers(load_papers().asked(published), samples, grid_of(runs).candidates)
+    return judging.judged(sides + pairs_of_frozen(frozen or {}, samples))
 
 
 def reseeded(runs, change):
@@ -300,7 +301,7 @@ def test_the_summary_counts_verdicts_and_states_the_rule():
     assert "frozen runs" not in text
     assert "rule: reproduced: 90% interval" in text
     assert "drifted: cub/" in text
-    assert "names no printed numbers" in summary_text(typed({}))
+    assert "names no printed numbers" in summary_text(typed({}, VERDICT))
 
 
 def test_our_own_frozen_runs_have_words_and_counts_of_their_own(frozen_of):
@@ -522,7 +523,7 @@ LEVEL = pocock((3, 5, 10))
 
 def sides_of(runs):
     numbers = load_papers().asked([TABLE])
-    return sides_of_numbers(numbers, Samples(run_table(runs)), grid_of(runs).candidates)
+    return pairs_of_numbers(numbers, Samples(run_table(runs)), grid_of(runs).candidates)
 
 
 def verdicts_at(runs, level=0.05):
@@ -664,7 +665,7 @@ def test_a_verdict_says_on_what_assumptions_it_rests():
     found = {}
     for cell, candidate in grid_of(runs).candidates.items():
         found[cell] = replace(candidate, assumed=("dataset (above 1)",))
-    sides = sides_of_numbers(load_papers().asked([TABLE]), Samples(run_table(runs)), found)
+    sides = pairs_of_numbers(load_papers().asked([TABLE]), Samples(run_table(runs)), found)
     (resting,) = measured(judging.judged(sides)).itertuples()
     assert resting.assumed
     assert resting.reason.endswith("assumed: dataset (above 1)")

@@ -12,7 +12,8 @@ from benchmark.__main__ import app
 from benchmark.core.errors import ConfigError, ReferenceDataError, RunError
 from benchmark.study.model import References
 from benchmark.verdicts import judging
-from benchmark.verdicts.verdicts import typed
+from benchmark.verdicts.pairs import typed
+from benchmark.verdicts.verdicts import VERDICT
 
 MEANS = {"smooth_ap": 0.6, "sup_ap": 0.62, "roadmap": 0.63}
 
@@ -92,7 +93,7 @@ def test_results_that_were_not_collected_are_a_clear_error(results):
 
 
 def test_check_fails_for_drifts_that_stand_and_with_any_for_all(results, monkeypatch):
-    drift = typed({}).reindex([0]).assign(
+    drift = typed({}, VERDICT).reindex([0]).assign(
         source="roadmap2021v2", table="table5", metric="map", batch_size=128, level=0.05,
         verdict="drifted", direction="low", interim=False, stands=False, changes_under="laboratory",
     )  # fmt: skip

@@ -16,8 +16,9 @@ from benchmark.report.figures.printed_figures import paper_figures
 from benchmark.report.inputs import rows_of
 from benchmark.report.table import NothingToShow
 from benchmark.verdicts.matching import StudyGrid
+from benchmark.verdicts.pairs import typed
 from benchmark.verdicts.printed import PanelLine, printed_of, published
-from benchmark.verdicts.verdicts import typed
+from benchmark.verdicts.verdicts import VERDICT
 
 ASKED = {
     "roadmap2021v2": {"fig4", "fig5", "fig13"},
@@ -38,7 +39,7 @@ def figures(inputs):
 
 
 def figures_of(study, runs):
-    nothing = typed({})
+    nothing = typed({}, VERDICT)
     printed = printed_of(StudyGrid.of(study), run_table(runs), nothing, nothing)
     return built(printed_inputs(study, printed))
 

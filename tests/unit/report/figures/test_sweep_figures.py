@@ -13,8 +13,9 @@ from benchmark.report.drawing import to_svg
 from benchmark.report.figures.printed_figures import paper_figures, title_of
 from benchmark.study import load_study
 from benchmark.verdicts.matching import StudyGrid
+from benchmark.verdicts.pairs import typed
 from benchmark.verdicts.printed import printed_of
-from benchmark.verdicts.verdicts import typed
+from benchmark.verdicts.verdicts import VERDICT
 
 BINS = {"paper": "fastap2019", "stated_in": "section 5.3"}
 SLOPE = {"paper": "roadmap2021v2", "stated_in": "section 4.3, figure 4b"}
@@ -55,7 +56,7 @@ def figures(study):
 
 def built(study, epochs=8, claims=None):
     """Return the papers' figures of made-up runs by name."""
-    nothing = typed({})
+    nothing = typed({}, VERDICT)
     runs = run_table(made_up_runs(study, epochs=epochs))
     inputs = printed_inputs(study, printed_of(StudyGrid.of(study), runs, nothing, nothing), claims)
     return drawn(paper_figures(inputs))

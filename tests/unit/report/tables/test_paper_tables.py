@@ -22,11 +22,12 @@ from benchmark.study import load_study
 from benchmark.study.model import References
 from benchmark.verdicts.judging import judge_study
 from benchmark.verdicts.matching import StudyGrid
+from benchmark.verdicts.pairs import typed
 from benchmark.verdicts.printed import printed_of
-from benchmark.verdicts.verdicts import typed
+from benchmark.verdicts.verdicts import VERDICT
 
 P4 = made_up_recipe("resnet50.tv_in1k", 512, "category_pairs", samples_per_class=4)
-NOTHING = typed({})
+NOTHING = typed({}, VERDICT)
 EPOCHS = 2  # of a run of these inputs
 
 
