@@ -1,8 +1,8 @@
 """Judge each published number and each frozen cell of a study against our runs.
 
 The steps, in order: collect both sides of each number (``pairs_of_numbers``, ``pairs_of_frozen``);
-make columns of them (``frame_of``); test each family and find the reasons (``_family``); make the
-table of verdicts (``judged``). ``benchmark.verdicts.verdicts`` declares its columns.
+make columns of them (``frame_of``); test each family (``_family``, ``benchmark.verdicts.tests``);
+make the table of verdicts (``judged``). ``benchmark.verdicts.verdicts`` declares its columns.
 """
 
 from __future__ import annotations
@@ -15,34 +15,22 @@ from dataclasses import replace
 from math import isfinite, nan
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from benchmark.core.errors import ConfigError, unknown_name
 from benchmark.core.files import write_csv, write_json
+from benchmark.core.registry import plugin_files
 from benchmark.published.paper import Papers
 from benchmark.published.quantities import PLAIN
 from benchmark.published.schema import GAIN, PublishedNumber
 from benchmark.published.vocabulary import margin_of
 from benchmark.runs.run_table import RUNS_TABLE, SCORES_TABLE, RunTable
-from benchmark.stats.intervals import Floats, diverges, p_more_divergence, spread
-from benchmark.stats.planning import level_of, seeds_to_decide
+from benchmark.stats.intervals import spread
+from benchmark.stats.planning import level_of
 from benchmark.stats.reproduction import (
     ALPHA,
-    DRIFTED,
-    LABORATORY,
-    REPRODUCED,
-    SPREAD,
-    STANDING,
-    UNTESTED,
-    Evidence,
-    TestResult,
-    compare,
-    marks,
-    tipping_points,
 )
 from benchmark.stats.samples import (
     UNKNOWN_SPREAD,
@@ -62,9 +50,9 @@ from benchmark.study.data_files import PACKAGE, paper_folders
 from benchmark.verdicts.frozen import FrozenRuns, load_frozen
 from benchmark.verdicts.matching import Candidates, StudyGrid, match, rests_on, stated_by
 from benchmark.verdicts.pairs import Pair, frame_of, typed
+from benchmark.verdicts.tests import declared, tests_in_order
 from benchmark.verdicts.verdicts import (
     BY_TEST,
-    FILED,
     FROZEN,
     NOT_RUN,
     OPEN,
@@ -72,11 +60,21 @@ from benchmark.verdicts.verdicts import (
     PAPERS,
     REMARKED,
     RULES,
+    UNFILED,
     VERDICT,
     JudgedPair,
     Reason,
     read_verdicts,
 )
+
+# What the equivalence test says of its own verdict, where another test decides.
+NOT_SAID = {
+    "stands": None,
+    "changes_under": "",
+    "tip_laboratory": nan,
+    "tip_ratio": nan,
+    "seeds_to_decide": nan,
+}
 
 
 def judge_study(
@@ -290,7 +288,7 @@ def judged(pairs: Sequence[Pair], level: float = ALPHA) -> pd.DataFrame:
     """
     rows = frame_of(pairs)
     if rows.empty:
-        return typed({}, VERDICT)
+        return typed({}, declared())
     families = rows.groupby(["source", "table"], sort=False)
     rows = pd.concat([_family(family, level) for _, family in families]).sort_index()
     found = rows[[*JudgedPair._fields[1:]]].itertuples(index=False, name=None)
@@ -301,138 +299,28 @@ def judged(pairs: Sequence[Pair], level: float = ALPHA) -> pd.DataFrame:
     for name, column in VERDICT.items():
         if column.of and name not in rows:
             rows[name] = column.of(rows)
-    return typed(rows, VERDICT)
+    return typed(rows, declared())
 
 
 def _family(rows: pd.DataFrame, level: float) -> pd.DataFrame:
-    """Return the numbers of one family with the tests, the verdict and how far it stands."""
-    evidence, test, worlds = tests_of(rows, level)
-    why = reasons(rows, test, level)
+    """Return the numbers of one family with the columns of all tests, and the verdicts."""
+    found = [entry.target(rows, level) for entry in tests_in_order()]
+    why = found[-1].why
+    for each in found[::-1]:
+        rows = rows.assign(**each.columns)
+        why = np.where(pd.isna(each.why), why, each.why)
     word = np.array([reason.word for reason in why])
-    by_test = np.array([reason in BY_TEST for reason in why])
-    is_open = np.array([reason in OPEN for reason in why])
-    decided = by_test & np.isin(word, (REPRODUCED, DRIFTED))
-    planned = int(rows["planned"].sum())
-    changed = {name: world.verdict != word for name, world in worlds.items()}
-    falls = np.any([changed[name] for name in STANDING], axis=0)
-    stands = (~falls).astype(object)
-    stands[~decided] = None
-    tips = dict.fromkeys(("tip_laboratory", "tip_ratio"), np.full(len(rows), nan))
-    if not rows["frozen"].any():
-        tips = _tipping_points(evidence, level, planned)
-    size = max(planned, int(np.isfinite(test.p_drift).sum()))
-    needed = seeds_to_decide(evidence, family=size, alpha=level)
-    changes_under = []
-    for at, is_decided in enumerate(decided):
-        names = [name for name in changed if is_decided and changed[name][at]]
-        changes_under.append(" ".join(names))
-    tested = test.verdict != UNTESTED
-    started = rows.n_ended > 0
-    ended = rows.n_ended >= rows.n_runs
-    return rows.assign(
-        difference=test.difference,
-        case=test.case,
-        se=np.where(tested, test.se, nan),
-        df=np.where(tested, test.df, nan),
-        ci_low=test.low,
-        ci_high=test.high,
-        p_equivalence=test.p_equivalence,
-        p_drift=test.p_drift,
-        p_holm=test.p_holm,
-        **{name: np.where(by_test, values, nan) for name, values in tips.items()},
-        family_size=size,
+    rows = rows.assign(
         level=level,
-        seeds_to_decide=np.where(is_open, needed, nan),
         why=why,
         verdict=word,
         direction=[reason.direction for reason in why],
-        interim=(word != NOT_RUN) & started & ~ended,
-        stands=stands,
-        changes_under=changes_under,
+        interim=(word != NOT_RUN) & (rows.n_ended > 0) & (rows.n_ended < rows.n_runs),
     )
-
-
-def tests_of(
-    rows: pd.DataFrame, level: float
-) -> tuple[Evidence, TestResult, dict[str, TestResult]]:
-    """Return the evidence on a family, its tests, and those in the world of each mark."""
-    planned = int(rows["planned"].sum())
-    evidence = evidence_of(rows)
-    worlds = marks(evidence, published=~rows["frozen"], alpha=level, planned=planned)
-    return evidence, compare(evidence, level, planned), worlds
-
-
-def _tipping_points(evidence: Evidence, level: float, planned: int) -> dict[str, Floats]:
-    """Return both tipping points of each number of a printed table, by the names of a verdict."""
-    of_mark = functools.partial(tipping_points, evidence, alpha=level, planned=planned)
-    ratio = np.sqrt(np.asarray(evidence.reference_variance) / np.asarray(evidence.variance))
-    assumed = np.where(np.isfinite(ratio), ratio, 1.0)
-    return {"tip_laboratory": of_mark(LABORATORY), "tip_ratio": assumed * of_mark(SPREAD)}
-
-
-def evidence_of(rows: pd.DataFrame, *, plain: bool = False) -> Evidence:
-    """Return rows of ``frame_of`` as evidence; ``plain``: with each cell's own spread, unshared."""
-    spread = "own" if plain else "spread"
-    df = "own_df" if plain else "df"
-    from_pairs = rows.reference_mean + rows.paired_mean
-    return Evidence(
-        ours=np.where(rows.paired_n > 0, from_pairs, rows.ours_mean),
-        ours_n=np.where(rows.ours_n > 0, rows.ours_n, nan),
-        reference=rows.reference_mean,
-        variance=rows[f"ours_{spread}"] ** 2,
-        df=rows[f"ours_{df}"],
-        reference_n=rows.reference_n,
-        reference_variance=rows[f"reference_{spread}"] ** 2,
-        reference_df=rows[f"reference_{df}"],
-        paired_n=rows.paired_n,
-        paired_variance=rows[f"paired_{spread}"] ** 2,
-        paired_df=rows[f"paired_{df}"],
-        identical=rows.identical,
-        margin=rows.margin,
-        slack=np.nan_to_num(rows.rounding),
-    )
-
-
-def reasons(rows: pd.DataFrame, test: TestResult, level: float) -> NDArray[np.object_]:
-    """Return the ``Reason`` of each verdict. Reasons that need no test are asked first.
-
-    Divergence decides if one side diverges and the other does not, or if every run of both sides
-    diverged.
-    """
-    counts = rows[["n_diverged", "n_ended", "then_diverged", "then_n"]].astype(int)
-    now = list(zip(counts.n_diverged, counts.n_ended, strict=True))
-    then_runs = counts.then_diverged + counts.then_n
-    then = list(zip(counts.then_diverged, then_runs, strict=True))
-    ours_lost = np.array([diverges(*counts, level) for counts in now])
-    theirs_lost = np.array([diverges(*counts, level) for counts in then])
-    always = (rows.n_ok == 0) & (rows.then_n == 0)
-    cured = theirs_lost & ~ours_lost & (rows.n_ended > 0)
-    surely = [
-        is_cured and p_more_divergence(before, after) <= level
-        for is_cured, before, after in zip(cured, then, now, strict=True)
-    ]
-    none = rows.ours_n == 0
-    margin = rows.margin
-    cases = {
-        Reason.NOT_MATCHED: rows.note != "",
-        Reason.BOTH_DIVERGE: ours_lost & theirs_lost & always,
-        Reason.OURS_DIVERGE: ours_lost & ~theirs_lost,
-        Reason.THEIRS_DIVERGED: np.array(surely),
-        Reason.PERHAPS_DIVERGED: cured & (rows.then_n == 0),
-        Reason.TOO_FEW: none & (rows.n_diverged > 0) & (rows.n_ok == 0),
-        Reason.NO_METRIC: none & (rows.n_ok > 0),
-        Reason.NOT_FINISHED: none,
-        Reason.INSIDE: test.verdict == REPRODUCED,
-        Reason.ABOVE: (test.verdict == DRIFTED) & (test.difference > 0),
-        Reason.BELOW: test.verdict == DRIFTED,
-        Reason.ONE_RUN: (test.verdict == UNTESTED) & (rows.ours_n == 1),
-        Reason.NO_SPREAD: test.verdict == UNTESTED,
-        Reason.BEYOND_ALONE: (test.low > margin) | (test.high < -margin),
-        Reason.TOO_WIDE: (test.low < -margin) & (test.high > margin),
-    }
-    choices: list[Any] = [*cases, Reason.ON_THE_EDGE]
-    why = np.select(list(cases.values()), choices[:-1], choices[-1])
-    return np.asarray(why, object)
+    by_other = why != found[-1].why
+    for name, nothing in NOT_SAID.items():
+        rows[name] = rows[name].mask(by_other, nothing)
+    return rows
 
 
 def _sentence(row: JudgedPair) -> str:
@@ -495,8 +383,8 @@ def write_verdicts(grid: StudyGrid, table: RunTable, folder: Path) -> dict[str, 
     (folder / JUDGED).unlink(missing_ok=True)
     by_selection = judge_study(grid, table, FILES)
     for selection, verdicts in by_selection.items():
-        filed = write_csv(folder / FILES[selection], verdicts[FILED])
-        by_selection[selection] = filed.join(verdicts.drop(columns=FILED))
+        filed = write_csv(folder / FILES[selection], verdicts.drop(columns=UNFILED))
+        by_selection[selection] = filed.join(verdicts[UNFILED])
     write_json(folder / JUDGED, {"judged_of": _state(grid.study, folder)})
     return by_selection
 
@@ -518,6 +406,7 @@ def verdicts_of(grid: StudyGrid, table: RunTable, folder: Path, selection: str) 
 def _state(study: Study, folder: Path) -> str:
     """Return a digest of all that decides verdicts: runs, references, the study, and the rules."""
     files = [folder / RUNS_TABLE, folder / SCORES_TABLE, Path(study.references.frozen or "")]
+    files += plugin_files()
     for judging_folder in (PACKAGE.parent, *paper_folders().values()):
         for pattern in ("*.py", "*.yaml", "*.csv"):
             files += sorted(judging_folder.rglob(pattern))

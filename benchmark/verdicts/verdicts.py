@@ -81,7 +81,7 @@ class JudgedPair(NamedTuple):
     """
 
     pair: Pair
-    why: Reason
+    why: Reasons
     difference: float
     case: int
     ci_low: float
@@ -122,11 +122,17 @@ def _not_finished(row: JudgedPair) -> str:
     return f"no finished run ({', '.join(counted)})"
 
 
-class Reason(Enum):
-    """Why a verdict is what it is: its word, the sentence, and the direction of a drift.
+class Reasons(Enum):
+    """Why verdicts are what they are: the word, the sentence, and the direction of a drift."""
 
-    The first reason that applies counts.
-    """
+    def __init__(self, word: str, sentence: Callable[[JudgedPair], str], direction: str = ""):
+        self.word = word
+        self.sentence = sentence
+        self.direction = direction
+
+
+class Reason(Reasons):
+    """The reasons of the equivalence test, of which the first that applies counts."""
 
     NOT_MATCHED = NOT_RUN, lambda row: row.pair.note
     BOTH_DIVERGE = REPRODUCED, lambda row: f"{_diverged(row)}: no score on either side"
@@ -156,11 +162,6 @@ class Reason(Enum):
             "runs with the same seeds and the same scores are equal without a test"
         ),
     )
-
-    def __init__(self, word: str, sentence: Callable[[JudgedPair], str], direction: str = ""):
-        self.word = word
-        self.sentence = sentence
-        self.direction = direction
 
 
 OPEN = (Reason.BEYOND_ALONE, Reason.TOO_WIDE, Reason.ON_THE_EDGE)
@@ -203,6 +204,7 @@ VERDICT: dict[str, Column] = {
     ),
 }
 FILED = [name for name, column in VERDICT.items() if column.filed]
+UNFILED = [name for name in VERDICT if name not in FILED]
 
 
 def is_score(numbers: pd.DataFrame) -> pd.Series:

@@ -29,9 +29,10 @@ from benchmark.stats.samples import Sample, Samples, Score, with_spreads
 from benchmark.study import load_study
 from benchmark.study.part import part_of
 from benchmark.verdicts.forecast import ASSUMED_SPREAD, printed_spreads
-from benchmark.verdicts.judging import evidence_of, pairs_of_numbers
+from benchmark.verdicts.judging import pairs_of_numbers
 from benchmark.verdicts.matching import StudyGrid, match, reached_numbers, stated_by
 from benchmark.verdicts.pairs import frame_of
+from benchmark.verdicts.tests.equivalence import evidence_of
 from benchmark.verdicts.verdicts import CONTRADICTED, SUPPORTED
 
 PAPERS = ("roadmap", "smooth_ap", "fast_ap", "listwise")
