@@ -114,12 +114,12 @@ def read_record(
     parse    makes values of the file's bytes
     """
     try:
-        record: Record = adapter(cast(Any, kind)).validate_python(parse(Path(path).read_bytes()))
+        record: Record = adapter(cast(Any, kind)).validate_python(parse(path.read_bytes()))
         return record
     except FileNotFoundError as error:
         advice = f": run 'python -m benchmark {command}'" if command else f"; expected {what}"
         raise RunError(f"{path} does not exist{advice}") from error
-    except (OSError, ValueError, LookupError, TypeError) as error:
+    except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
         reason = str(error)
         if isinstance(error, ValidationError):
             first = error.errors()[0]
