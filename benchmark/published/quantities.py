@@ -45,7 +45,7 @@ def costs_of(table: RunTable) -> Costs:
     the network, the update, and the time that a step waits for its images. Papers print the time of
     the passes alone, so our value is an upper bound.
     """
-    costs = table.costs()
+    costs = table.finished()
     last = table.test_scores("last").groupby("run_id")["epoch"].max()
     epochs = costs["run_id"].map(last).astype(float)  # text where no run has finished
     rate = costs["images_per_second"].where(costs["images_per_second"] > 0)

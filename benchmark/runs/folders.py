@@ -40,7 +40,7 @@ def write_spec(run: Run, results: Path, log: Path | None = None) -> None:
     A finished result of another specification is copied to ``previous/<digest>/`` first, because
     the next training replaces it.
     """
-    folder = Path(results) / run.spec.folder
+    folder = results / run.spec.folder
     _restore(folder, run.digest)
     sources = {name: name for name in (RESULT, SPEC, *KEPT)}
     if not (folder / RESULT).exists():
@@ -66,7 +66,7 @@ def write_specs(runs: Iterable[Run], results: Path) -> int:
     """
     written = 0
     for run in runs:
-        folder = Path(results) / run.spec.folder
+        folder = results / run.spec.folder
         known = digest_of(folder / SPEC) == run.digest
         if known and not (folder / RESULT).exists():
             known = RunSpec.read(folder / SPEC).recipe.evaluation == run.spec.recipe.evaluation
@@ -83,7 +83,7 @@ def put_away(run: Run, results: Path) -> None:
     """
     write_spec(run, results)
     for name in (RESULT, *KEPT):
-        (Path(results) / run.spec.folder / name).unlink(missing_ok=True)
+        (results / run.spec.folder / name).unlink(missing_ok=True)
 
 
 def settle(run: Run, results: Path, *, dry_run: bool = False) -> Standing:
@@ -95,7 +95,7 @@ def settle(run: Run, results: Path, *, dry_run: bool = False) -> Standing:
     are renamed, so that Snakemake makes them again. If a later study has the old specification
     again, the renamed files are restored. A dry run changes nothing.
     """
-    folder = Path(results) / run.spec.folder
+    folder = results / run.spec.folder
     if run.digest in (_digest(folder / RESULT), _digest(folder / OUTDATED[RESULT])):
         if not dry_run:
             _restore(folder, run.digest)

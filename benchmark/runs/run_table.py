@@ -84,14 +84,14 @@ class RunTable:
     @classmethod
     def read(cls, folder: Path) -> RunTable:
         """Return the tables in a study's folder; raise RunError if one is missing."""
-        runs = _read(Path(folder) / RUNS_TABLE, _RUN_NUMBERS)
+        runs = _read(folder / RUNS_TABLE, _RUN_NUMBERS)
         for name in _settings(runs):
             runs[name] = _mapped(runs[name], _decode)
         runs["options"] = _mapped(
             runs["options"], lambda text: tuple(filter(None, text.split(SEPARATOR)))
         )
         runs = runs.copy()  # pandas warns about columns that were changed one by one
-        return cls(runs, _read(Path(folder) / SCORES_TABLE, _NUMBERS))
+        return cls(runs, _read(folder / SCORES_TABLE, _NUMBERS))
 
     def write(self, folder: Path) -> None:
         """Write both tables atomically; equal tables give equal bytes."""
@@ -100,7 +100,7 @@ class RunTable:
             runs[name] = _mapped(runs[name], _encode)
         runs["options"] = runs["options"].map(SEPARATOR.join)
         for name, table in ((SCORES_TABLE, self.scores), (RUNS_TABLE, runs)):
-            with replacing(Path(folder) / name) as temporary:
+            with replacing(folder / name) as temporary:
                 table.to_csv(temporary, index=False, lineterminator="\n")
 
     def statuses(self) -> dict[Cell, Counter[str]]:
@@ -129,7 +129,7 @@ class RunTable:
         rows &= np.isfinite(scores["value"])
         if metrics is not None:
             rows &= scores["metric"].isin(list(metrics))
-        runs = self.runs.loc[self.runs["status"] == "ok", ["run_id", *CELL_COLUMNS, "seed"]]
+        runs = self.finished()[["run_id", *CELL_COLUMNS, "seed"]]
         columns = [*runs.columns, "split", "epoch", "metric", "value"]
         merged: pd.DataFrame = scores.loc[rows].merge(runs, on="run_id")[columns]
         return merged
@@ -152,10 +152,9 @@ class RunTable:
         without = last[~last["run_id"].isin(set(chosen["run_id"]))]
         return pd.concat([chosen, without]).assign(selection=rule)
 
-    def costs(self) -> pd.DataFrame:
-        """Return one row for each run that is ok: run_id, CELL_COLUMNS, seed, and every cost."""
-        rows = self.runs["status"] == "ok"
-        return self.runs.loc[rows, ["run_id", *CELL_COLUMNS, "seed", *COSTS]]
+    def finished(self) -> pd.DataFrame:
+        """Return the rows of the runs that are ok."""
+        return self.runs[self.runs["status"] == "ok"]
 
 
 def _settings(runs: pd.DataFrame) -> list[str]:

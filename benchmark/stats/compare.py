@@ -79,7 +79,7 @@ def runs_called(name: str, results: Path, problems: list[str]) -> Side:
 
     Add a problem if there is no such run.
     """
-    root = Path(results) / "runs"
+    root = results / "runs"
     name = name.rstrip("/").removeprefix(f"{root.as_posix()}/")
     folder = root / name
     if (folder / SPEC).is_file():

@@ -118,7 +118,7 @@ def drawn_queries(table: RunTable, results: Path, metrics: Sequence[str]) -> Dra
     draws: dict[tuple[Any, ...], dict[int, DrawnScore]] = {}
     digests = table.runs.set_index("run_id")["spec_digest"]
     for run, rows in table.test_scores("last", metrics).groupby("run_id"):
-        splits = read_query_scores(Path(results) / "runs" / str(run), digests[run]) or {}
+        splits = read_query_scores(results / "runs" / str(run), digests[run]) or {}
         *cell, seed = rows.iloc[0][[*LOSS_CELL, "seed"]]
         for split, of_split in rows.groupby("split"):
             kept = splits.get(str(split))

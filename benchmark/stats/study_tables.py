@@ -213,7 +213,7 @@ def costs(table: RunTable) -> pd.DataFrame:
     ``loss_share`` is the time of the loss over the time of a step. The time of a step is images of
     a batch / images per second.
     """
-    runs = table.costs()
+    runs = table.finished()
     cells = runs[runs["images_per_second"] > 0].groupby(LOSS_CELL)
     # a batch of triplets has more images than its size says
     images_backward = cells["images_backward"].sum(min_count=1)
