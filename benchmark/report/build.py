@@ -31,11 +31,12 @@ from benchmark.report.render import to_csv, to_html, to_latex, to_markdown, to_p
 from benchmark.report.table import NothingToShow
 from benchmark.report.tables import TABLES
 from benchmark.report.tables.printed_tables import paper_tables
+from benchmark.report.tables.side_by_side import laboratory_tables
 from benchmark.runs.run_table import RunTable
 from benchmark.stats.budgets import analyse_budgets
 from benchmark.stats.planning import at_level
 from benchmark.stats.queries import drawn_queries
-from benchmark.stats.study_tables import analyse
+from benchmark.stats.study_tables import analyse, side_by_side
 from benchmark.study import Study
 from benchmark.verdicts.judging import write_verdicts
 from benchmark.verdicts.matching import StudyGrid
@@ -113,7 +114,13 @@ def write_statistics(study: Study, table: RunTable, results: Path) -> dict[str, 
     if study.references.trials:
         trials = RunTable.read(results / study.references.trials)
         tables |= analyse_budgets(trials, table, study.metrics[0], comparison.alpha)
-    begin_folder(folder := study.folder(results) / "stats")
+    folder = study.folder(results)
+    runs = {"": table}
+    for other in sorted(folder.glob("@*")):
+        runs[other.name[1:]] = RunTable.read(other)
+    if len(runs) > 1:
+        tables["laboratories"] = side_by_side(runs, study.metrics, comparison.alpha)
+    begin_folder(folder := folder / "stats")
     return {name: write_csv(folder / f"{name}.csv", each) for name, each in tables.items()}
 
 
@@ -124,6 +131,7 @@ def planned_artefacts(kind: Kind, inputs: Inputs) -> Iterator[PlannedArtefact]:
         registry = TABLES
         wanted = study.tables
         of_papers = paper_tables(inputs)
+        yield from laboratory_tables(inputs)
     else:
         registry = FIGURES
         wanted = study.figures

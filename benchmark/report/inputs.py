@@ -33,6 +33,7 @@ _REASONS = {
     "batch_sizes": "no loss has finished at two batch sizes of one dataset and setting",
     "best_epoch": _UNMEASURED,
     "curves": _UNMEASURED,
+    "laboratories": "no other laboratory has finished a run of the study as it is now",
     "costs": "no finished run has recorded its cost yet",
     "noise": "no source of noise was varied apart: that needs a block with 'noise_square' whose "
     "runs have all finished",
@@ -41,7 +42,15 @@ _REASONS = {
     "verdicts": "there are no verdicts: the study names no references, or none have been judged "
     "yet",
 }
-_COMPARED = ("summary", "batch_sizes", "curves", "best_epoch", "differences", "divergence")
+_COMPARED = (
+    "summary",
+    "batch_sizes",
+    "curves",
+    "best_epoch",
+    "differences",
+    "divergence",
+    "laboratories",
+)
 
 
 @dataclass(frozen=True)
@@ -66,6 +75,7 @@ class Inputs:
     costs: pd.DataFrame
     divergence: pd.DataFrame
     noise: pd.DataFrame
+    laboratories: pd.DataFrame
     ranks: pd.DataFrame
     rank_tests: pd.DataFrame
     profiles: pd.DataFrame

@@ -4,32 +4,97 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
+import shutil
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from benchmark.core.code_version import mixed
-from benchmark.core.files import write_json
+from benchmark.core.errors import ConfigError
+from benchmark.core.files import check_regular, write_json
 from benchmark.core.paths import public
-from benchmark.core.records import PROVENANCE, RunSpec, settings_of
+from benchmark.core.records import PROVENANCE, RESULT, RunSpec, settings_of
 from benchmark.core.results import Provenance, Result, Scores
 from benchmark.core.words import count
 from benchmark.datasets import loader_of
 from benchmark.datasets.base import Counts
 from benchmark.runs.field import with_field
-from benchmark.runs.folders import RunStatus, count_by_status, states_of
+from benchmark.runs.folders import RunStatus, count_by_status, states_of, status_in
 from benchmark.runs.run_table import RunTable
 from benchmark.study import Study
 from benchmark.study.grid import Run
+from benchmark.study.model import LABEL
 from benchmark.study.trials import final_columns, is_chosen, trial_columns
+
+MOST_BYTES = 1 << 26  # of a file of a stranger
 
 
 def collect(study: Study, results: Path) -> dict[str, int]:
-    """Write a study's tables and provenance below ``results``; return its runs by status."""
-    states = states_of(study, results)
+    """Write a study's tables and provenance below ``results``; return its runs by status.
+
+    A results folder ``@NAME`` in ``results`` is another laboratory's. Its finished runs get tables
+    of their own in the study's ``@NAME``, so that nobody pools them with the runs here.
+    """
     folder = study.folder(results)
+    states = states_of(study, results)
+    others = _others(study, results, states)
+    table = _table_of(study, states)
+    if study.references.field:
+        table = with_field(table, study)
+    table.write(folder)
+    counts = count_by_status(states)
+    origin = {"study": study.name, "runs": counts, **provenance_of(states)}
+    write_json(folder / PROVENANCE, origin)
+    for old in folder.glob("@*"):
+        shutil.rmtree(old)
+    for name, other in others.items():
+        other.write(folder / name)
+        counts[f"finished {name}"] = len(other.runs)
+    return counts
+
+
+def _others(
+    study: Study, results: Path, states: Sequence[tuple[Run, RunStatus]]
+) -> dict[str, RunTable]:
+    """Return the finished runs of each other laboratory by the name of its results folder.
+
+    Strangers make these folders, and people name them. Raise ConfigError for what is none, and for
+    a run that lies in two places; DataError for a pipe or a large file.
+    """
+    tables = {}
+    problems = []
+    places = {str(state.provenance): results / run.spec.folder for run, state in states}
+    for folder in sorted(results.glob("@*")):
+        if not (re.fullmatch(LABEL, folder.name[1:]) and (folder / "runs").is_dir()):
+            problems.append(
+                f"{folder} has no laboratory's results (allowed: a folder with 'runs', or a link "
+                "to one, whose name is '@' and letters, digits, '_', '.', '+' or '-')"
+            )
+        finished = []
+        for run, _ in states:
+            place = folder / run.spec.folder
+            if not (place / RESULT).exists():
+                continue  # a log may be a link to anything
+            for name in (RESULT, PROVENANCE):
+                check_regular(place / name, MOST_BYTES)
+            state = status_in(place, run.spec)
+            if state.result:
+                finished.append((run, state))
+                first = places.setdefault(str(state.provenance), place)
+                if state.provenance and first != place:
+                    problems.append(f"{first} and {place} have one run; remove the copy")
+        tables[folder.name] = _table_of(study, finished)
+    if problems:
+        raise ConfigError("collect", problems)
+    return tables
+
+
+def _table_of(study: Study, states: Iterable[tuple[Run, RunStatus]]) -> RunTable:
+    """Return the tables of runs with these statuses."""
     rows = []
+    scores: list[tuple[Any, ...]] = []
     for run, state in states:
         row = _run_row(run.spec, state)
         if study.trials:
@@ -37,16 +102,9 @@ def collect(study: Study, results: Path) -> dict[str, int]:
         elif study.references.trials:
             row |= final_columns(run.spec)
         rows.append(row)
-    table = RunTable.from_rows(
-        rows, [row for _, state in states if state.result for row in _score_rows(state.result)]
-    )
-    if study.references.field:
-        table = with_field(table, study)
-    table.write(folder)
-    counts = count_by_status(states)
-    origin = {"study": study.name, "runs": counts, **provenance_of(states)}
-    write_json(folder / PROVENANCE, origin)
-    return counts
+        if state.result:
+            scores += _score_rows(run.spec.run_id, state.result)
+    return RunTable.from_rows(rows, scores)
 
 
 def _run_row(spec: RunSpec, status: RunStatus) -> dict[str, Any]:
@@ -64,9 +122,6 @@ def _run_row(spec: RunSpec, status: RunStatus) -> dict[str, Any]:
         "reason": public(status.reason),
         "spec_digest": spec.digest,
         "code_version": status.code_version,
-        "platform": "",
-        "kernels": "",
-        "processor": "",
         **public(settings_of(spec)),
     }
     if provenance := status.provenance:
@@ -77,7 +132,7 @@ def _run_row(spec: RunSpec, status: RunStatus) -> dict[str, Any]:
     return row
 
 
-def _score_rows(result: Result) -> Iterator[tuple[str, str, str, int, str, float]]:
+def _score_rows(run_id: str, result: Result) -> Iterator[tuple[Any, ...]]:
     points: list[tuple[str, int, Scores]] = [("last", result.epochs, result.metrics.last)]
     for split, metrics in result.metrics.best.items():
         for name, best in metrics.items():
@@ -89,7 +144,7 @@ def _score_rows(result: Result) -> Iterator[tuple[str, str, str, int, str, float
     for selection, epoch, scores in points:
         for split, values in scores.items():
             for metric, value in values.items():
-                yield result.run_id, split, selection, epoch, metric, value
+                yield run_id, split, selection, epoch, metric, value
 
 
 def provenance_of(states: Iterable[tuple[Run, RunStatus]]) -> dict[str, Any]:
@@ -136,17 +191,17 @@ def provenance_of(states: Iterable[tuple[Run, RunStatus]]) -> dict[str, Any]:
     warnings += [f"runs {how}: {_shares(of)}" for how, of in versions.items() if mixed(of)]
     warnings += _changed_on_the_way(known)
     return {
-        "code_versions": dict(codes),
-        "platforms": dict(platforms),
-        "kernels": dict(kernels),
-        "packages": {name: dict(versions) for name, versions in packages.items()},
+        "code_versions": codes,
+        "platforms": platforms,
+        "kernels": kernels,
+        "packages": packages,
         "hardware": [{**json.loads(text), "runs": n} for text, n in hardware.most_common()],
         "weights": [
             {**json.loads(text), "settings": sorted(settings), "runs": settings.total()}
             for text, settings in sorted(weights.items(), key=lambda item: -item[1].total())
         ],
         "datasets": {
-            label: {"fingerprints": dict(fingerprints), **contents_of[label]}
+            label: {"fingerprints": fingerprints, **contents_of[label]}
             for label, fingerprints in contents.items()
         },
         "total_seconds": round(sum(source.timing.total_seconds for _, source in known), 1),
@@ -213,7 +268,7 @@ def _grouped(pairs: Iterable[tuple[Any, str]]) -> dict[Any, Counter[str]]:
     groups: dict[Any, Counter[str]] = defaultdict(Counter)
     for key, value in pairs:
         groups[key][value] += 1
-    return dict(groups)
+    return groups
 
 
 def _shares(runs_by_name: Counter[str]) -> str:

@@ -3,7 +3,7 @@
 docs/background/statistics.md has the files, their columns and units.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -191,6 +191,24 @@ def best_epochs(table: RunTable, metrics: Sequence[str]) -> pd.DataFrame:
         epoch=("epoch", "mean"),
     )
     return means.reset_index()
+
+
+def side_by_side(
+    tables: Mapping[str, RunTable], metrics: Sequence[str], alpha: float
+) -> pd.DataFrame:
+    """Return the summary after the last epoch of what two laboratories have, for each of them.
+
+    ``difference`` is the mean - that of the first laboratory that has one. Nothing is pooled.
+    """
+    parts = []
+    for laboratory, table in tables.items():
+        summary = summarise(table, metrics, alpha)
+        last = summary[summary["selection"] == "last"]
+        parts.append(last.assign(laboratory=laboratory))
+    rows = pd.concat(parts, ignore_index=True)
+    means = rows.groupby([*GROUP, "loss"])["mean"]
+    rows["difference"] = rows["mean"] - means.transform("first")
+    return rows[means.transform("size") > 1]
 
 
 def differences_by_seed(headline: pd.DataFrame, baseline: str | None) -> pd.DataFrame:
