@@ -7,7 +7,7 @@ import sys
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from typer import Argument, Exit, Option, Typer
 
@@ -28,6 +28,9 @@ from benchmark.core.errors import ConfigError, DataError
 from benchmark.core.files import guess_csv, write_json
 from benchmark.core.interrupts import handling_stop_signals
 from benchmark.core.records import RESULTS
+
+if TYPE_CHECKING:
+    from benchmark.runs.field import FrozenField
 
 WIDTH = 24  # of a check's name
 Verdict = Literal["reproduced", "drifted", "inconclusive", "untested"]
@@ -229,41 +232,135 @@ def challenge(
     loss: Path = Argument(help="Python file that registers a loss of its own name"),
     trials: int = Option(4, help="number of trials: one of the field's budgets", min=1, max=99),
     cores: Cores = "all",
-    field: Path | None = Option(None, help="folder of the field's frozen results", file_okay=False),
+    field: Path | None = Option(None, help="folder that 'freeze' wrote", file_okay=False),
+    features: Path | None = Option(
+        None, help="features of the field's images, if it is one of features", dir_okay=False
+    ),
+    labels: Path | None = Option(None, help="their labels, if in a second file", dir_okay=False),
     results: Results = RESULTS,
 ) -> None:
     """Compare a loss of yours with others at equal trials.
 
-    By the rules of 'reality_check', with its frozen results.
+    By the rules of the field, whose runs are not repeated. Without --field it is that of
+    'reality_check'.
+
+    Features are the field's if they have its digest, or if names, labels and split are equal, the
+    rows agree and a loss of the field, run again, scores as it did.
 
     Example: python -m benchmark challenge my_losses/ramp_ap.py --trials 4
+
+    Example: python -m benchmark challenge ramp_ap.py --field their_field --features mine.npz
     """
     from benchmark.report import answer_of_trials
     from benchmark.report.labels import loss_name
+    from benchmark.runs.field import read_field
     from benchmark.stats.budgets import RANK_INTERVAL
+    from benchmark.study.manifest import range_problems
     from benchmark.study.model import ROOT
-    from benchmark.study.own import FIELD, write_challenge
+    from benchmark.study.own import FIELD, Challenged, write_challenge
 
-    field = field or ROOT / "results" / "reference" / FIELD
-    study, plugins = write_challenge(loss, trials, field, results)
+    frozen = read_field(field or ROOT / "results" / "reference" / FIELD)
+    against = Challenged(frozen.folder, frozen.manifest)
+    # whatever is wrong with the loss is said before anything of the field runs again
+    write_challenge(loss, trials, against, results)
+    params = params_of_features(frozen, features, labels)
+    if params:
+        said = features_said(frozen, params, cores, results / "challenges" / loss.stem / "again")
+        against = Challenged(frozen.folder, frozen.manifest, params, said)
+    study, plugins = write_challenge(loss, trials, against, results)
     os.environ[PLUGINS] = os.pathsep.join(filter(None, [str(plugins), value_of(PLUGINS)]))
-    command = [sys.executable, "-P", "-m", "benchmark", "run", str(study), "--cores", cores]
+    loaded = load(str(study))
+    if wrong := [*range_problems(frozen.manifest, loaded)]:
+        raise ConfigError(str(frozen.folder), wrong)
+    call("run", str(study), "--cores", cores, "--results", str(results))
+    final = results / f"{study.stem}-selected"
+    ranks = guess_csv(final / "stats" / "budget_ranks.csv")
+    tests = guess_csv(final / "stats" / "paired.csv")
+    sentences = answer_of_trials.challenge(ranks, tests, loss.stem, loaded.metrics[0], loss_name)
+    if against.said:
+        sentences.append(f"The data: {against.said}.")
+    echo("\n".join([*sentences, answer_of_trials.of_heads(loaded)]))
+    echo(f"intervals of ranks: {RANK_INTERVAL}")
+    echo(f"page: {final / 'report' / 'index.html'}")
+
+
+def call(*words: str) -> None:
+    """Call a verb as a process of its own; raise Exit with its status if it fails."""
+    command = [sys.executable, "-P", "-m", "benchmark", *words]
     # a signal to stop goes to the workflow, which ends in good order
     with handling_stop_signals(lambda number, _: process.send_signal(number)):
-        process = subprocess.Popen([*command, "--results", str(results)])
+        process = subprocess.Popen(command)
         status = process.wait()
     if status < 0:  # ended by a signal
         raise Exit(128 - status)
     if status:
         raise Exit(status)
-    final = results / f"{study.stem}-selected"
-    ranks = guess_csv(final / "stats" / "budget_ranks.csv")
-    tests = guess_csv(final / "stats" / "paired.csv")
-    loaded = load(str(study))
-    sentences = answer_of_trials.challenge(ranks, tests, loss.stem, loaded.metrics[0], loss_name)
-    echo("\n".join([*sentences, answer_of_trials.of_heads(loaded)]))
-    echo(f"intervals of ranks: {RANK_INTERVAL}")
-    echo(f"page: {final / 'report' / 'index.html'}")
+
+
+def params_of_features(
+    frozen: "FrozenField", features: Path | None, labels: Path | None
+) -> dict[str, str]:
+    """Return the parameters of the features of a challenge; {} if the field is not of features.
+
+    Raise ConfigError for features that are missing, or of no use.
+    """
+    from benchmark.study.manifest import FEATURES
+
+    if frozen.manifest.features is None:
+        if features or labels:
+            raise ConfigError(
+                "--features", [f"{frozen.folder} is no field of features; leave it out"]
+            )
+        return {}
+    if features is None:
+        if FEATURES not in frozen.manifest.files:
+            message = f"{frozen.folder} has no features; give yours of the same images"
+            raise ConfigError("--features", [message])
+        features = frozen.folder / FEATURES
+    params = {"file": str(features.resolve())}
+    if labels:
+        params["labels"] = str(labels.resolve())
+    return params
+
+
+def features_said(frozen: "FrozenField", given: dict[str, str], cores: str, folder: Path) -> str:
+    """Return in which sense features are a field's; raise ConfigError if they are not.
+
+    A loss of the field runs again below ``folder`` unless the digest is the same.
+    """
+    from benchmark.core.files import begin_folder
+    from benchmark.runs.collecting import collect
+    from benchmark.runs.field import have_equal_bits
+    from benchmark.runs.run_table import RunTable
+    from benchmark.stats.budgets import outside_of_seeds, select
+    from benchmark.study.manifest import range_problems
+    from benchmark.study.own import Challenged, write_one_loss
+    from benchmark.study.trials import write_selected
+
+    manifest = frozen.manifest
+    if have_equal_bits(frozen, given):
+        return "same features"
+    begin_folder(folder)
+    baseline = manifest.file.comparison.baseline
+    path = write_one_loss(
+        Challenged(frozen.folder, manifest, given), baseline, folder / "again.yaml"
+    )
+    study = load(str(path))
+    wrong = [*range_problems(manifest, study)]
+    choices = select(study, frozen.trials)
+    most = max(choice.trials for choice in choices)
+    of_most = [choice for choice in choices if choice.trials == most]
+    selected = write_selected(study, of_most, folder)[1]
+    if not wrong:
+        workers = str(os.cpu_count() if cores == "all" else cores)
+        call("fill", str(selected), "--workers", workers, "--results", str(folder))
+        again = load(str(selected))
+        collect(again, folder)
+        table = RunTable.read(again.folder(folder))
+        wrong = outside_of_seeds(table, frozen.final, study.metrics[0])
+    if wrong:
+        raise ConfigError(given["file"], wrong)
+    return "equal up to rounding"
 
 
 def name_of(name: str | None, source: str, what: str) -> str:

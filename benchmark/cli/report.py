@@ -181,24 +181,40 @@ def freeze(
         callback=place_to_write,
     ),
     partial: bool = Option(False, "--partial", help="accept missing, failed or stale runs"),
+    licence: str | None = Option(None, help="of a field: under which it may be used"),
+    with_features: bool = Option(False, "--with-features", help="a field holds its features, too"),
 ) -> None:
     """Freeze the scores of STUDY's runs as its reference.
 
-    Of a study whose settings trials chose, trials and final runs are frozen, into a folder.
+    Of a study with rules, trials and final runs are frozen as a field for 'challenge': a folder.
 
     Example: python -m benchmark freeze embedded --out results/reference/embedded.csv
+
+    Example: python -m benchmark freeze digits.yaml --out digits_field --licence CC-BY-4.0
     """
     from benchmark.runs.field import freeze_field
     from benchmark.runs.run_table import RunTable
+    from benchmark.study.manifest import UNSTATED
+    from benchmark.study.trials import selected_path
     from benchmark.verdicts.frozen import freeze as freeze_runs
 
     loaded, table = load_runs(study, results)
-    if chosen_by := loaded.references.trials:
-        folder = out or results / "reference" / chosen_by
-        trials = RunTable.read(results / chosen_by)
-        count = freeze_field(trials, table, loaded.metrics[0], folder)
+    if loaded.trials:
+        folder = out or results / "reference" / loaded.name
+        final = RunTable.read(results / selected_path(loaded, results).stem)
+        count = freeze_field(
+            loaded,
+            table,
+            final,
+            folder,
+            licence=licence or UNSTATED,
+            with_features=with_features,
+        )
         echo(f"froze {count} trials and final runs below {folder}")
         return
+    if licence or with_features or loaded.references.trials:
+        chosen_by = loaded.references.trials or "with rules"
+        raise ConfigError(loaded.name, [f"is no field; 'freeze' the study {chosen_by} as one"])
     default = loaded.references.frozen or results / "reference" / f"{loaded.name}.csv"
     target = out or Path(default)
     count = freeze_runs(table, target, metrics=list(loaded.metrics), partial=partial)

@@ -5,7 +5,9 @@ query and gallery divide the rows that test. Without a split, rows that are no q
 gallery train. Where there are none, half of the classes train, drawn by a fixed seed.
 """
 
-from dataclasses import replace
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
@@ -13,6 +15,7 @@ import numpy as np
 
 from benchmark.core.errors import DataError
 from benchmark.core.options import option, options
+from benchmark.core.seeding import derive
 from benchmark.datasets import DATASETS
 from benchmark.datasets.base import (
     Dataset,
@@ -24,22 +27,46 @@ from benchmark.datasets.base import (
 )
 from benchmark.datasets.folder import divided
 from benchmark.datasets.index import image_sets, index_rows
+from benchmark.datasets.io.arrays import read_arrays
 from benchmark.datasets.io.embeddings import SIDES, SPLIT, Roles, read_roles
 from benchmark.metrics.given import chosen
 from benchmark.metrics.sets import bits
 
 BLOCK = 4096  # rows that are looked at together
 NOT_USED = "leave them out of the file"
+COMMITTED = 256  # rows that features are known by where they are not
+MADE_BY = "made_by"  # what 'features extract' says of itself: JSON in an array of the file
+
+
+@dataclass(frozen=True, kw_only=True)
+class Identity:
+    """What features are known by where they are not.
+
+    names, labels, split   digests, in the order of the file
+    shape, dtype           of the rows
+    network, weights       name, and digest of the weights, where the file says them
+    """
+
+    names: str
+    labels: str
+    split: str
+    shape: tuple[int, int]
+    dtype: str
+    network: str = ""
+    weights: str = ""
 
 
 @DATASETS.register("features", display="Features")
 class Features(DatasetLoader):
     """Rows of numbers in a file of yours, with labels.
 
-    ``load`` says in ``split`` how they were split.
+    ``load`` says in ``split`` how they were split, keeps all arrays as ``given``, by their names in
+    the file, and what they are known by.
     """
 
     split = ""
+    given: dict[str, Any]
+    identity: Identity
 
     @options
     class Config:
@@ -106,6 +133,18 @@ class Features(DatasetLoader):
             sets |= image_sets(part, lambda _: no_image)
         for role, images in sets.items():
             sets[role] = replace(images, features=np.asarray(rows[numbers[role]], kind))
+        network, weights = maker_of(read_arrays(Path(config.file), "embeddings").get(MADE_BY))
+        arrays = {role: array for role, array in given.items() if array is not None}
+        self.given = {config.keys.get(role, role): array for role, array in arrays.items()}
+        self.identity = Identity(
+            names=digest_of(names),
+            labels=digest_of(values),
+            split=digest_of(table["role"]),
+            shape=rows.shape,
+            dtype=str(rows.dtype),
+            network=network,
+            weights=weights,
+        )
         lines = "\n".join(map("\t".join, zip(names, map(str, values), roles, strict=True)))
         contents = [images.features for images in sets.values() if images.features is not None]
         fingerprint = fingerprint_of(lines, *contents)
@@ -117,6 +156,26 @@ class Features(DatasetLoader):
         if twice:
             dataset.counts["equal to a training row"] = {"images": len(twice)}
         return dataset
+
+
+def digest_of(values: Iterable[Any]) -> str:
+    """Return a digest of the texts of values, in order."""
+    return fingerprint_of(json.dumps([*map(str, values)]))
+
+
+def maker_of(text: Any) -> tuple[str, str]:
+    """Return the network, and the digest of its weights, in the array MADE_BY; "" if not there."""
+    try:
+        facts = json.loads(str(text))
+        return str(facts["model"][0]), str(facts["weights"])
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return "", ""
+
+
+def committed(rows: int) -> np.ndarray:
+    """Return the numbers of COMMITTED of so many rows, rising: the same ones each time."""
+    generator = np.random.default_rng(derive(0, "committed rows"))
+    return np.sort(generator.permutation(rows)[:COMMITTED])
 
 
 def no_image(number: int) -> NoReturn:

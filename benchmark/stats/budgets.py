@@ -269,6 +269,25 @@ def select(study: Study, table: RunTable) -> list[Choice]:
     return choices
 
 
+def outside_of_seeds(
+    again: RunTable, final: RunTable, metric: str, alpha: float = 0.05
+) -> list[str]:
+    """Return what ran ``again`` with all its seeds, and has its mean outside of their interval."""
+    place = [*PLACE, "trials"]
+    new, old = (
+        _scores(table, metric).pivot(index=place, columns="seed", values="value")
+        for table in (again, final)
+    )
+    means = t_intervals(new.to_numpy(), 1 - alpha)[1]
+    _, _, _, low, high = t_intervals(old.loc[new.index].to_numpy(), 1 - alpha)
+    problems = []
+    for name, value, *ends in zip(new.index, means, low, high, strict=True):
+        if not ends[0] <= value <= ends[1]:
+            shown = f"{value:.4f}, outside of [{ends[0]:.4f}, {ends[1]:.4f}]"
+            problems.append(f"{name[3]} run again has mean {metric} {shown} of its seeds")
+    return problems
+
+
 def best_trial(scores: pd.Series, budget: int) -> int:
     """Return the number of the best of the first ``budget`` trials, counted from 1.
 

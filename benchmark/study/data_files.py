@@ -24,7 +24,8 @@ RESULTS = "results.csv"  # the published numbers of a paper
 REPRODUCIBLE = ("own", "retrained")  # the others were not trained by the paper that prints them
 CUT = "\0"  # stands for the missing or surplus fields of a row
 UNREADABLE = (OSError, UnicodeDecodeError, csv.Error)
-# folders of a field: the frozen runs of other losses
+# of a field: its manifest, and folders with the frozen runs of other losses
+MANIFEST = "field.json"
 TRIALS = "trials"
 FINAL = "final"
 
@@ -130,13 +131,11 @@ def data_files(step: str, named: Collection[str]) -> list[Path]:
     return files
 
 
-def field_folder(field: str | None, kind: str) -> Path:
-    """Return the folder of a field's TRIALS or FINAL runs.
+def field_folder(field: str | None) -> Path:
+    """Return the folder of a field.
 
     ``field`` is a path below the working directory or, if it does not exist there, below the
     repository.
     """
     folder = Path(str(field))
-    if not os.path.isdir(folder):
-        folder = ROOT / folder
-    return folder / kind
+    return folder if os.path.isdir(folder) else ROOT / folder

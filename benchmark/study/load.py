@@ -32,7 +32,7 @@ from benchmark.datasets import DATASETS, check_dataset_params, training_images
 from benchmark.input import samplers
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.metrics.metric import k_of, metric_of
-from benchmark.study.data_files import FINAL, TRIALS, field_folder, published_names
+from benchmark.study.data_files import MANIFEST, field_folder, published_names
 from benchmark.study.grid import at_look, conflicts, look_state
 from benchmark.study.model import (
     JOINT,
@@ -52,7 +52,6 @@ from benchmark.study.recipes import merge, overlay, read_recipe, without_losses
 from benchmark.study.trials import trial_problems, with_trials
 
 TRIPLETS = "mined_triplets"  # the sampler of batches that are laid out as triplets
-TABLE = "runs.csv"  # of frozen runs, beside their scores
 MAX_RUNS = 100_000
 
 
@@ -232,12 +231,10 @@ class Checker:
             yield from unknowns(key, "published table", published, published_names())
         field = file.references.field
         if field is not None:
-            kinds = (TRIALS, FINAL) if file.rules else (FINAL,)
-            tables = [field_folder(field, kind) / TABLE for kind in kinds]
-            missing = [table for table in tables if not os.path.isfile(table)]
-            if missing:
+            manifest = field_folder(field) / MANIFEST
+            if not os.path.isfile(manifest):
                 yield Problem(
-                    f"'{field}' has no frozen runs: {missing[0]} is not there; name a folder that "
+                    f"'{field}' is no field: {manifest} is not there; name a folder that "
                     "'python -m benchmark freeze STUDY --out FOLDER' wrote of a study with rules, "
                     "such as results/reference/reality_check, or null",
                     "references.field",

@@ -15,7 +15,7 @@ import re
 import shlex
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,6 @@ import yaml
 from jinja2 import Environment, PackageLoader
 
 from benchmark.core.code_version import meaning
-from benchmark.core.documents import read_document
 from benchmark.core.environment import PLUGINS
 from benchmark.core.errors import ConfigError
 from benchmark.core.files import copy_file, write_text
@@ -36,7 +35,7 @@ from benchmark.datasets import load_dataset
 from benchmark.datasets.base import ImageSet
 from benchmark.datasets.folder import namesakes_of
 from benchmark.datasets.io.images import DIM_WORDS, Opener
-from benchmark.study.load import find_study, load_study
+from benchmark.study.manifest import Manifest
 
 SAMPLED = 64  # images that are opened
 GREY_SPREAD = 12  # largest spread between channels of a grey picture: JPEG adds some colour
@@ -252,7 +251,23 @@ def write_study(kind: str, out: Path, force: bool, **values: Any) -> str:
     return last_words.render(values).rstrip()
 
 
-def write_challenge(loss: Path, trials: int, field: Path, results: Path) -> tuple[Path, Path]:
+@dataclass(frozen=True)
+class Challenged:
+    """The field that a loss challenges.
+
+    params  of the features that take the place of the field's; {}: data that the suite has
+    said    in which sense these are the field's
+    """
+
+    folder: Path
+    manifest: Manifest
+    params: Mapping[str, Any] = field(default_factory=dict)
+    said: str = ""
+
+
+def write_challenge(
+    loss: Path, trials: int, against: Challenged, results: Path
+) -> tuple[Path, Path]:
     """Write the study of a loss's file with ``trials``; return its path, and the plugin folder.
 
     Both lie in ``results/challenges``. Raise ConfigError for a file without a new loss. Raise
@@ -266,13 +281,13 @@ def write_challenge(loss: Path, trials: int, field: Path, results: Path) -> tupl
     copy = folder / "plugins" / loss.name  # alone, because each file of the folder is a plugin
     made = list((results / "runs").glob(f"*/*/{name}/*/*/{RESULT}"))
     registered = [path.resolve() for path in plugin_files()]
-    rules = load_study(FIELD).trials
-    budgets = rules.budgets if rules else ()
+    known = against.manifest.study
+    budgets = known["rules"]["trials"]
     problems = []
     if loss.suffix != ".py" or not loss.is_file():
         problems.append("is not a Python file with a loss; see docs/adding.md")
-    elif name in load_catalogue() and loss.resolve() not in registered:
-        message = f"'{name}' is a loss already, of the suite or of a folder in {PLUGINS}"
+    elif name in {*load_catalogue(), *against.manifest.ranges} and loss.resolve() not in registered:
+        message = f"'{name}' is a loss already, of the suite, the field or a folder in {PLUGINS}"
         problems.append(f"{message}; give yours, and its file, another name")
     elif made and copy.is_file() and meaning(loss) != meaning(copy):
         problems.append(
@@ -285,22 +300,44 @@ def write_challenge(loss: Path, trials: int, field: Path, results: Path) -> tupl
     if problems:
         raise ConfigError(str(loss), problems)
     copy_file(loss, copy)
-    data = read_document(find_study(FIELD)).data
     display = re.search(r"display\s*=\s*[\"']([^\"']+)", loss.read_text(encoding="utf-8"))
     shown = display[1] if display else name
     after = count(trials, "trial")
-    data |= {
-        "study": f"challenge_{name}",
-        "title": f"{shown} against the field",
-        "question": f"Where does {shown} stand among the losses of {FIELD} after {after}?",
-        "rules": {**data["rules"], "trials": [budget for budget in budgets if budget <= trials]},
-        "blocks": [{**block, "losses": [name]} for block in data["blocks"]],
-        "comparison": {"baseline": name},
-        "tables": TABLES,
-        "figures": FIGURES,
-        "references": {"field": field.as_posix()},
-    }
-    data.pop("losses", None)
-    path = folder / f"{data['study']}.yaml"
-    write_text(path, yaml.safe_dump(data, sort_keys=False, width=100))
+    path = write_one_loss(
+        against,
+        name,
+        folder / f"challenge_{name}.yaml",
+        title=", ".join(filter(None, [f"{shown} against the field", against.said])),
+        question=f"Where does {shown} stand among the losses of {known['study']} after {after}?",
+        rules={**known["rules"], "trials": [budget for budget in budgets if budget <= trials]},
+        tables=TABLES,
+        figures=FIGURES,
+        references={"field": against.folder.as_posix()},
+    )
     return path, copy.parent
+
+
+def write_one_loss(against: Challenged, loss: str, path: Path, **changes: Any) -> Path:
+    """Write a field's study with one ``loss`` alone, its recipes beside it; return its path."""
+    known = against.manifest.study
+    blocks = []
+    for block in known["blocks"]:
+        datasets = [
+            {**dataset, "params": {**dataset["params"], **against.params}}
+            for dataset in block["datasets"]
+        ]
+        blocks.append({**block, "losses": [loss], "datasets": datasets})
+    data = {
+        **known,
+        "study": path.stem,
+        "losses": {label: each for label, each in known["losses"].items() if label == loss},
+        "blocks": blocks,
+        "comparison": {"baseline": loss},
+        **changes,
+    }
+    contents = {path: data}
+    for name, recipe in against.manifest.recipes.items():
+        contents[path.parent / "recipes" / f"{name}.yaml"] = recipe
+    for target, content in contents.items():
+        write_text(target, yaml.safe_dump(content, sort_keys=False, width=100))
+    return path

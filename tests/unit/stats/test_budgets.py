@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from error_rates.budgets import rank_worlds
+from made_up_fields import made_up_tables, study_with_rules
 from made_up_results import BEST, made_up_budgets, made_up_finals, made_up_trials
 
 from benchmark.core.errors import ReferenceDataError, RunError
@@ -186,13 +187,15 @@ def test_a_challenger_is_named_with_its_places_and_whom_it_differs_from():
 
 
 def test_one_loss_meets_the_field_at_its_own_budget_only(tmp_path):
-    final = made_up_finals()
-    assert freeze_field(made_up_trials(), final, "map_at_r", tmp_path) == 30 + 27
+    trials, final = made_up_tables()
+    of_field = study_with_rules(tmp_path / "study")
+    assert freeze_field(of_field, trials, final, tmp_path / "field") == 30 + 27
     runs = made_up_finals(("authors", "equal1")).runs.query("loss == 'sup_ap'")
     mine = runs.assign(loss="mine", run_id=runs["run_id"].str.replace("sup_ap", "mine"))
     scores = [(run_id, "test", "last", 1, "map_at_r", 0.9) for run_id in mine["run_id"]]
     table = RunTable.from_rows(mine.to_dict("records"), scores)
-    study = SimpleNamespace(references=References(field=str(tmp_path)), trials=None)
+    references = References(field=str(tmp_path / "field"))
+    study = SimpleNamespace(references=references, trials=None)
     joined = with_field(table, study)
     assert set(joined.runs["setting"]) == {"test_resnet~authors", "test_resnet~equal1"}
     assert set(joined.runs["loss"]) == {"mine", "smooth_ap", "sup_ap", "proxy_anchor"}
@@ -201,10 +204,11 @@ def test_one_loss_meets_the_field_at_its_own_budget_only(tmp_path):
 
 
 def test_a_run_without_a_result_is_not_frozen(tmp_path):
-    final = made_up_finals()
+    trials, final = made_up_tables()
     final.runs.loc[3, "status"] = "missing"
+    study = study_with_rules(tmp_path / "study")
     with pytest.raises(ReferenceDataError, match="1 runs have no result"):
-        freeze_field(made_up_trials(), final, "map_at_r", tmp_path)
+        freeze_field(study, trials, final, tmp_path / "field")
 
 
 @pytest.mark.parametrize(

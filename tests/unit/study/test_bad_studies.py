@@ -425,7 +425,7 @@ def test_frozen_runs_are_a_file_that_has_a_name(name, change, write_study):
     assert load_study(write_study(study)).references.frozen == name
 
 
-def test_the_field_of_a_study_with_rules_holds_trials_too(change, problems_of, tmp_path):
+def test_tables_without_a_manifest_are_no_field(change, problems_of, tmp_path):
     (tmp_path / "final").mkdir()
     (tmp_path / "final" / "runs.csv").touch()
     study = change({"references.field": str(tmp_path), "rules.trials": [1]})

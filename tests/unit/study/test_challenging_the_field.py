@@ -17,10 +17,17 @@ from tiny_runs import in_a_fork
 
 from benchmark.core.errors import ConfigError
 from benchmark.core.registry import import_plugins
+from benchmark.study.manifest import read_manifest
 from benchmark.study.model import ROOT
-from benchmark.study.own import write_challenge
+from benchmark.study.own import Challenged, write_challenge
 
+FIELD = ROOT / "results" / "reference" / "reality_check"
 FORWARD = "def forward(x):\n    return x\n"
+
+
+def glyphs() -> Challenged:
+    """Return the field of glyphs, to challenge."""
+    return Challenged(FIELD, read_manifest(FIELD))
 
 
 @pytest.fixture
@@ -31,7 +38,7 @@ def challenged(tmp_path):
     loss.write_text(FORWARD)
 
     def challenge(folder=results):
-        return write_challenge(loss, 1, tmp_path / "field", folder)
+        return write_challenge(loss, 1, glyphs(), folder)
 
     challenge()
     run = results / "runs" / "glyphs_1k.fold1" / "frozen~trial00" / "mine" / "bs64" / "seed0"
@@ -51,7 +58,7 @@ def test_a_changed_loss_is_refused_until_its_runs_are_gone(challenged, messages)
 
 def test_the_title_has_the_display_name(tmp_path):
     (tmp_path / "mine.py").write_text(LOSS)
-    path = write_challenge(tmp_path / "mine.py", 1, tmp_path / "field", tmp_path / "results")[0]
+    path = write_challenge(tmp_path / "mine.py", 1, glyphs(), tmp_path / "results")[0]
     study = yaml.safe_load(path.read_text())
     assert "Mine" in study["title"]
     assert "Mine" in study["question"]
@@ -98,7 +105,7 @@ def error_of_challenge(folder: Path, name: str) -> str:
     """Return why the loss of a folder cannot challenge; "" if it can."""
     import_plugins()
     try:
-        write_challenge(folder / name / "mine.py", 1, folder / "field", folder / "results")
+        write_challenge(folder / name / "mine.py", 1, glyphs(), folder / "results")
     except ConfigError as error:
         return str(error)
     return ""
