@@ -17,6 +17,7 @@ from benchmark.core.words import DASH, count, first_of, interval, listed, mean_s
 from benchmark.report.answer_of_trials import OF_HEADS, answer_of_trials, of_heads
 from benchmark.report.inputs import CONDITION, WHERE, Inputs, records, rows_of
 from benchmark.report.labels import dataset_label, dataset_name, metric_label
+from benchmark.report.rows import NoiseRow, PairRow, RankedRow, ScoreRow, SweptRow
 from benchmark.report.table import NothingToShow
 from benchmark.report.tally import claims_in_words, claims_reading, of_own_papers, published_numbers
 
@@ -231,7 +232,7 @@ def last_step(asked: Asked) -> str:
     subject = f"{subject} changes {metric_label(asked.metric)} by"
     if asked.one_place or len(tests) == 1:
         parts = []
-        for test in records(tests.sort_values("batch_size")):
+        for test in records(tests.sort_values("batch_size"), PairRow):
             significance = "significant" if test.significant else "not significant"
             if pd.isna(test.p_holm):
                 significance = "no test"
@@ -267,7 +268,7 @@ def batch_sizes(asked: Asked) -> str:
             ends = [_tenths(rows["difference"].min()), _tenths(rows["difference"].max())]
             return f"{count(len(rows), 'loss')} ({' to '.join(ends)})"
         named = []
-        for row in records(rows):
+        for row in records(rows, PairRow):
             span = interval(row.ci_low, row.ci_high, _tenths)
             named.append(f"{asked.inputs.label(row.loss)} ({_tenths(row.difference)} {span})")
         return listed(named)
@@ -309,7 +310,7 @@ def highest_means(asked: Asked) -> str:
             means = compared
         parts = []
         for batch_size, group in means.groupby("batch_size"):
-            first = next(records(group.nlargest(1, "mean")))
+            first = next(records(group.nlargest(1, "mean"), ScoreRow))
             score = f"{mean_sd(first.mean, first.sd)}%, n={first.n}"
             parts.append(f"{inputs.label(first.loss)} at batch size {batch_size} ({score})")
         where = dataset_label(*means[WHERE].iloc[0])
@@ -336,7 +337,7 @@ def order_of_heads(asked: Asked) -> str:
     for (dataset, batch_size), rows in asked.means.groupby(["dataset", "batch_size"], sort=False):
         ranked = rows.assign(rank=rows["mean"].round(4).rank(method="min", ascending=False))
         named = []
-        for row in records(ranked.sort_values("rank", kind="stable")):
+        for row in records(ranked.sort_values("rank", kind="stable"), RankedRow):
             options = Setting.from_label(row.setting).options
             name = ", ".join([inputs.label(row.loss), *options])
             named.append(f"{row.rank:.0f} {name} {percent(row.mean)}")
@@ -351,10 +352,10 @@ def noise_shares(asked: Asked) -> str:
     rows = rows_of(asked.inputs.noise, metric=asked.metric)
     sentences = []
     for _, sources in rows.groupby([*CONDITION, "loss"], sort=False):
-        first = next(records(sources))
+        first = next(records(sources, NoiseRow))
         parts = [
             f"{row.source} {100 * row.share:.0f}% [{100 * row.low:.0f}, {100 * row.high:.0f}]"
-            for row in records(sources)
+            for row in records(sources, NoiseRow)
         ]
         where = dataset_label(first.dataset, first.setting, first.split)
         runs = count(int(first.runs), "run")
@@ -384,7 +385,7 @@ def sweeps(asked: Asked) -> str:
     if furthest.empty:
         return f"In none of {number} does a setting differ {significantly}."
     parts = []
-    for best in records(furthest):
+    for best in records(furthest, SweptRow):
         by = f"{points(best.difference)} points of {metric_label(best.metric)}"
         parts.append(f"{best.title} {best.value} ({by})")
     return (

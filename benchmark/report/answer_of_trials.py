@@ -1,7 +1,6 @@
 """The answer of a study at equal budgets of trials, and of a challenge to its field."""
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import pandas as pd
 
@@ -9,6 +8,7 @@ from benchmark.core.records import SEPARATOR
 from benchmark.core.words import count, interval, listed, percent, points
 from benchmark.report.inputs import Inputs, records, rows_of
 from benchmark.report.labels import dataset_name, metric_label
+from benchmark.report.rows import BudgetRow
 from benchmark.study import Study
 from benchmark.study.trials import EQUAL
 
@@ -65,7 +65,7 @@ def standing(ranks: pd.DataFrame, loss: str, metric: str, label: Label) -> str:
     places = []
     for budget, rules in ((most, f"after {count(most, 'trial')}"), (0, "with its defaults")):
         field = rows_of(ranks, trials=budget)
-        row = next(records(rows_of(field, loss=loss)))
+        row = next(records(rows_of(field, loss=loss), BudgetRow))
         bounds = f"[{row.rank_low:.0f} to {row.rank_high:.0f}]"
         score = f"{metric_label(metric)} {percent(row.mean)}"
         span = interval(row.ci_low, row.ci_high, percent)
@@ -96,7 +96,7 @@ def order_in(dataset: str, ranks: pd.DataFrame, inputs: Inputs) -> Iterator[str]
     metric = metric_label(inputs.headline)
     for budget, rules in ((most, f"after {count(int(most), 'trial')}"), (0, "as published")):
         field = rows_of(ranks, trials=budget).sort_values("rank")
-        first: Any = next(records(field))
+        first = next(records(field, BudgetRow))
         level = int((field["rank_low"].iloc[1:] <= 1.0).sum())
         also = f"; {count(level, 'other')} may be first as well" if level else ""
         score = f"{metric} {percent(first.mean)} {interval(first.ci_low, first.ci_high, percent)}"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Self
+from typing import Any, Self, TypeVar, cast
 
 import pandas as pd
 
@@ -11,6 +11,7 @@ from benchmark.core.paths import without_paths
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.published.paper import Papers
 from benchmark.report.labels import loss_name
+from benchmark.report.rows import DivergenceRow, RunRow
 from benchmark.report.table import NothingToShow
 from benchmark.runs.run_table import RunTable
 from benchmark.study import Study
@@ -26,6 +27,7 @@ MADE_UP = "made-up"  # platform of runs that tests/evidence draws, to look at a 
 DIVERGENCE_CELL = ("dataset", "setting", "batch_size", "loss")
 _UNMEASURED = "no finished run has a value of the study's metrics yet"
 _UNCHOSEN = "no setting was chosen by trials: the study has no 'rules'"
+Row = TypeVar("Row")
 _NONE = pd.DataFrame()
 _FEW = "ranks need three datasets on which the same losses have finished"
 # Why there is nothing to show of a table that has no rows.
@@ -98,7 +100,7 @@ class Inputs:
     ) -> Self:
         """Return the inputs from the table of runs and the other tables by name."""
         runs = table.runs.assign(reason=table.runs["reason"].map(without_paths))
-        timed = {run.setting for run in records(runs) if TIMING in run.options}
+        timed = {run.setting for run in records(runs, RunRow) if TIMING in run.options}
         found = {name: tables.get(name, _NONE) for name in FRAMES} | {"runs": runs}
         found["scores"] = table.test_scores("last", grid.study.metrics)
         for name in ("scores", *_COMPARED):
@@ -134,7 +136,7 @@ class Inputs:
         """Return the dataset, setting, batch size and loss of the cells that diverge."""
         return {
             (row.dataset, row.setting, row.batch_size, row.loss)
-            for row in records(self.divergence)
+            for row in records(self.divergence, DivergenceRow)
             if row.diverges
         }
 
@@ -216,9 +218,9 @@ class Inputs:
 FRAMES = [each.name for each in fields(Inputs) if each.type is pd.DataFrame]
 
 
-def records(table: pd.DataFrame) -> Iterator[Any]:
-    """Yield the rows of a table; columns are attributes, of the types that the table holds."""
-    return iter(table.itertuples())
+def records(table: pd.DataFrame, row: type[Row]) -> Iterator[Row]:
+    """Yield the rows of a table; its columns are the attributes of the class ``row``."""
+    return cast(Iterator[Row], table.itertuples())
 
 
 def rows_of(table: pd.DataFrame, **values: Any) -> pd.DataFrame:

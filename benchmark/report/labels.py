@@ -1,10 +1,9 @@
 """The names of losses, metrics, datasets and conditions as people read them."""
 
-from typing import Any
-
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.metrics.metric import display_name
 from benchmark.published.schema import GAIN
+from benchmark.report.rows import Placed
 
 
 def metric_label(name: str) -> str:
@@ -32,7 +31,7 @@ def dataset_label(dataset: str, setting: str = "", split: str = "test") -> str:
     return " · ".join(part for part in parts if part)
 
 
-def condition_label(row: Any) -> str:
+def condition_label(row: Placed) -> str:
     """Return the heading of runs that are compared with each other, of a row with its columns."""
     where = dataset_label(row.dataset, row.setting, getattr(row, "split", "test"))
     return f"{where} · batch size {row.batch_size}"

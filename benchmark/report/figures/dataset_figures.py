@@ -11,6 +11,7 @@ from benchmark.report.figures import FIGURES
 from benchmark.report.figures.panels import loss_line, panel_grid
 from benchmark.report.inputs import Inputs, records, rows_of
 from benchmark.report.labels import metric_label
+from benchmark.report.rows import PairRow
 from benchmark.report.table import NothingToShow
 
 OVER = ["setting", "batch_size", "metric"]  # of figures over datasets
@@ -69,7 +70,7 @@ def draw_ranks(axes: Any, ranks: pd.DataFrame, tests: pd.DataFrame, inputs: Inpu
     axes.text(1, -1.3, f"critical difference{whole}", color=FAINT, va="bottom")
     for row, (loss, rank) in enumerate(zip(losses, ranks["rank"], strict=True)):
         axes.plot([rank], [row], **loss_line(inputs, loss, markersize=6, zorder=3, label=None))
-    apart = {(test.loss, test.against) for test in records(tests) if test.significant}
+    apart = {(test.loss, test.against) for test in records(tests, PairRow) if test.significant}
     joined = list(cliques(losses, apart))
     for number, (first, last) in enumerate(joined):
         at = most + 0.5 + 0.4 * number

@@ -37,6 +37,7 @@ from benchmark.report.drawing import (
 from benchmark.report.figures import FIGURES
 from benchmark.report.inputs import Inputs, records, rows_of
 from benchmark.report.labels import metric_label
+from benchmark.report.rows import ClaimRow, VerdictRow
 from benchmark.report.table import TONES, NothingToShow
 from benchmark.stats.reproduction import DRIFTED, REPRODUCED
 from benchmark.verdicts.explain import rule
@@ -148,7 +149,7 @@ def _scores(part: pd.DataFrame) -> list[str]:
     """Return which score each number of a table is: "R@1 inaturalist"."""
     several = part["dataset"].nunique() > 1
     names = []
-    for row in records(part):
+    for row in records(part, VerdictRow):
         words = [words_of(metric_label(row.metric))]
         if several and not row.split.startswith(row.dataset):
             words.append(row.dataset)
@@ -179,7 +180,7 @@ def _settings(part: pd.DataFrame, papers: Papers) -> pd.Series:
         stated = {number.line: number.conditions for number in paper.numbers}
     order = dict.fromkeys(key for line in part["line"] for key in stated.get(line, ()))
     names = []
-    for row in records(part):
+    for row in records(part, VerdictRow):
         conditions = stated.get(row.line, {})
         words = [f"{key.upper() if len(key) == 1 else key} {conditions[key]}" for key in order]
         names.append(", ".join([*words, f"batch {row.batch_size:.0f}"]))
@@ -224,7 +225,7 @@ def paper_figures(inputs: Inputs) -> Iterator[PlannedArtefact]:
     # {name of a claim: (where the paper says it, whether it holds here)}
     verdicts = {
         row.claim: (papers.cite_statement(row.paper, row.stated_in), row.verdict)
-        for row in records(inputs.claims)
+        for row in records(inputs.claims, ClaimRow)
         if row.reading == "here"
     }
     marks = {each.figure: each for each in inputs.printed.figures}

@@ -28,6 +28,7 @@ from benchmark.report.figures.panels import (
 )
 from benchmark.report.inputs import CONDITION, WHERE, Inputs, records, rows_of
 from benchmark.report.labels import metric_label
+from benchmark.report.rows import NoiseRow
 from benchmark.report.table import NothingToShow
 
 
@@ -165,6 +166,6 @@ def noise_sources(inputs: Inputs) -> Drawing:
         f"Interaction is what a seed does only together with the others. {MOVED}{rest}"
     )
     first = rows_of(data, metric=metrics[0], loss=losses[0])
-    shares = ", ".join(f"{row.source} {100 * row.share:.0f}%" for row in records(first))
+    shares = ", ".join(f"{row.source} {100 * row.share:.0f}%" for row in records(first, NoiseRow))
     alt = f"Dots with intervals: shares of the variance of {metric_label(metrics[0])}: {shares}."
     return Drawing(caption, alt, figure, data)

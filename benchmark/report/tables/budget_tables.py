@@ -1,7 +1,6 @@
 """Losses at equal budgets of trials: their scores and order, and which options mattered."""
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 import pandas as pd
 
@@ -20,6 +19,7 @@ from benchmark.core.words import (
 from benchmark.report.answer_of_trials import of_heads
 from benchmark.report.inputs import Inputs, records, rows_of
 from benchmark.report.labels import condition_label, metric_label
+from benchmark.report.rows import BudgetRow, OptionRow, OrderRow
 from benchmark.report.table import (
     Column,
     Table,
@@ -36,7 +36,8 @@ from benchmark.stats.budgets import RANK_INTERVAL
 from benchmark.study.trials import AUTHORS
 
 DRAWN = {"seeds": "seeds", "trials": "trials and folds", "both": "all of them"}
-Budgets = Mapping[int, Any]  # results of a loss by number of trials
+Budgets = Mapping[int, BudgetRow]  # results of a loss by number of trials
+BudgetCell = Callable[[BudgetRow], TableCell]
 
 
 def rule_words(trials: int) -> str:
@@ -73,14 +74,16 @@ def budgets(inputs: Inputs) -> Table:
 
         return Column(("Rank [interval]", rule_words(budget)), ("rank", "low", "high"), cell=cell)
 
-    def tested(header: str, parts: tuple[str, ...], cell: Callable[[Any], TableCell]) -> Column:
+    def tested(
+        header: str, parts: tuple[str, ...], cell: Callable[[BudgetRow], TableCell]
+    ) -> Column:
         def tested_cell(results: Budgets) -> TableCell:
             is_tested = pd.notna(results[most].significant)
             return cell(results[most]) if is_tested else TableCell(DASH, tone="muted")
 
         return Column((f"{rule_words(most)} − authors", header), parts, cell=tested_cell)
 
-    def difference(test: Any) -> TableCell:
+    def difference(test: BudgetRow) -> TableCell:
         mean = test.difference
         bounds = (test.ci_low_of_test, test.ci_high_of_test)
         tone = ""
@@ -139,8 +142,8 @@ def _budget_rows(
     tests = rows_of(gaps, trials=most).drop(columns="trials")
     ranks = ranks.merge(tests, "left", [*condition, "loss"], suffixes=("", "_of_test"))
     for _, here in ranks.groupby(condition, sort=False):
-        for last in records(rows_of(here, trials=most).sort_values("rank")):
-            results = {row.trials: row for row in records(rows_of(here, loss=last.loss))}
+        for last in records(rows_of(here, trials=most).sort_values("rank"), BudgetRow):
+            results = {row.trials: row for row in records(rows_of(here, loss=last.loss), BudgetRow)}
             yield condition_label(last), results
 
 
@@ -154,7 +157,7 @@ def budget_order(inputs: Inputs) -> Table:
         numbers("Pairs in another order (%)", percent, flipped="flipped"),
         numbers("Same best loss (%)", percent, best_kept="best_kept"),
     ]
-    rows = ((condition_label(row), row) for row in records(inputs.some("budget_order")))
+    rows = ((condition_label(row), row) for row in records(inputs.some("budget_order"), OrderRow))
     caption = (
         "The order of the losses compared with the one that 2,000 draws with replacement give. "
         "Kendall's tau: 1 is the same order, 0 no relation. Only chosen settings were run on the "
@@ -169,7 +172,7 @@ def budget_options(inputs: Inputs) -> Table:
     """Return one row per loss and option, the most important option of each loss first."""
     shares = inputs.some("budget_options").sort_values("share", ascending=False, kind="stable")
     shares = shares.assign(named=~shares.duplicated(["dataset", "loss"]))
-    rows = ((row.dataset, row) for row in ordered(shares, inputs, "dataset", "loss"))
+    rows = ((row.dataset, row) for row in ordered(shares, OptionRow, inputs, "dataset", "loss"))
     columns = [
         words("Loss", lambda row: inputs.label(row.loss) if row.named else ""),
         words("Option", lambda row: row.option.removeprefix("recipe.")),

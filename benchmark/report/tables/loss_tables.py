@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import pandas as pd
 
@@ -21,8 +20,9 @@ from benchmark.core.words import (
     whole,
 )
 from benchmark.report.answer_of_trials import of_heads
-from benchmark.report.inputs import CONDITION, DIVERGENCE_CELL, Inputs, records
+from benchmark.report.inputs import CONDITION, DIVERGENCE_CELL, Inputs, Row, records
 from benchmark.report.labels import condition_label, metric_label
+from benchmark.report.rows import AverageRankRow, CostRow, DivergenceRow, NoiseRow, Placed
 from benchmark.report.table import (
     Column,
     NothingToShow,
@@ -44,20 +44,20 @@ def named(inputs: Inputs, header: str = "Loss", column: str = "loss") -> Column:
     return words(header, lambda row: inputs.label(getattr(row, column)))
 
 
-def ordered(table: pd.DataFrame, inputs: Inputs, *columns: str) -> Iterator[Any]:
+def ordered(table: pd.DataFrame, row: type[Row], inputs: Inputs, *columns: str) -> Iterator[Row]:
     """Yield the rows of a table by these columns; losses and metrics come in the study's order."""
     keys = table[[*columns]].copy()
     for column in keys.columns.intersection(["metric", "loss", "against"]):
         listed = inputs.metrics if column == "metric" else inputs.losses
         order = {name: at for at, name in enumerate(listed(table[column].dropna()))}
         keys[column] = [order.get(name, -1) for name in table[column]]
-    return records(table.loc[keys.sort_values([*columns], kind="stable").index])
+    return records(table.loc[keys.sort_values([*columns], kind="stable").index], row)
 
 
-def by_condition(table: pd.DataFrame, inputs: Inputs) -> Iterator[tuple[str, Any]]:
+def by_condition(table: pd.DataFrame, inputs: Inputs) -> Iterator[tuple[str, Placed]]:
     """Yield (condition, row) of a table with a row per loss, or loss and metric, in study order."""
     columns = [name for name in (*CONDITION, "loss", "metric") if name in table]
-    return ((condition_label(row), row) for row in ordered(table, inputs, *columns))
+    return ((condition_label(row), row) for row in ordered(table, Placed, inputs, *columns))
 
 
 def as_printed(score: float) -> float:
@@ -74,7 +74,7 @@ def uncertainty(inputs: Inputs) -> Table:
     rows = inputs.divergence.merge(last, on=[*DIVERGENCE_CELL], how="left")
     rows["split"] = rows["split"].fillna("test")  # of losses that diverged under every seed
 
-    def span(low: Any, high: Any, *_: Any) -> str:
+    def span(low: float, high: float, *_: float) -> str:
         return interval(low, high, percent)
 
     def measured(column: Column, none: TableCell) -> Column:
@@ -82,7 +82,7 @@ def uncertainty(inputs: Inputs) -> Table:
             column, cell=lambda row: column.cell(row) if isinstance(row.metric, str) else none
         )
 
-    def rate(row: Any) -> TableCell:
+    def rate(row: DivergenceRow) -> TableCell:
         behind = tuple(map(float, (row.n_diverged, row.n_ended, row.low, row.high)))
         bounds = f"{plain(100 * row.low, 0)} to {plain(100 * row.high, 0)}%"
         text = f"{int(row.n_diverged)} of {int(row.n_ended)} ({bounds})"
@@ -162,7 +162,7 @@ def noise(inputs: Inputs) -> Table:
     )
     rows = (
         (f"{metric_label(row.metric)} · {condition_label(row)} · {count(row.runs, 'run')}", row)
-        for row in records(inputs.some("noise"))
+        for row in records(inputs.some("noise"), NoiseRow)
         if row.metric in inputs.study.metrics
     )
     return filled("Sources of noise", caption, columns, rows)
@@ -172,11 +172,11 @@ def noise(inputs: Inputs) -> Table:
 def cost(inputs: Inputs) -> Table:
     """Return training time, throughput, time in the loss and its share of a step, and memory."""
 
-    def memory(row: Any) -> TableCell:
+    def memory(row: CostRow) -> TableCell:
         gpu = finite(row.peak_gpu_mb)
         return number_cell(whole, gpu or row.peak_rss_mb, note="GPU" if gpu else "")
 
-    def share(value: Any) -> str:
+    def share(value: float) -> str:
         return DASH if finite(value) is None else f"{100 * value:.1f} %"
 
     columns = [
@@ -206,7 +206,7 @@ def ranks(inputs: Inputs) -> Table:
     tests = inputs.rank_tests.rename(columns={"loss": "best", "against": "loss"})
     compared = by_rank.merge(tests, on=[*OVER, "best", "loss"], how="left")
 
-    def heading(row: Any) -> str:
+    def heading(row: AverageRankRow) -> str:
         return (
             f"{metric_label(row.metric)} · {row.setting} · batch size {row.batch_size} · "
             f"{row.datasets} datasets · Friedman p = {p_value(row.p_friedman)} · critical "
@@ -217,7 +217,7 @@ def ranks(inputs: Inputs) -> Table:
         none = TableCell("")
         return replace(column, cell=lambda row: none if row.loss == row.best else column.cell(row))
 
-    def outcome(row: Any) -> TableCell:
+    def outcome(row: AverageRankRow) -> TableCell:
         if row.loss == row.best:
             return TableCell("best")
         if row.significant:
@@ -231,7 +231,7 @@ def ranks(inputs: Inputs) -> Table:
         of_test(numbers("p (Holm)", p_value, "p_holm")),
         words("Outcome", outcome),
     ]
-    rows = ((heading(row), row) for row in ordered(compared, inputs, *OVER, "rank"))
+    rows = ((heading(row), row) for row in ordered(compared, AverageRankRow, inputs, *OVER, "rank"))
     caption = (
         "Rank of each loss by its mean over seeds at the last epoch, 1 for the best, averaged over "
         "datasets; a dataset counts once, by the mean over its splits, and a loss that diverges "

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
 import pandas as pd
 
@@ -10,6 +9,7 @@ from benchmark.core.words import listed, plain, words_of
 from benchmark.published.paper import Papers
 from benchmark.report.inputs import Inputs, records
 from benchmark.report.labels import dataset_name, metric_label
+from benchmark.report.rows import OutcomeRow, VerdictRow
 from benchmark.report.table import (
     Column,
     Line,
@@ -65,7 +65,7 @@ def outcomes(inputs: Inputs) -> Table:
     return filled("Did the printed tables come out?", caption, columns, [("", row) for row in rows])
 
 
-def table_outcomes(inputs: Inputs) -> list[Any]:
+def table_outcomes(inputs: Inputs) -> list[OutcomeRow]:
     """Return the outcome of each printed table, in the order of the print.
 
     An outcome has counts of the numbers of the table, and more:
@@ -104,7 +104,7 @@ def table_outcomes(inputs: Inputs) -> list[Any]:
         [*standing_drifts(rows[standing[rows.index]], rows, inputs)]
         for _, rows in numbers.groupby(PRINTED_IN)
     ]
-    rows = records(counts.reset_index())
+    rows = records(counts.reset_index(), OutcomeRow)
     papers = inputs.grid.papers
     return sorted(rows, key=lambda row: (row.source, papers.in_print(row.source, row.table)))
 
@@ -119,7 +119,7 @@ def standing_drifts(drifts: pd.DataFrame, table: pd.DataFrame, inputs: Inputs) -
     names = inputs.papers.vocabulary(str(drifts["source"].iloc[0]))
     keys = ["loss", "dataset", "backbone", "setting", "batch_size", "direction"]
     for _, rows in drifts.groupby(keys, sort=False, dropna=False):
-        row: Any = next(records(rows))
+        row = next(records(rows, VerdictRow))
         where = f"{inputs.label(row.loss)} on {dataset_name(row.dataset)}"
         if table["backbone"].nunique() > 1:
             where += f" with {names.name('backbone', row.backbone)}"
@@ -132,28 +132,28 @@ def standing_drifts(drifts: pd.DataFrame, table: pd.DataFrame, inputs: Inputs) -
         yield f"{where} {direction} by {by} points of {words_of(listed(metrics))}"
 
 
-def _printed_in(papers: Papers, row: Any) -> TableCell:
+def _printed_in(papers: Papers, row: OutcomeRow) -> TableCell:
     lines = tuple(Line(f"{words_of(text)} stands", "bad") for text in row.drifts)
     return TableCell(papers.cite(row.source, row.table), lines=lines, words=(row.table,))
 
 
 def _counts(header: tuple[str, ...], name: str, tone: str = "") -> Column:
-    def cell(row: Any) -> TableCell:
+    def cell(row: OutcomeRow) -> TableCell:
         number = getattr(row, name)
         return number_cell(str, number, tone=tone if number else "")
 
     return Column(header, (name,), cell=cell)
 
 
-def _drifted(row: Any) -> TableCell:
+def _drifted(row: OutcomeRow) -> TableCell:
     text = f"{row.drifted} ({row.standing})" if row.drifted else "0"
     tone = "bad" if row.drifted else ""
     return TableCell(text, numbers=(row.drifted, row.standing), tone=tone)
 
 
-def _undecidable(row: Any) -> TableCell:
+def _undecidable(row: OutcomeRow) -> TableCell:
     return number_cell(lambda count: f"({count})" if count else "", row.undecidable)
 
 
-def _median(row: Any) -> TableCell:
+def _median(row: OutcomeRow) -> TableCell:
     return number_cell(plain, row.median)

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from benchmark.core.words import finite, interval, p_value, percent, plain, points, whole
 from benchmark.report.inputs import WHERE, Inputs, records
 from benchmark.report.labels import condition_label, dataset_label, metric_label
+from benchmark.report.rows import PairRow
 from benchmark.report.table import Column, Table, TableCell, filled, number_cell, numbers, words
 from benchmark.report.tables import TABLES
 from benchmark.report.tables.loss_tables import named, ordered
@@ -51,7 +51,7 @@ def all_pairs(inputs: Inputs) -> Table:
 def ablation(inputs: Inputs) -> Table:
     """Return per batch size the steps of the study's ablation and their total, with their tests."""
 
-    def step(row: Any) -> str:
+    def step(row: PairRow) -> str:
         total = " (total)" if row.step == "total" else ""
         return f"{inputs.label(row.against)} → {inputs.label(row.loss)}{total}"
 
@@ -94,7 +94,7 @@ def batch_sizes(inputs: Inputs) -> Table:
     known = tests[tests["metric"].isin(inputs.study.metrics)]
     rows = (
         (f"{metric_label(row.metric)} · {dataset_label(row.dataset, row.setting, row.split)}", row)
-        for row in ordered(known, inputs, *WHERE, "metric", "loss")
+        for row in ordered(known, PairRow, inputs, *WHERE, "metric", "loss")
     )
     return filled("Smallest and largest batch size", caption, columns, rows)
 
@@ -115,11 +115,11 @@ def _pair_table(
         by.insert(5, "step")
     rows = (
         (f"{metric_label(row.metric)} · {condition_label(row)}", row)
-        for row in ordered(known, inputs, *by)
+        for row in ordered(known, PairRow, inputs, *by)
     )
     families = "; ".join(
         f"{row.family} ({int(finite(row.family_size) or 0)} tests)"
-        for row in records(tests.drop_duplicates("family"))
+        for row in records(tests.drop_duplicates("family"), PairRow)
     )
     over_classes = bool(tests["query_low"].notna().any())
     notes = [f"Holm families at level {inputs.study.comparison.alpha:g}: {families}."]
@@ -145,10 +145,10 @@ def test_columns(
     above = (outcomes[0], "good")
     below = (outcomes[1], "bad")
 
-    def difference(row: Any) -> TableCell:
+    def difference(row: PairRow) -> TableCell:
         return number_cell(points, row.difference, mark="best" if row.significant else "")
 
-    def outcome(row: Any) -> TableCell:
+    def outcome(row: PairRow) -> TableCell:
         lost = getattr(row, "lost", "")
         if lost:
             word, tone = below if lost == row.loss else above
@@ -160,7 +160,7 @@ def test_columns(
         word, tone = above if row.difference > 0 else below
         return TableCell(word, tone=tone)
 
-    def pairs(row: Any) -> TableCell:
+    def pairs(row: PairRow) -> TableCell:
         return number_cell(whole, row.n, note=row.note)
 
     sure = inputs.confidence

@@ -7,7 +7,7 @@ page shows the rest on demand. A value of a sweep stands beside its default, wit
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -15,8 +15,9 @@ from benchmark.core.words import DASH, count, finite, interval, mean_sd, signed,
 from benchmark.published.paper import Footnote, Papers
 from benchmark.published.schema import Paper, PrintedTable, PublishedNumber
 from benchmark.report.artefacts import PlannedArtefact
-from benchmark.report.inputs import Inputs, records
+from benchmark.report.inputs import Inputs, records, rows_of
 from benchmark.report.labels import metric_label
+from benchmark.report.rows import ClaimRow, PrintedRow, SweptRow
 from benchmark.report.table import (
     TONES,
     Column,
@@ -47,7 +48,7 @@ SIGNS = {REPRODUCED: "=", f"{DRIFTED} {LOW}": "↓", f"{DRIFTED} {HIGH}": "↑",
 ACROSS = 7  # columns of numbers that fit beside one another
 _FACTS = ("backbone", "embedding_dim", "batch_size", "dataset", "metric")
 Key = tuple[str, ...]
-Rows = Mapping[Any, Any]  # of ``printed_numbers``, by source and line
+Rows = Mapping[tuple[str, int], PrintedRow]  # of ``printed_numbers``, by source and line
 SWEEPS = "The sweeps in numbers"
 
 
@@ -58,7 +59,7 @@ class PrintedEntry(NamedTuple):
     """
 
     number: PublishedNumber
-    ours: Any
+    ours: PrintedRow
     note: Footnote | None
     letter: str
     marks: str
@@ -70,7 +71,7 @@ Entries = dict[tuple[Key, Key, Key], PrintedEntry]
 
 def paper_tables(inputs: Inputs) -> Iterator[PlannedArtefact]:
     """Yield the printed tables that the study references, then that of its finished sweeps."""
-    rows = {row.Index: row for row in records(inputs.printed.numbers)}
+    rows = {row.Index: row for row in records(inputs.printed.numbers, PrintedRow)}
     told: set[str] = set()
     papers = inputs.papers
     for paper, name in papers.arranged(inputs.study.references.published):
@@ -204,7 +205,7 @@ def _valued(paper: Paper, field: str, value: str) -> str:
     return words.get(field, "{}").format(paper.vocabulary.name(field, value))
 
 
-def _unsure(ours: Any) -> bool:
+def _unsure(ours: PrintedRow) -> bool:
     return ours.stands is False or ours.assumed
 
 
@@ -259,7 +260,7 @@ def _cell(entry: PrintedEntry | None, mark: str, seeds: int) -> TableCell:
     return TableCell(text, mark, small, numbers, tone, lines, words, tooltip)
 
 
-def _tooltip(printed: str, verdict: str, ours: Any) -> Iterator[str]:
+def _tooltip(printed: str, verdict: str, ours: PrintedRow) -> Iterator[str]:
     if verdict in SIGNS:
         yield verdict
     yield f"published {printed}; ours n={ours.ours_n:.0f}"
@@ -315,26 +316,27 @@ def _caption(paper: Paper, name: str, entries: list[PrintedEntry], runs: int, fi
 
 def sweep_table(inputs: Inputs) -> Table:
     """Return a section a sweep, with the test of each value against the default."""
-    verdicts = {row.claim: row.verdict for row in records(inputs.claims) if row.reading == "here"}
+    here = rows_of(inputs.claims, reading="here")
+    verdicts = {row.claim: row.verdict for row in records(here, ClaimRow)}
     values = inputs.printed.sweeps
     most = values["score_n"].max()
     answers: dict[int, str] = {}  # by the first row of a sweep
-    rows: list[tuple[str, Any]] = []
+    rows: list[tuple[str, SweptRow]] = []
     for title, group in values.groupby("title", sort=False):
-        first = next(records(group))
+        first = next(records(group, SweptRow))
         heading = [f"{title}" if first.option in first.title else f"{title} ({first.option})"]
         heading += [metric_label(first.metric)]
         if finite(first.batch_size) is not None:
             heading.append(f"batch size {first.batch_size:.0f}")
-        rows += [(" · ".join(heading), each) for each in records(group)]
+        rows += [(" · ".join(heading), each) for each in records(group, SweptRow)]
         answers[first.Index] = "; ".join(
             f"{name}: {words_of(verdicts[name])}" for name in first.claims if name in verdicts
         )
 
-    def value(row: Any) -> TableCell:
+    def value(row: SweptRow) -> TableCell:
         return TableCell(row.value or f"{inputs.label(row.loss)} alone", words=(row.option,))
 
-    def score(row: Any) -> TableCell:
+    def score(row: SweptRow) -> TableCell:
         note = "" if row.score_n == most else f"n={row.score_n}"
         behind = (row.score, finite(row.score_sd), row.score_n)
         return TableCell(mean_sd(row.score, row.score_sd), note=note, numbers=behind)

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from operator import itemgetter
-from typing import Any
 
 from benchmark.claims.claim_verdicts import luck
 from benchmark.core.words import (
@@ -23,6 +22,7 @@ from benchmark.core.words import (
 from benchmark.published.laboratories import known_of_laboratories
 from benchmark.report.inputs import Inputs, records
 from benchmark.report.labels import dataset_label, metric_label
+from benchmark.report.rows import ClaimRow, RunRow, VerdictRow
 from benchmark.report.table import (
     TONES,
     Column,
@@ -50,6 +50,8 @@ ASSUMPTION_WORDS = {
 FROZEN = "Frozen runs of this study"
 STANDS = {True: "good", False: "unsure"}  # tones
 READINGS = {"published": "As published", "here": "As far as it was run here"}
+Readings = dict[str, ClaimRow]  # of one claim, by name
+ClaimCell = Callable[[ClaimRow], TableCell]
 _MEANING = {  # the gravest first
     "failed": "the job ended with an error",
     "diverged": "the loss became infinite or not a number: a result, shown as such",
@@ -73,15 +75,15 @@ def published(inputs: Inputs) -> Table:
         for number in paper.numbers
     }
 
-    def reason(row: Any) -> str:
+    def reason(row: VerdictRow) -> str:
         """Return the reason for the verdict, and what the paper says against itself."""
         return " ".join(filter(None, (row.reason, remarks.get((row.source, row.line)))))
 
-    def verdict(row: Any) -> TableCell:
+    def verdict(row: VerdictRow) -> TableCell:
         text = f"{words_of(row.verdict)} {row.direction}".strip()
         return TableCell(text, tone=TONES[row.verdict], note="interim" if row.interim else "")
 
-    def stands(row: Any) -> TableCell:
+    def stands(row: VerdictRow) -> TableCell:
         if finite(row.stands) is None:
             return TableCell(DASH, numbers=(None, None))
         points = finite(row.tip_laboratory)
@@ -93,11 +95,11 @@ def published(inputs: Inputs) -> Table:
             text += f"; changes under {', '.join(changes)}"
         return TableCell(text, note=note, numbers=(points, ratio), tone=STANDS[bool(row.stands)])
 
-    def margin(value: Any) -> str:
+    def margin(value: float) -> str:
         return DASH if finite(value) is None else f"±{value:g}"
 
     def side(header: str, name: str) -> Column:
-        def cell(row: Any) -> TableCell:
+        def cell(row: VerdictRow) -> TableCell:
             mean, sd, n = (finite(getattr(row, f"{name}_{part}")) for part in ("mean", "sd", "n"))
             spread = "" if mean is None or sd is None else f" ± {sd:.2f}"
             note = "" if mean is None or n is None else f"n={n:.0f}"
@@ -122,10 +124,10 @@ def published(inputs: Inputs) -> Table:
         words("Reason", lambda row: reason(row) or DASH),
     ]
 
-    def section(row: Any) -> str:
+    def section(row: VerdictRow) -> str:
         return FROZEN if row.source == "frozen" else f"{row.source} · {row.table}"
 
-    rows = ((section(row), row) for row in records(verdicts))
+    rows = ((section(row), row) for row in records(verdicts, VerdictRow))
     text = rule(verdicts["level"].min())
     caption = (
         "Percentage points throughout; difference is ours minus the reference. The interval counts "
@@ -178,8 +180,8 @@ def claims(inputs: Inputs) -> Table:
     name = inputs.study.name
     if inputs.claims.empty:
         raise NothingToShow(f"no claim has been tested: run 'python -m benchmark claims {name}'")
-    pairs: dict[str, dict[str, Any]] = {}
-    for row in records(inputs.claims):
+    pairs: dict[str, Readings] = {}
+    for row in records(inputs.claims, ClaimRow):
         pairs.setdefault(row.claim, {})[row.reading] = row
     tested = []
     for pair in pairs.values():
@@ -194,14 +196,14 @@ def claims(inputs: Inputs) -> Table:
     published = any(pair["published"].verdict != "not_run" for pair in tested)
     readings = [*READINGS] if published else ["here"]
 
-    def sentence(pair: Any) -> TableCell:
+    def sentence(pair: Readings) -> TableCell:
         row = pair["here"]
         below = (Line(row.claim),)
         tooltip = f"its condition: {pair['published'].condition}"
         cell = TableCell(row.sentence, note=row.stated_in, lines=below, words=(row.claim,))
         return replace(cell, title=tooltip)
 
-    def rests_on(pair: Any) -> str:
+    def rests_on(pair: Readings) -> str:
         first = pair["here" if pair["published"].verdict == "not_run" else "published"]
         why = pair["published"].outside
         return f"{first.reason}; not run as published: {why}" if why else first.reason
@@ -243,22 +245,22 @@ def claims(inputs: Inputs) -> Table:
 def _reading(reading: str) -> list[Column]:
     """Return the columns of one reading of the claims."""
 
-    def column(header: str, parts: tuple[str, ...], cell: Callable[[Any], TableCell]) -> Column:
+    def column(header: str, parts: tuple[str, ...], cell: ClaimCell) -> Column:
         head = (READINGS[reading], header)
         return Column(head, parts, numeric=bool(parts), cell=lambda pair: cell(pair[reading]))
 
-    def deciding(row: Any) -> TableCell:
+    def deciding(row: ClaimRow) -> TableCell:
         text = DASH if finite(row.estimate) is None else f"{plain(row.estimate)} {row.unit}"
         span = interval(row.ci_low, row.ci_high, plain).replace(DASH, "")
         behind = tuple(map(finite, (row.estimate, row.ci_low, row.ci_high)))
         return TableCell(text, note=span, numbers=behind)
 
-    def held(row: Any) -> TableCell:
+    def held(row: ClaimRow) -> TableCell:
         if not finite(row.parts_run):
             return TableCell(DASH, numbers=(None, None))
         return number_cell("{:.0f} of {:.0f}".format, row.parts_holding, row.parts)
 
-    def verdict(row: Any) -> TableCell:
+    def verdict(row: ClaimRow) -> TableCell:
         tooltip = f"p {p_value(row.p)}; parts held: {held(row).text}"
         return TableCell(words_of(row.verdict), tone=TONES[row.verdict], title=tooltip)
 
@@ -298,7 +300,9 @@ def missing(inputs: Inputs) -> Table:
         if status in counts
     )
     caption = f"{len(lost)} of {count(len(runs), 'run')} gave no usable number: {parts}."
-    return filled("Runs without a result", caption, columns, (("", run) for run in records(lost)))
+    return filled(
+        "Runs without a result", caption, columns, (("", run) for run in records(lost, RunRow))
+    )
 
 
 # One row for each kind of weights: ``tags`` are words of timm's weight tags, a column named like a

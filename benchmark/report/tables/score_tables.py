@@ -3,13 +3,14 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
 
 from benchmark.core.words import DASH, count, mean_sd
 from benchmark.report.inputs import CONDITION, TIMING, WHERE, Inputs, records, rows_of
 from benchmark.report.labels import dataset_label, metric_label
+from benchmark.report.rows import PairRow, Placed, RunRow, ScoreRow
 from benchmark.report.table import (
     Column,
     NothingToShow,
@@ -102,7 +103,7 @@ def headline(inputs: Inputs) -> Table:
     tests = rows_of(inputs.paired, kind="baseline", metric=inputs.headline, significant=True)
     signs = {
         (test.batch_size, test.dataset, test.setting, test.split, test.loss): test.difference
-        for test in records(tests)
+        for test in records(tests, PairRow)
     }
     lines = []
     for row, cells in side_by_side(inputs, scores, places):
@@ -178,14 +179,14 @@ def last_scores(inputs: Inputs) -> LastScores:
     compared = [means[name] for name in ("dataset", "column", "split", "batch_size", "metric")]
     means = means.assign(mark=printed.groupby(compared).transform(marks))
 
-    def cell_of(row: Any) -> RunsOfRow:
+    def cell_of(row: Placed) -> RunsOfRow:
         setting, options = moved[row.dataset, row.setting]
         return RunsOfRow(row.dataset, setting, row.batch_size, LossRow(row.loss, options))
 
     states: dict[RunsOfRow, Counter[str]] = defaultdict(Counter)
-    for run in records(runs):
+    for run in records(runs, RunRow):
         states[cell_of(run)][run.status] += 1
-    scores = {(cell_of(row), row.split, row.metric): row for row in records(means)}
+    scores = {(cell_of(row), row.split, row.metric): row for row in records(means, ScoreRow)}
     measured = {(cell.dataset, cell.setting, split) for cell, split, _ in scores}
     unmeasured = {cell[:2] for cell in states} - {where[:2] for where in measured}
     places = sorted(measured | {(*where, "test") for where in unmeasured})
@@ -226,7 +227,7 @@ def _moved(
     for dataset, setting, split in means[WHERE].itertuples(index=False):
         splits[dataset, setting].add(split)
     moved = {}
-    for run in records(runs.drop_duplicates(["dataset", "setting"])):
+    for run in records(runs.drop_duplicates(["dataset", "setting"]), RunRow):
         here = (run.dataset, run.setting)
         bare = (run.dataset, run.backbone)
         single = run.options and losses[here] == 1 and losses.get(bare, 0) > 1
@@ -235,7 +236,7 @@ def _moved(
     return moved
 
 
-def _score(row: Any, states: Mapping[str, int] | None, most: int) -> TableCell:
+def _score(row: ScoreRow | None, states: Mapping[str, int] | None, most: int) -> TableCell:
     """Return the cell of a row of ``summary``, or the states of runs without a score."""
     if states is None:
         return TableCell(DASH, tone="muted")
