@@ -1,7 +1,11 @@
-"""Heads on stored features beside what a user would write, and the memory that they need."""
+"""Heads on stored features beside what a user would write; what a run and its memory cost."""
 
 import multiprocessing
+import os
 import resource
+import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -19,14 +23,17 @@ from benchmark.core.interrupts import StopRequest
 from benchmark.core.options import build, defaults_of
 from benchmark.core.recipe import Recipe
 from benchmark.core.records import (
+    PROVENANCE,
     DatasetChoice,
     LossChoice,
     RunSpec,
     Setting,
 )
+from benchmark.core.results import Provenance
 from benchmark.losses import create_loss
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.training.components import build_components
+from benchmark.training.fork_server import THREADS, ForkServer
 from benchmark.training.loop import Trainer
 from benchmark.training.numerics import prepare_numerics
 from benchmark.training.progress import Progress
@@ -35,20 +42,25 @@ from benchmark.training.run import train
 MOST = 1.25  # times the seconds of a bare step
 WIDTH = 768
 DIM = 128
-TRAINED = 5_864  # rows, as CUB's
+# Rows, as CUB's.
+TRAINED = 5_864
+TESTED = 5_924
 SIZES = (32, 128, 512)
 STEPS = 500
 LARGE = 60_000
 PEAK = 2**10  # MiB
+FORKS = 20
+BESIDE = 1.0  # seconds that a run may take beside its steps and one evaluation
 
 
 def heads(quick: bool) -> Iterator[Row]:
     """Steps per second of a head on 5,864 x 768 features, beside a loop of index_select, Linear,
-    loss and SGD; MiB of a process that trains and evaluates on 60,000 x 768 in float16."""
+    loss and SGD; seconds of a run by the fork server beside its steps and one evaluation, median;
+    MiB of a process that trains and evaluates on 60,000 x 768 in float16."""
     sizes, steps, repeats = (SIZES[:1], 50, 2) if quick else (SIZES, STEPS, 5)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "features.npz"
-        write_features(path, 2 * TRAINED, np.float32)
+        write_features(path, TRAINED + TESTED, np.float32)
         for loss in ("smooth_ap", "contrastive"):
             for size in sizes:
                 trainer = trainer_of(Path(folder), spec_of(path, size, loss))
@@ -56,6 +68,16 @@ def heads(quick: bool) -> Iterator[Row]:
                 bare = partial(_bare_steps, trainer, steps)
                 what = f"{loss}, batches of {size}"
                 yield compare(what, ours, bare, repeats, 1 / MOST)
+        costs = costs_of_forks(Path(folder), path, 2 if quick else FORKS)
+        what = "run by the fork server beside steps and evaluation"
+        median = statistics.median(costs)
+        yield {
+            "what": what,
+            "ours": median,
+            "spread": max(costs) - min(costs),
+            "load": os.getloadavg()[0],
+            "targets": [Target(what, median, BESIDE, "s")],
+        }
     if not quick:
         with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
             peak = process.submit(peak_of_training, LARGE).result()
@@ -150,3 +172,28 @@ def peak_of_training(rows: int) -> float:
         spec.write(Path(folder) / "spec.json")
         train(Path(folder) / "spec.json")
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
+
+
+def costs_of_forks(folder: Path, features: Path, runs: int) -> list[float]:
+    """Return the seconds of each run by the fork server beside its steps and one evaluation."""
+    spec = spec_of(features, 128, "smooth_ap")
+    server = ForkServer()
+    server.start()
+    costs = []
+    try:
+        for number in range(runs + 1):
+            run = folder / f"run{number}"
+            run.mkdir()
+            path = run / "spec.json"
+            spec.write(path)
+            command = [sys.executable, "-m", "benchmark", "train", "--spec", str(path)]
+            environment = {**os.environ, **THREADS}
+            quiet = {"check": True, "stdout": subprocess.DEVNULL}
+            started = time.perf_counter()
+            subprocess.run(command, env=environment, **quiet)
+            seconds = time.perf_counter() - started
+            timing = Provenance.read(run / PROVENANCE).timing
+            costs.append(seconds - timing.train_seconds - timing.eval_seconds)
+    finally:
+        server.stop()
+    return costs[1:]  # the first one waits until the server has imported everything
