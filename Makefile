@@ -63,7 +63,7 @@ test-outage: $(STAMP) ## real trainings and imports beside MLflow servers that f
 test-portable: $(STAMP) ## the bits on record on emulated processors of two makers; needs qemu-user
 	OMP_NUM_THREADS=1 $(PY) -m pytest -rs -m portable $(PYTEST_ARGS) tests/reference
 
-test-rates: $(STAMP) ## the goals of the verdict rule on a smaller simulation than 'make error-rates'
+test-rates: $(STAMP) ## the goals of the verdict rule and of challenges on a smaller simulation than 'make error-rates'
 	OMP_NUM_THREADS=1 $(PY) -m pytest -m rates $(PYTEST_ARGS) tests/unit/stats
 
 test-scale: $(STAMP) ## 500 runs through the workflow, then planning and reporting 1,000 and 10,000, and scheduling 4,000 (about 30 minutes)

@@ -224,7 +224,7 @@ def test_every_plan_of_looks_has_a_row():
 
 @pytest.mark.stress
 def test_the_page_has_every_table_and_its_figure(tmp_path):
-    main(20, 5, tmp_path)
+    main(20, 5, tmp_path, challenged=5)
     text = (tmp_path / "error_rates.md").read_text()
     assert "{" not in text
     assert text.count("| one value |") == 4
