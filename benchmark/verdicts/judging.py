@@ -49,7 +49,7 @@ from benchmark.study import Study
 from benchmark.study.data_files import PACKAGE, paper_folders
 from benchmark.verdicts.frozen import FrozenRuns, load_frozen
 from benchmark.verdicts.matching import Candidates, StudyGrid, match, rests_on, stated_by
-from benchmark.verdicts.pairs import Pair, frame_of, typed
+from benchmark.verdicts.pairs import KINDS, Pair, frame_of, typed
 from benchmark.verdicts.tests import declared, tests_in_order
 from benchmark.verdicts.verdicts import (
     BY_TEST,
@@ -64,7 +64,6 @@ from benchmark.verdicts.verdicts import (
     VERDICT,
     JudgedPair,
     Reason,
-    read_verdicts,
 )
 
 # What the equivalence test says of its own verdict, where another test decides.
@@ -387,6 +386,23 @@ def write_verdicts(grid: StudyGrid, table: RunTable, folder: Path) -> dict[str, 
         by_selection[selection] = filed.join(verdicts[UNFILED])
     write_json(folder / JUDGED, {"judged_of": _state(grid.study, folder)})
     return by_selection
+
+
+def read_verdicts(path: Path) -> pd.DataFrame:
+    """Return the verdicts in a file that ``write_verdicts`` wrote, without what it leaves out."""
+    filed = [item for item in declared().items() if item[1].filed]
+    types = {name: KINDS[column.kind] for name, column in filed}
+    numbers = [name for name, type_of in types.items() if type_of == "float64"]
+    answers = {"True": True, "False": False, "": None}
+    standing = types.pop("stands")
+    verdicts = pd.read_csv(
+        path,
+        dtype=types,
+        converters={"stands": answers.get},
+        keep_default_na=False,
+        na_values={name: [""] for name in numbers},
+    )
+    return verdicts.astype({"stands": standing})
 
 
 def verdicts_of(grid: StudyGrid, table: RunTable, folder: Path, selection: str) -> pd.DataFrame:

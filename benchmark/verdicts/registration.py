@@ -25,6 +25,7 @@ from benchmark.stats.reproduction import ALPHA, MARKS
 from benchmark.study.grid import expand
 from benchmark.verdicts.judging import rule_of
 from benchmark.verdicts.matching import StudyGrid, reached_numbers
+from benchmark.verdicts.tests import tests_in_order
 
 FILE = "registration.json"
 Parts = Mapping[str, Mapping[str, Any]]  # part -> name -> plain JSON value
@@ -137,6 +138,7 @@ def analysis_of(grid: StudyGrid) -> Parts:
             "level of outliers": samples.OUTLIER,
             "tolerated divergence": TOLERATED,
             "sensitivity": sorted(MARKS),
+            **{f"test {entry.name}": entry.display for entry in tests_in_order()[:-1]},
         },
         "runs": {name: _digest(digests) for name, digests in recipes.items()},
     }

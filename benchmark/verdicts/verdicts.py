@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from enum import Enum
-from pathlib import Path
 from typing import NamedTuple
 
 import pandas as pd
@@ -17,7 +16,6 @@ from benchmark.published.vocabulary import load_vocabulary
 from benchmark.stats.reproduction import DRIFTED, REPRODUCED, UNDECIDED
 from benchmark.verdicts.pairs import (
     FIRST,
-    KINDS,
     PAIR,
     Column,
     Pair,
@@ -229,19 +227,3 @@ def by_source(verdicts: pd.DataFrame) -> list[tuple[str, pd.Series, Mapping[str,
     ours_again = "Our own frozen runs, made again here: are the scores the same?"
     sources = [(heading, scores, VERDICTS), (ours_again, frozen, FROZEN_VERDICTS)]
     return [source for source in sources if len(source[1])]
-
-
-def read_verdicts(path: Path) -> pd.DataFrame:
-    """Return the verdicts in a file that ``write_verdicts`` wrote, without what it leaves out."""
-    types = {name: KINDS[VERDICT[name].kind] for name in FILED}
-    numbers = [name for name, type_of in types.items() if type_of == "float64"]
-    answers = {"True": True, "False": False, "": None}
-    standing = types.pop("stands")
-    verdicts = pd.read_csv(
-        path,
-        dtype=types,
-        converters={"stands": answers.get},
-        keep_default_na=False,
-        na_values={name: [""] for name in numbers},
-    )
-    return verdicts.astype({"stands": standing})
