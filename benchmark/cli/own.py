@@ -299,7 +299,7 @@ def call(*words: str) -> None:
 
 def params_of_features(
     frozen: "FrozenField", features: Path | None, labels: Path | None
-) -> dict[str, str]:
+) -> dict[str, Any]:
     """Return the parameters of the features of a challenge; {} if the field is not of features.
 
     Raise ConfigError for features that are missing, or of no use.
@@ -317,13 +317,14 @@ def params_of_features(
             message = f"{frozen.folder} has no features; give yours of the same images"
             raise ConfigError("--features", [message])
         features = frozen.folder / FEATURES
-    params = {"file": str(features.resolve())}
+    (choice,) = frozen.manifest.file.entries[0].choices
+    params = {**choice.params, "file": str(features.resolve())}
     if labels:
         params["labels"] = str(labels.resolve())
     return params
 
 
-def features_said(frozen: "FrozenField", given: dict[str, str], cores: str, folder: Path) -> str:
+def features_said(frozen: "FrozenField", given: dict[str, Any], cores: str, folder: Path) -> str:
     """Return in which sense features are a field's; raise ConfigError if they are not.
 
     A loss of the field runs again below ``folder`` unless the digest is the same.

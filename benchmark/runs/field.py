@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -12,20 +13,16 @@ import pandas as pd
 
 from benchmark.core.errors import ConfigError, ReferenceDataError
 from benchmark.core.files import replacing, write_json
-from benchmark.core.paths import is_text
-from benchmark.core.records import SEPARATOR, Cell, Setting
 from benchmark.datasets import loader_of
 from benchmark.datasets.features import Features, committed
 from benchmark.datasets.io.arrays import read_arrays
-from benchmark.runs.run_table import RUN_COLUMNS, RUNS_TABLE, SCORE_COLUMNS, RunTable
+from benchmark.runs.run_table import RUN_COLUMNS, SCORE_COLUMNS, RunTable
 from benchmark.study import Study
 from benchmark.study.data_files import (
     FINAL,
     MANIFEST,
     TRIALS,
-    UNREADABLE,
     field_folder,
-    read_rows,
 )
 from benchmark.study.manifest import (
     FEATURES,
@@ -41,17 +38,17 @@ from benchmark.study.manifest import (
     recipe_contents,
     study_content,
 )
-from benchmark.study.model import LABEL
-from benchmark.study.trials import AUTHORS, EQUAL, FOLD, fresh_seeds, trial_setting
+from benchmark.study.model import StudyFile
 
-OF_FIELD = ("loss.", "recipe.optimizer.", "recipe.sampler.", "trials.")  # columns that are kept
+# columns that are kept
+OF_FIELD = r"(loss|recipe\.optimizer|recipe\.sampler|trials)\.\w{1,80}"
 SHARED = ["dataset", "setting", "batch_size", "seed"]  # of a run of the study and one of the field
 MADE_BY = ("code_version", "platform", "kernels", "processor")  # columns that say it
-# Numbers of a run, beside its loss and seed: all of them are run for each loss.
-CROSSED = {TRIALS: ["trials.fold", "trials.trial"], FINAL: ["trials.budget"]}
 FINISHED = ("ok", "diverged")
+NUMBERS = ["trials.fold", "trials.trial", "trials.budget"]
 SPLITS = {TRIALS: "held_out", FINAL: "test"}
-LONGEST = 1_000  # letters of a cell
+# A cell that a spreadsheet does not compute, and that a terminal shows.
+PLAIN = r"(?![=+@]|-\D)[^\x00-\x1f\x7f-\x9f]{0,1000}"
 COSINE = 0.9999  # of a committed row and the same row elsewhere, at least
 
 
@@ -68,128 +65,65 @@ class FrozenField:
 def read_field(folder: Path) -> FrozenField:
     """Return the field in a folder, from wherever it is; raise ConfigError or DataError.
 
-    Tables have the columns, types and names that 'freeze' writes, and each run once.
+    Its tables have exactly the runs of its study, and cells that no page or spreadsheet computes.
     """
     manifest = read_manifest(folder)
     tables = {}
     for kind in (TRIALS, FINAL):
-        problems = list(cell_problems(folder / kind / RUNS_TABLE))
-        if not problems:
-            try:
-                tables[kind] = RunTable.read(folder / kind)
-                problems = list(table_problems(tables[kind], kind, manifest))
-            except (ValueError, TypeError, LookupError, AttributeError, OverflowError) as error:
-                problems = [f"cannot be read as tables of runs ({error})"]
+        try:
+            tables[kind] = RunTable.read(folder / kind)
+            problems = [*table_problems(tables[kind], kind, manifest)]
+        except (ValueError, TypeError, LookupError, AttributeError, OverflowError) as error:
+            problems = [f"cannot be read as tables of runs ({error!s:.200})"]
         if problems:
             raise ConfigError(f"{folder / kind}", problems)
     return FrozenField(folder, manifest, tables[TRIALS], tables[FINAL])
 
 
-def cell_problems(path: Path) -> Iterator[str]:
-    """Yield the columns and cells of a table that 'freeze' does not write."""
-    try:
-        header, rows = read_rows(path)
-    except UNREADABLE as error:
-        yield f"{path.name} cannot be read ({error})"
-        return
-    settings = header[len(RUN_COLUMNS) :]
-    known = [name for name in settings if re.fullmatch(r"[a-z]+(\.[A-Za-z_]\w{0,80}){1,2}", name)]
-    of_field = [name for name in known if name.startswith(OF_FIELD)]
-    if header[: len(RUN_COLUMNS)] != [*RUN_COLUMNS] or settings != sorted({*of_field}):
-        yield f"{path.name} has other columns than 'freeze' writes"
-        return
-    for row in rows:
-        for name in row.keys() - {"line"}:
-            text = row[name]
-            # a spreadsheet would compute what begins like a formula
-            is_plain = isinstance(text, str) and not re.match("[=+@]|-[^0-9]", text)
-            if not is_plain or not is_text(text) or len(text) > LONGEST:
-                place = f"{path.name}, line {row['line']}"
-                yield f"{place}: {name!s:.80} is no plain text of at most {LONGEST:,} letters"
-                return
-
-
 def table_problems(table: RunTable, kind: str, manifest: Manifest) -> Iterator[str]:
-    """Yield what makes the runs of a field others than those of its study."""
+    """Yield what the tables of a field have, and 'freeze' does not write for its study."""
     runs = table.runs
     scores = table.scores
-    numbers = CROSSED[kind]
-    if not all(isinstance(value, int) for name in numbers for value in runs[name]):
-        yield f"{', '.join(numbers)} are not whole numbers"
-        return
-    rows = runs.to_dict("records")
-    if any(row | named_by(row) != row for row in rows) or not runs["run_id"].is_unique:
-        yield "a run is given twice, or its names are not those of its numbers"
-    for name, values in expected_values(manifest, kind).items():
-        if {*runs[name]} != values:
-            yield f"{name} has other values than the study"
-    for _, cells in runs.groupby(["trials.dataset", "trials.setting", "batch_size"]):
-        if len(cells) != np.prod([cells[name].nunique() for name in ("loss", "seed", *numbers)]):
-            yield "not each loss has all runs"
-    if not runs["base_loss"].str.fullmatch(LABEL).all():
-        yield "a base_loss has letters that no name has"
-    if not runs["status"].isin(FINISHED).all():
-        yield "a run has no result"
-    if [*scores.columns] != [*SCORE_COLUMNS]:
-        yield f"the scores have other columns than {', '.join(SCORE_COLUMNS)}"
-        return
-    finished = runs.loc[runs["status"] == "ok", "run_id"]
-    if sorted(scores["run_id"]) != sorted(finished):
-        yield "not each finished run has one score"
-    same = {"selection": "last", "metric": manifest.file.metrics[0], "split": SPLITS[kind]}
-    for name, value in same.items():
-        if (scores[name] != value).any():
-            yield f"a score has another {name} than '{value}'"
-    if not scores["value"].between(0, 1).all():
-        yield "a score is not in [0, 1]"
-    if np.isinf(runs.select_dtypes("float")).any(axis=None):
-        yield "a cost is infinite"
+    settings = runs.columns[len(RUN_COLUMNS) :]
+    if [*runs.columns, *scores.columns] != [*RUN_COLUMNS, *settings, *SCORE_COLUMNS]:
+        yield "has other columns"
+    if not settings.str.fullmatch(OF_FIELD).all():
+        yield "has columns that are no settings"
+    cells = map(str, runs.to_numpy().ravel())
+    if wrong := [cell for cell in cells if not re.fullmatch(PLAIN, cell)]:
+        yield f"has cells that are no plain text, such as {wrong[0]!r:.80}"
+    sizes = "/bs" + runs["batch_size"].astype(str) + "/seed" + runs["seed"].astype(str)
+    names = runs["dataset"] + "/" + runs["setting"] + "/" + runs["loss"] + sizes
+    if not runs["run_id"].is_unique or (runs["run_id"] != names).any():
+        yield "has a run twice, or one whose name is not that of its numbers"
+    numbers = runs.columns.intersection(NUMBERS)
+    if not all(isinstance(value, int) for value in runs[numbers].to_numpy().ravel()):
+        yield f"has {', '.join(numbers)} that are no whole numbers"
+    if Counter(runs["loss"]) != runs_of_losses(manifest.file, kind):
+        yield "has not all runs of its study, or others"
+    costs = runs.select_dtypes("float").to_numpy()
+    if not runs["status"].isin(FINISHED).all() or np.isinf(costs).any():
+        yield "has runs without a result, or with infinite costs"
+    if sorted(scores["run_id"]) != sorted(runs.loc[runs["status"] == "ok", "run_id"]):
+        yield "has not one score of each finished run"
+    kinds = scores[["selection", "metric", "split"]]
+    is_other = kinds != ["last", manifest.file.metrics[0], SPLITS[kind]]
+    if is_other.any(axis=None) or not scores["value"].between(0, 1).all():
+        yield "has scores of another kind, or outside of [0, 1]"
 
 
-def named_by(row: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return the names of a frozen run that follow from its numbers."""
-    dataset = row["trials.dataset"]
-    written = Setting.from_label(row["trials.setting"])
-    if "trials.trial" in row:
-        dataset += f"{FOLD}{row['trials.fold']}"
-        setting = trial_setting(written, row["trials.trial"])
-    else:
-        budget = row["trials.budget"]
-        rules = f"{EQUAL}{budget}" if budget else AUTHORS
-        setting = Setting(written.backbone, (*written.options, rules))
-    cell = Cell(dataset, setting, row["loss"], row["base_loss"], row["batch_size"])
-    return {
-        "run_id": cell.run_id(row["seed"]),
-        "dataset": dataset,
-        "setting": setting.label,
-        "backbone": setting.backbone,
-        "options": setting.options,
-    }
-
-
-def expected_values(manifest: Manifest, kind: str) -> dict[str, set[Any]]:
-    """Return which values columns of a table have, all of them, by the study of the field."""
-    file = manifest.file
-    assert file.rules is not None
-    seeds = {seed for entry in file.entries for seed in entry.seeds or file.seeds}
-    expected: dict[str, set[Any]] = {
-        "loss": file.asked_losses,
-        "trials.dataset": {*manifest.data},
-        "trials.setting": {
-            SEPARATOR.join([manifest.recipes[recipe]["label"], *entry.option_names])
-            for entry in file.entries
-            for recipe in entry.recipes.values()
-        },
-        "batch_size": {size for entry in file.entries for size in entry.batch_sizes},
-    }
-    if kind == FINAL:
-        finals = {*fresh_seeds(seeds, file.rules)}
-        return expected | {"seed": finals, "trials.budget": {0, *file.rules.trials}}
-    return expected | {
-        "seed": seeds,
-        "trials.fold": {*range(file.rules.folds)},
-        "trials.trial": {*range(max(file.rules.trials) + 1)},
-    }
+def runs_of_losses(file: StudyFile, kind: str) -> Counter[str]:
+    """Return how many trials, or final runs, each loss has in the field of a study."""
+    rules = file.rules
+    assert rules is not None
+    runs: Counter[str] = Counter()
+    for entry in file.entries:
+        count = rules.final_seeds * (1 + len(rules.trials))
+        if kind == TRIALS:
+            count = rules.folds * (1 + max(rules.trials)) * len(entry.seeds or file.seeds)
+        count *= len(entry.datasets) * len(entry.batch_sizes)
+        runs.update(dict.fromkeys(entry.losses, count))
+    return runs
 
 
 def with_field(table: RunTable, study: Study) -> RunTable:
@@ -234,7 +168,7 @@ def freeze_field(
                 f"{len(holes)} runs have no result (first: {holes['run_id'].iloc[0]}), nothing was "
                 "frozen; run the study to its end first"
             )
-        settings = [column for column in runs.columns if column.startswith(OF_FIELD)]
+        settings = [column for column in runs.columns if re.fullmatch(OF_FIELD, column)]
         scores = table.scores
         is_kept = scores["selection"] == "last"
         is_kept &= scores["metric"] == study.metrics[0]
@@ -322,22 +256,17 @@ def have_equal_bits(field: FrozenField, params: dict[str, Any]) -> bool:
 
 def row_problems(path: Path, rows: np.ndarray) -> Iterator[str]:
     """Yield how many of the committed rows in a file are not those of ``rows`` (N, D)."""
-    arrays = read_arrays(path, "rows")
-    numbers = arrays.get("numbers")
-    kept = arrays.get("rows")
-    wanted = committed(len(rows))
-    fits = numbers is not None and np.array_equal(numbers, wanted)
-    if not fits or kept is None or kept.dtype.kind != "f" or kept.shape != rows[wanted].shape:
+    kept = read_arrays(path, "rows").get("rows")
+    own = rows[committed(len(rows))].astype(np.float64)
+    if kept is None or kept.dtype.kind != "f" or kept.shape != own.shape:
         yield f"{path} does not hold the committed rows"
         return
-    unit = []
-    for each in (kept, rows[wanted]):
-        each = np.asarray(each, np.float64)
-        unit.append(each / np.linalg.norm(each, axis=1, keepdims=True))
-    cosines = (unit[0] * unit[1]).sum(axis=1)
+    kept = kept.astype(np.float64)
+    lengths = np.linalg.norm(kept, axis=1) * np.linalg.norm(own, axis=1)
+    cosines = (kept * own).sum(axis=1) / lengths
     wrong = int((~(cosines >= COSINE)).sum())
     if wrong:
         yield (
-            f"{wrong} of {len(wanted)} committed rows have a cosine below {COSINE} with those of "
+            f"{wrong} of {len(own)} committed rows have a cosine below {COSINE} with those of "
             f"the field (smallest: {cosines.min():.4f})"
         )

@@ -6,8 +6,9 @@ some committed rows. A manifest from elsewhere is checked before anything of it 
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,15 +16,15 @@ import yaml
 from pydantic import Field
 
 from benchmark.core.documents import MAX_BYTES, read_document
-from benchmark.core.errors import ConfigError, Problem
+from benchmark.core.errors import ConfigError, Problem, failing
 from benchmark.core.files import check_regular
 from benchmark.core.options import build, option, stated
-from benchmark.core.paths import is_text, public
+from benchmark.core.paths import public
 from benchmark.datasets.features import Identity
 from benchmark.datasets.io.arrays import UNPACKED
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.study.data_files import FINAL, MANIFEST, TRIALS
-from benchmark.study.model import Label, RecipeFile, References, Study, StudyFile
+from benchmark.study.model import Label, References, Study, StudyFile
 from benchmark.study.part import study_text
 from benchmark.study.trials import varied_options
 
@@ -32,7 +33,9 @@ ROWS = "rows.npz"  # the committed rows of features
 FEATURES = "features.npz"  # all of them, if the field has them
 TABLES = tuple(f"{kind}/{name}.csv" for kind in (TRIALS, FINAL) for name in ("runs", "scores"))
 GIVEN = ("file", "labels")  # parameters of features that are not the same elsewhere
-OF_SUITE = "package:"  # weights that an installed package holds
+# What a field from elsewhere does not name: a path, and weights that no installed package holds.
+PATH = r"[/\\]|\.\."
+CHECKPOINT = r'checkpoint\\*": \W*(?!package:|null[,}])\w'
 UNSTATED = "unstated"
 Digest = Annotated[str, Field(pattern="^[0-9a-f]{16,64}$")]
 Short = Annotated[str, Field(max_length=200)]
@@ -47,7 +50,7 @@ class Manifest:
     study: dict[str, Any] = option(help="the study of the trials: settings, losses, seeds, rules")
     recipes: dict[Label, dict[str, Any]] = option(help="recipe files of the study")
     ranges: dict[Label, dict[str, dict[str, Any]]] = option(
-        help="loss -> section.option -> range that its trials were drawn from"
+        min_length=1, help="loss -> section.option -> range that its trials were drawn from"
     )
     data: dict[Label, Digest] = option(min_length=1, help="dataset -> digest of its contents")
     features: Identity | None = option(help="what features are known by; null: no features")
@@ -109,18 +112,14 @@ def ranges_of(study: Study) -> dict[str, dict[str, dict[str, Any]]]:
 
 
 def range_problems(manifest: Manifest, study: Study) -> Iterator[str]:
-    """Yield the ranges that trials of a study draw from, and the field's did not.
-
-    A loss that the field does not have shares those of optimizer and sampler with all others.
-    """
+    """Yield the ranges of optimizer, sampler and known losses that are not those of the field."""
     some = next(iter(manifest.ranges.values()))
-    shared = {key: search for key, search in some.items() if not key.startswith("losses.")}
     for loss, ranges in ranges_of(study).items():
-        known = manifest.ranges.get(loss, shared)
-        for key in sorted({*known, *ranges}):
-            is_own = loss not in manifest.ranges and key.startswith("losses.")
-            if not is_own and known.get(key) != ranges.get(key):
-                yield f"trials of {loss} draw {key} from {ranges.get(key)}, not {known.get(key)}"
+        known = manifest.ranges.get(loss, some)
+        for key in sorted(known.keys() & ranges.keys()):
+            is_own = known is some and key.startswith("losses.")
+            if known[key] != ranges[key] and not is_own:
+                yield f"trials of {loss} draw {key} from {ranges[key]}, not {known[key]}"
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -133,72 +132,31 @@ def read_manifest(folder: Path) -> Manifest:
     try:
         manifest = build(Manifest, document.data, source)
         file = manifest.file
-        recipes = {
-            name: build(RecipeFile, content, f"recipe {name}")
-            for name, content in manifest.recipes.items()
-        }
     except ConfigError as error:
         raise ConfigError(source, map(document.locate, error.problems)) from error
-    problems = []
-    if manifest.digest != content_digest(document.data):
-        problems.append(Problem("is not that of the content, which was changed", "digest"))
-    problems += contents_problems(manifest, file, recipes)
+    names = [choice.name for entry in file.entries for choice in entry.choices]
+    of_features = names == ["features"]
+    blocks = json.dumps(manifest.study["blocks"])
+    weights = json.dumps([blocks, manifest.recipes])
+    problems = failing(
+        (
+            manifest.digest != content_digest(document.data),
+            "digest",
+            "is not that of the content, which was changed",
+        ),
+        (file.rules is None, "study.rules", "none are given, and a field has trials"),
+        (re.search(PATH, blocks), "study.blocks", "names a path"),
+        (re.search(CHECKPOINT, weights), "recipes", "names a file of weights of its own"),
+        (
+            of_features != bool(manifest.features) or (of_features < ("features" in names)),
+            "features",
+            "must be given if the one dataset is 'features', else null",
+        ),
+    )
     problems += file_problems(manifest, folder)
     if problems:
         raise ConfigError(source, map(document.locate, problems))
     return manifest
-
-
-def contents_problems(
-    manifest: Manifest, file: StudyFile, recipes: Mapping[str, RecipeFile]
-) -> Iterator[Problem]:
-    """Yield what does not fit together in a manifest, and what names files of a machine."""
-    choices = [choice for entry in file.entries for choice in entry.choices]
-    named = {recipe for entry in file.entries for recipe in entry.recipes.values()}
-    of_features = [choice.label for choice in choices if choice.name == "features"]
-    only = "" if manifest.features is None else choices[0].label
-    for wrong, key, message in (
-        (file.rules is None, "study.rules", "none are given, and a field has trials"),
-        (
-            {*manifest.data} != {each.label for each in choices},
-            "data",
-            "has other datasets than the study",
-        ),
-        ({*manifest.ranges} != file.asked_losses, "ranges", "has other losses than the study"),
-        ({*recipes} != named, "recipes", "has other recipes than the study"),
-        (
-            {*of_features} != {*filter(None, [only])} or (only and len(manifest.data) > 1),
-            "features",
-            "must be given if the one dataset is 'features', else null",
-        ),
-    ):
-        if wrong:
-            yield Problem(message, key)
-    for name, recipe in recipes.items():
-        checkpoint = recipe.model.checkpoint
-        if checkpoint and not checkpoint.startswith(OF_SUITE):
-            key = f"recipes.{name}.model.checkpoint"
-            yield Problem(f"names a file (allowed: {OF_SUITE}NAME, null)", key)
-    for choice in choices:
-        for name, text in texts_of(choice.params):
-            if {"/", "\\"} & {*text} or text == "..":
-                yield Problem(f"'{name}' of dataset '{choice.label}' is a path", "study.blocks")
-    for name, text in texts_of(asdict(manifest)):
-        if not is_text(text.replace("\n", " ")):
-            yield Problem("has letters that control a terminal", name)
-
-
-def texts_of(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the dotted key of each text in a value, keys included, and the text."""
-    if isinstance(value, str):
-        yield key, value
-    elif isinstance(value, (list, tuple)):
-        for number, item in enumerate(value):
-            yield from texts_of(item, f"{key}.{number}".strip("."))
-    elif isinstance(value, dict):
-        for name, item in value.items():
-            yield key, name
-            yield from texts_of(item, f"{key}.{name}".strip("."))
 
 
 def file_problems(manifest: Manifest, folder: Path) -> Iterator[Problem]:

@@ -13,7 +13,7 @@ Trials draw values from ranges that are declared beside the options::
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -217,15 +217,11 @@ def with_trials(
         on_views = replace(block, datasets=tuple(views))
         for loss in block.losses:
             trials += trial_blocks(on_views, loss, losses[loss.name].config, max(rules.trials))
-    seeds = fresh_seeds({seed for block in blocks for seed in block.seeds}, rules)
+    taken = {seed for block in blocks for seed in block.seeds}
+    fresh = [seed for seed in range(len(taken) + rules.final_seeds) if seed not in taken]
+    seeds = tuple(fresh[: rules.final_seeds])
     budgets = tuple(sorted(rules.trials))
     return trials, Trials(budgets, rules.folds, seeds, tuple(blocks))
-
-
-def fresh_seeds(taken: Collection[int], rules: Rules) -> tuple[int, ...]:
-    """Return the seeds of the final runs: the first that no trial has ``taken``."""
-    fresh = [seed for seed in range(len(taken) + rules.final_seeds) if seed not in taken]
-    return tuple(fresh[: rules.final_seeds])
 
 
 def trial_problems(blocks: Sequence[Block], losses: Mapping[str, LossFacts]) -> list[str]:
