@@ -10,7 +10,7 @@ from benchmark.runs.folders import count_by_status, end_of_log, states_of
 from benchmark.runs.plan import TROUBLES
 from benchmark.study import Study
 from benchmark.verdicts.explain import summary_text
-from benchmark.verdicts.verdicts import read_verdicts
+from benchmark.verdicts.judging import read_verdicts
 
 LINES = 30  # of the log of the import
 
