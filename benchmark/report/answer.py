@@ -17,7 +17,7 @@ from benchmark.core.words import DASH, count, first_of, interval, listed, mean_s
 from benchmark.report.answer_of_trials import OF_HEADS, answer_of_trials, of_heads
 from benchmark.report.inputs import CONDITION, WHERE, Inputs, records, rows_of
 from benchmark.report.labels import dataset_label, dataset_name, metric_label
-from benchmark.report.rows import NoiseRow, PairRow, RankedRow, ScoreRow, SweptRow
+from benchmark.report.row_types import NoiseRow, PairRow, RankedRow, ScoreRow, SweptRow
 from benchmark.report.table import NothingToShow
 from benchmark.report.tally import claims_in_words, claims_reading, of_own_papers, published_numbers
 

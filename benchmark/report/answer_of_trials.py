@@ -8,7 +8,7 @@ from benchmark.core.records import SEPARATOR
 from benchmark.core.words import count, interval, listed, percent, points
 from benchmark.report.inputs import Inputs, records, rows_of
 from benchmark.report.labels import dataset_name, metric_label
-from benchmark.report.rows import BudgetRow
+from benchmark.report.row_types import BudgetRow
 from benchmark.study import Study
 from benchmark.study.trials import EQUAL
 

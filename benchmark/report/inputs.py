@@ -11,7 +11,7 @@ from benchmark.core.paths import without_paths
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.published.paper import Papers
 from benchmark.report.labels import loss_name
-from benchmark.report.rows import DivergenceRow, RunRow
+from benchmark.report.row_types import DivergenceRow, RunRow
 from benchmark.report.table import NothingToShow
 from benchmark.runs.run_table import RunTable
 from benchmark.study import Study

@@ -3,7 +3,7 @@
 from benchmark.losses.catalogue import load_catalogue
 from benchmark.metrics.metric import display_name
 from benchmark.published.schema import GAIN
-from benchmark.report.rows import Placed
+from benchmark.report.row_types import Placed
 
 
 def metric_label(name: str) -> str:

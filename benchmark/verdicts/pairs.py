@@ -110,7 +110,7 @@ def _share(gone: int, runs: int) -> str:
     return f"{gone} of {runs} runs"
 
 
-class Column(NamedTuple):
+class Declared(NamedTuple):
     """A column of ``PAIR`` or ``VERDICT``: a kind of ``KINDS``, its unit, what it means.
 
     of     makes it of a pair, or of the columns that judging makes; None: it has this name there
@@ -134,14 +134,14 @@ KINDS = {
     "by seed": "object",
     "reason": "object",
 }
-text = partial(Column, "text", "")
-points = partial(Column, "number", "points")
-number = partial(Column, "number", "")
-count = partial(Column, "count")
-yes = partial(Column, "yes or no", "")
-by_seed = partial(Column, "by seed", "points")
+text = partial(Declared, "text", "")
+points = partial(Declared, "number", "points")
+number = partial(Declared, "number", "")
+count = partial(Declared, "count")
+yes = partial(Declared, "yes or no", "")
+by_seed = partial(Declared, "by seed", "points")
 # The columns of pairs that begin ``verdicts.csv``, in its order.
-FIRST: dict[str, Column] = {
+FIRST: dict[str, Declared] = {
     "source": text("version of the paper; `frozen`: our own frozen runs"),
     "table": text("table of the paper, or `frozen`"),
     "row_label": text("row as printed, or the frozen cell"),
@@ -154,7 +154,7 @@ FIRST: dict[str, Column] = {
     "batch_size": count("images", "of our runs, else that of the reference"),
     "split": text("split of our runs, else the protocol of the reference"),
     "metric": text("metric of both sides"),
-    "published_value": Column("text", "as printed", "value with its printed digits"),
+    "published_value": Declared("text", "as printed", "value with its printed digits"),
     "published_unit": text("unit of the print"),
     "reference_mean": points("mean of the reference"),
     "reference_sd": points("its standard deviation over runs"),
@@ -173,7 +173,7 @@ FIRST: dict[str, Column] = {
 }
 
 
-def _of_spread(side: str, whose: str, place: str) -> dict[str, Column]:
+def _of_spread(side: str, whose: str, place: str) -> dict[str, Declared]:
     return {
         f"{side}_spread": points(f"spread of {whose}, shared", attrgetter(f"{place}.sd")),
         f"{side}_df": number("its degrees of freedom", attrgetter(f"{place}.df")),
@@ -183,7 +183,7 @@ def _of_spread(side: str, whose: str, place: str) -> dict[str, Column]:
 
 
 # What a test of a verdict is made of: a row a pair.
-PAIR: dict[str, Column] = {
+PAIR: dict[str, Declared] = {
     **FIRST,
     "ours_by_seed": by_seed("our scores", lambda pair: pair.ours.by_seed),
     "theirs_by_seed": by_seed("scores of the frozen runs", lambda pair: pair.theirs.by_seed),
@@ -211,7 +211,7 @@ PAIR: dict[str, Column] = {
 
 
 def typed(
-    columns: Mapping[str, Any] | pd.DataFrame, declared: Mapping[str, Column]
+    columns: Mapping[str, Any] | pd.DataFrame, declared: Mapping[str, Declared]
 ) -> pd.DataFrame:
     """Return the table of these columns; those of ``declared`` that lack are empty."""
     return pd.DataFrame(

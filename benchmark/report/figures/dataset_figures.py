@@ -11,7 +11,7 @@ from benchmark.report.figures import FIGURES
 from benchmark.report.figures.panels import loss_line, panel_grid
 from benchmark.report.inputs import Inputs, records, rows_of
 from benchmark.report.labels import metric_label
-from benchmark.report.rows import PairRow
+from benchmark.report.row_types import PairRow
 from benchmark.report.table import NothingToShow
 
 OVER = ["setting", "batch_size", "metric"]  # of figures over datasets

@@ -37,7 +37,7 @@ from benchmark.report.drawing import (
 from benchmark.report.figures import FIGURES
 from benchmark.report.inputs import Inputs, records, rows_of
 from benchmark.report.labels import metric_label
-from benchmark.report.rows import ClaimRow, VerdictRow
+from benchmark.report.row_types import ClaimRow, VerdictRow
 from benchmark.report.table import TONES, NothingToShow
 from benchmark.stats.reproduction import DRIFTED, REPRODUCED
 from benchmark.verdicts.explain import rule

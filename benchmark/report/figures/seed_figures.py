@@ -28,7 +28,7 @@ from benchmark.report.figures.panels import (
 )
 from benchmark.report.inputs import CONDITION, WHERE, Inputs, records, rows_of
 from benchmark.report.labels import metric_label
-from benchmark.report.rows import NoiseRow
+from benchmark.report.row_types import NoiseRow
 from benchmark.report.table import NothingToShow
 
 

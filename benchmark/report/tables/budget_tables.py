@@ -19,7 +19,7 @@ from benchmark.core.words import (
 from benchmark.report.answer_of_trials import of_heads
 from benchmark.report.inputs import Inputs, records, rows_of
 from benchmark.report.labels import condition_label, metric_label
-from benchmark.report.rows import BudgetRow, OptionRow, OrderRow
+from benchmark.report.row_types import BudgetRow, OptionRow, OrderRow
 from benchmark.report.table import (
     Column,
     Table,

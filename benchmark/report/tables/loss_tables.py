@@ -22,7 +22,7 @@ from benchmark.core.words import (
 from benchmark.report.answer_of_trials import of_heads
 from benchmark.report.inputs import CONDITION, DIVERGENCE_CELL, Inputs, Row, records
 from benchmark.report.labels import condition_label, metric_label
-from benchmark.report.rows import AverageRankRow, CostRow, DivergenceRow, NoiseRow, Placed
+from benchmark.report.row_types import AverageRankRow, CostRow, DivergenceRow, NoiseRow, Placed
 from benchmark.report.table import (
     Column,
     NothingToShow,

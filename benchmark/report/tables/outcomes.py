@@ -9,7 +9,7 @@ from benchmark.core.words import listed, plain, words_of
 from benchmark.published.paper import Papers
 from benchmark.report.inputs import Inputs, records
 from benchmark.report.labels import dataset_name, metric_label
-from benchmark.report.rows import OutcomeRow, VerdictRow
+from benchmark.report.row_types import OutcomeRow, VerdictRow
 from benchmark.report.table import (
     Column,
     Line,

@@ -6,7 +6,7 @@ from dataclasses import replace
 from benchmark.core.words import finite, interval, p_value, percent, plain, points, whole
 from benchmark.report.inputs import WHERE, Inputs, records
 from benchmark.report.labels import condition_label, dataset_label, metric_label
-from benchmark.report.rows import PairRow
+from benchmark.report.row_types import PairRow
 from benchmark.report.table import Column, Table, TableCell, filled, number_cell, numbers, words
 from benchmark.report.tables import TABLES
 from benchmark.report.tables.loss_tables import named, ordered

@@ -17,7 +17,7 @@ from benchmark.published.schema import Paper, PrintedTable, PublishedNumber
 from benchmark.report.artefacts import PlannedArtefact
 from benchmark.report.inputs import Inputs, records, rows_of
 from benchmark.report.labels import metric_label
-from benchmark.report.rows import ClaimRow, PrintedRow, SweptRow
+from benchmark.report.row_types import ClaimRow, PrintedRow, SweptRow
 from benchmark.report.table import (
     TONES,
     Column,

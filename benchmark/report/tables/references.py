@@ -22,7 +22,7 @@ from benchmark.core.words import (
 from benchmark.published.laboratories import known_of_laboratories
 from benchmark.report.inputs import Inputs, records
 from benchmark.report.labels import dataset_label, metric_label
-from benchmark.report.rows import ClaimRow, RunRow, VerdictRow
+from benchmark.report.row_types import ClaimRow, RunRow, VerdictRow
 from benchmark.report.table import (
     TONES,
     Column,

@@ -10,7 +10,7 @@ import pandas as pd
 from benchmark.core.words import DASH, count, mean_sd
 from benchmark.report.inputs import CONDITION, TIMING, WHERE, Inputs, records, rows_of
 from benchmark.report.labels import dataset_label, metric_label
-from benchmark.report.rows import PairRow, Placed, RunRow, ScoreRow
+from benchmark.report.row_types import PairRow, Placed, RunRow, ScoreRow
 from benchmark.report.table import (
     Column,
     NothingToShow,
