@@ -87,7 +87,10 @@ def differences(tests: pd.DataFrame, loss: str, metric: str, trials: int, label:
             parts.append(f"significantly {word} {listed(names)}")
     parts.append(f"not told apart from {len(tests) - len(sure)}")
     after = count(trials, "trial")
-    return f"After {after} it is {', '.join(parts)} of the {len(tests)} others."
+    return (
+        f"The setting that {after} chose is {', '.join(parts)} of the {len(tests)} others. These "
+        "are tests of settings: other trials may choose others."
+    )
 
 
 def order_in(dataset: str, ranks: pd.DataFrame, inputs: Inputs) -> Iterator[str]:
