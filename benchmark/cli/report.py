@@ -190,7 +190,7 @@ def freeze(
 
     Example: python -m benchmark freeze embedded --out results/reference/embedded.csv
 
-    Example: python -m benchmark freeze digits.yaml --out digits_field --licence CC-BY-4.0
+    Example: python -m benchmark freeze reality_check --out my_field --licence CC-BY-4.0
     """
     from benchmark.runs.field import freeze_field
     from benchmark.runs.run_table import RunTable
