@@ -182,8 +182,8 @@ def test_a_challenger_is_named_with_its_places_and_whom_it_differs_from():
     assert first.startswith(words)
     assert "with its defaults (mAP@R " in first
     assert second == (
-        "The setting that 4 trials chose is significantly below SMOOTH_AP, not told apart from 1 of "
-        "the 2 others. These are tests of settings: other trials may choose others."
+        "The setting that 4 trials chose is significantly below SMOOTH_AP, not told apart from 1 "
+        "of the 2 others. These are tests of settings: other trials may choose others."
     )
 
 
