@@ -146,13 +146,13 @@ class Papers(dict[str, Paper]):
         place = elsewhere.get(table, f"table {table.removeprefix('table')}")
         return f"{self.name(source)}, {place}"
 
-    def in_print(self, source: str, table: str) -> tuple[int, list[tuple[int, str]]]:
-        """Return what sorts "table2" before "table10", and both before figures and sections."""
+    def in_print(self, source: str, table: str) -> tuple[str, int, list[tuple[int, str]]]:
+        """Return what sorts "table2" of a paper before "table10", and both before its figures."""
         paper = self.of(source)
-        elsewhere = ["", *paper.about.elsewhere] if paper else []
-        at = elsewhere.index(table) if table in elsewhere else 0
+        elsewhere = [*paper.about.elsewhere] if paper else []
+        at = elsewhere.index(table) if table in elsewhere else -1
         parts = re.findall(r"(\d+)|([^\d]+)", table)
-        return at, [(int(digits or 0), letters) for digits, letters in parts]
+        return source, at, [(int(digits or 0), letters) for digits, letters in parts]
 
     def cite_statement(self, source: str, stated_in: str) -> str:
         """Return where a claim is stated: "section 6.4, table 5" becomes "Smooth-AP, table 5"."""

@@ -24,7 +24,6 @@ from benchmark.metrics.metric import metric_of
 from benchmark.published.quantities import COUNTS
 from benchmark.published.vocabulary import (
     EMBEDDING_DIM,
-    UNMEASURED,
     Closed,
     Requirement,
     TableKind,
@@ -145,7 +144,7 @@ class PublishedNumber:
     means: Mapping[str, str] = field(default_factory=dict)
     assumes: tuple[str, ...] = ()
     outside: str = ""
-    kind: TableKind = UNMEASURED
+    kind: TableKind = field(default_factory=TableKind)
     elsewhere: str = ""
     required: tuple[Requirement, ...] = ()
 
@@ -240,7 +239,7 @@ class PrintedTable(Closed):
     rows: Names
     columns: Names
     sections: Annotated[tuple[str, ...], Distinct] = ()
-    kinds: Annotated[tuple[str, ...], Distinct] = ()
+    kinds: tuple[str, ...] = ()
     read_as: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def read(self, number: PublishedNumber, column: str) -> str:

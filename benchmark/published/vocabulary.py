@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import ConfigDict
 
@@ -119,14 +119,11 @@ class TableKind(Closed):
 
     metrics: tuple[str, ...] = ()
     judged: bool = False
-    measured: Literal["", "scores", "gains", "costs", "gaps"] = ""
+    measured: str = ""
     free: tuple[str, ...] = ()
     word: str = ""
     says: str = ""
     note: str = ""
-
-
-UNMEASURED = TableKind()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,10 +176,10 @@ class Vocabulary(Words):
         if metric_of(metric):
             return self.kinds["scores"]
         for name in (*names, *self.kinds):
-            kind = self.kinds.get(name, UNMEASURED)
-            if any(fnmatch(metric, pattern) for pattern in kind.metrics):
+            kind = self.kinds.get(name)
+            if kind and any(fnmatch(metric, pattern) for pattern in kind.metrics):
                 return kind
-        return UNMEASURED
+        return TableKind()
 
     def backbone(self, model: str) -> str:
         """Return the papers' word for a timm model, whose weights are named behind a dot."""

@@ -228,11 +228,12 @@ def differences_by_seed(first: Sample, second: Sample) -> dict[int, float]:
 
 def gains_by_seed(first: Sample, second: Sample) -> dict[int, float]:
     """Return by how many percent of ``second`` the first is above it, where that is not 0."""
-    gains = {}
-    for seed, difference in differences_by_seed(first, second).items():
-        if second.by_seed[seed] > 0:
-            gains[seed] = 100 * difference / second.by_seed[seed]
-    return gains
+    base = second.by_seed
+    return {
+        seed: 100 * gap / base[seed]
+        for seed, gap in differences_by_seed(first, second).items()
+        if base[seed] > 0
+    }
 
 
 class Samples:

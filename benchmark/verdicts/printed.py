@@ -130,14 +130,15 @@ def printed_numbers(
     other_words = (other["verdict"] + " " + other["direction"]).str.strip()
     columns = pd.DataFrame({"other_mean": other["ours_mean"], "other_verdict": other_words})
     run = verdicts["line"].notna() & (verdicts["verdict"] != NOT_RUN)
-    judged = verdicts[run].set_index(key).join(columns).assign(instead="")
+    judged = verdicts[run].set_index(key).join(columns)
     unjudged = []
     for number in numbers:
         if (number.source, number.line) not in judged.index:
             values = grid.measured(number)
-            is_missing = number.reproducible and not values
             n, mean, sd, *_ = t_interval(values)
-            word = {"verdict": NOT_RUN} if is_missing else {"instead": number.kind.word}
+            word = {"instead": number.kind.word}
+            if number.reproducible and not values:
+                word = {"verdict": NOT_RUN}
             row = {
                 **word,
                 "source": number.source,
@@ -148,9 +149,9 @@ def printed_numbers(
                 "assumed": False,
             }
             unjudged.append(row)
-    measured = pd.DataFrame(unjudged, columns=[*key, *judged]).set_index(key)
+    measured = pd.DataFrame(unjudged, columns=[*key, *judged, "instead"]).set_index(key)
     rows = pd.concat([judged, measured])
-    texts = [name for name in judged if name not in VERDICT or VERDICT[name].kind == "text"]
+    texts = [name for name in rows if name not in VERDICT or VERDICT[name].kind == "text"]
     return rows.astype(dict.fromkeys(texts, object)).fillna(dict.fromkeys(texts, ""))
 
 

@@ -87,7 +87,7 @@ def verdicts(inputs: Inputs) -> Drawing:
         raise NothingToShow(f"all {len(judged)} numbers are those of the frozen runs, to the bit")
     parts: dict[Any, pd.DataFrame] = dict(list(judged.groupby(["source", "table"])))
     papers = inputs.grid.papers
-    in_order = sorted(parts, key=lambda name: (name[0] == FROZEN, name[0], papers.in_print(*name)))
+    in_order = sorted(parts, key=lambda name: (name[0] == FROZEN, papers.in_print(*name)))
     panels = [_placed(parts[name], inputs) for name in in_order]
     heights = [part["at"].max() + ROOM for part in panels]
     # Two columns of panels, to be read one after the other.

@@ -106,7 +106,7 @@ def table_outcomes(inputs: Inputs) -> list[OutcomeRow]:
     ]
     rows = records(counts.reset_index(), OutcomeRow)
     papers = inputs.grid.papers
-    return sorted(rows, key=lambda row: (row.source, papers.in_print(row.source, row.table)))
+    return sorted(rows, key=lambda row: papers.in_print(row.source, row.table))
 
 
 def standing_drifts(drifts: pd.DataFrame, table: pd.DataFrame, inputs: Inputs) -> Iterator[str]:

@@ -141,7 +141,7 @@ def paper_table(
         remarks.append(f"As in the authors' code, against the text: {'; '.join(against)}.")
     return Table(
         f"{papers.cite(paper.source, name)}: {table.title}",
-        _caption(paper, name, list(entries.values()), runs, first),
+        _caption(paper, table, list(entries.values()), runs, first),
         columns,
         sections,
         [*remarks, *paper.about.deviations],
@@ -184,12 +184,9 @@ def _section(
         lines.append(texts)
     for head in heads:
         column = [entries.get((section, label, head)) for label in labels]
-        scores = []
-        for entry in column:
-            score = None
-            if entry and entry.number.judged:  # times have no best
-                score = entry.ours.ours_mean
-            scores.append(score)
+        scores = [  # times have no best
+            entry.ours.ours_mean if entry and entry.number.judged else None for entry in column
+        ]
         printed = pd.Series(scores, dtype=float).map(lambda score: round(score, 2))
         for line, entry, mark, n in zip(lines, column, marks(printed), counts, strict=True):
             line.append(_cell(entry, mark, n))
@@ -246,8 +243,10 @@ def _cell(entry: PrintedEntry | None, mark: str, seeds: int) -> TableCell:
     else:
         text = "not run" if number.kind.measured else "not measured"
     if mean is None or ours.instead:
-        says = Line(number.kind.says if ours.instead else "", "muted")
-        judged = [Line(f"published {printed}"), says]
+        judged = [
+            Line(f"published {printed}"),
+            Line(number.kind.says if ours.instead else "", "muted"),
+        ]
     else:
         by = f"{SIGNS[verdict]} {signed(ours.difference)} from {number.text}"
         if _unsure(ours):
@@ -281,10 +280,11 @@ def _tooltip(printed: str, verdict: str, ours: PrintedRow) -> Iterator[str]:
         yield ours.reason
 
 
-def _caption(paper: Paper, name: str, entries: list[PrintedEntry], runs: int, first: bool) -> str:
+def _caption(
+    paper: Paper, table: PrintedTable, entries: list[PrintedEntry], runs: int, first: bool
+) -> str:
     own = [entry.number for entry in entries if entry.number.reproducible]
     rule = paper.selection[0]
-    table = paper.tables[name]
     facts = []
     for field in _FACTS:
         values = {number.field(field) for number in own}

@@ -129,6 +129,30 @@ def test_a_slip_is_named_by_file_and_place(tmp_path, messages, file, old, new, c
     assert messages(error) == [(code, key)]
 
 
+PRINTED = "table1,Toy,toy,own,cub,,resnet50,512,64,,training_time,5,,,days,\n"
+
+
+def test_a_table_may_say_of_which_kind_its_numbers_are(tmp_path):
+    results = FILES[RESULTS] + PRINTED
+    plain = load_paper(write_paper(tmp_path / "plain", results=results))
+    assert [each.kind.word for each in plain.numbers] == [
+        "other_data",
+        "other_data",
+        "quoted",
+        "time",
+    ]
+    tables = changed(TABLES, "title: toys", "title: toys, kinds: [scores, unmeasured]")
+    named = load_paper(write_paper(tmp_path / "named", results=results, tables=tables))
+    assert named.numbers[3].kind == named.vocabulary.kinds["unmeasured"]
+
+
+def test_what_stands_in_a_figure_is_judged_and_need_not_be_covered(tmp_path):
+    about = FILES["paper.yaml"] + METHODS + "elsewhere: {table1: figure 7}\n"
+    paper = load_paper(write_paper(tmp_path, paper=about))
+    assert [each.judged for each in paper.numbers] == [True, True, False]
+    assert not any(each.countable for each in paper.numbers)
+
+
 def test_a_row_that_stands_twice_and_a_file_that_is_missing_are_named(tmp_path, messages):
     again = FILES[RESULTS] + FILES[RESULTS].splitlines()[1] + "\n"
     assert ("repeated", "") in messages(problems(tmp_path / "rows", results=again))

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from benchmark.__main__ import app
 from benchmark.core.records import RESULT
 from benchmark.published.loading import load_papers
-from benchmark.published.quantities import COUNTS, GAP, TIMES
+from benchmark.published.vocabulary import load_vocabulary
 from benchmark.study import load_study
 from benchmark.study.grid import expand
 from benchmark.verdicts.coverage import (
@@ -189,7 +189,9 @@ def test_every_number_that_is_no_score_is_measured_and_not_judged(table):
     measured = planned[planned["reason"] != ""]
     assert len(measured) == 28
     assert (planned["judged"] == (planned["reason"] == "")).all()
-    assert set(measured["metric"]) == {*TIMES, *COUNTS, GAP}
+    kinds = load_vocabulary().kinds
+    names = ("times", "step_times", "counts", "gaps")
+    assert set(measured["metric"]) == {each for name in names for each in kinds[name].metrics}
 
 
 def with_blocks(study, names):

@@ -24,7 +24,7 @@ from benchmark.verdicts.judging import judge_study
 from benchmark.verdicts.matching import StudyGrid
 from benchmark.verdicts.pairs import typed
 from benchmark.verdicts.printed import printed_of
-from benchmark.verdicts.verdicts import VERDICT
+from benchmark.verdicts.verdicts import VERDICT, VERDICTS
 
 P4 = made_up_recipe("resnet50.tv_in1k", 512, "category_pairs", samples_per_class=4)
 NOTHING = typed({}, VERDICT)
@@ -150,6 +150,13 @@ def test_literature_rows_are_marked_and_never_judged(tables):
     assert found.words[0] == "quoted"
     assert not found.lines
     assert "literature values" in table.caption
+
+
+def test_the_column_of_verdicts_holds_verdicts_alone(inputs):
+    numbers = inputs.printed.numbers
+    assert set(numbers["verdict"]) <= {*VERDICTS, ""}
+    assert (numbers["verdict"].eq("") == numbers["instead"].ne("")).all()
+    assert {"quoted", "time"} <= set(numbers["instead"])
 
 
 def test_two_printed_values_stand_in_one_cell_with_a_footnote(tables):
