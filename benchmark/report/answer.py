@@ -15,9 +15,9 @@ import pandas as pd
 from benchmark.core.records import Setting
 from benchmark.core.words import DASH, count, first_of, interval, listed, mean_sd, percent, points
 from benchmark.report.answer_of_trials import OF_HEADS, answer_of_trials, of_heads
-from benchmark.report.inputs import CONDITION, WHERE, Inputs, records, rows_of
 from benchmark.report.labels import dataset_label, dataset_name, metric_label
 from benchmark.report.row_types import NoiseRow, PairRow, RankedRow, ScoreRow, SweptRow
+from benchmark.report.study_results import CONDITION, WHERE, StudyResults, records, rows_of
 from benchmark.report.table import NothingToShow
 from benchmark.report.tally import claims_in_words, claims_reading, of_own_papers, published_numbers
 
@@ -40,7 +40,7 @@ class Asked:
     last_step   tests of the ablation's last step, where it has two steps or more
     """
 
-    inputs: Inputs
+    inputs: StudyResults
     metric: str
 
     @cached_property
@@ -73,7 +73,7 @@ class Asked:
         return len(self.means.drop_duplicates(WHERE)) == 1
 
 
-def answer(inputs: Inputs) -> list[str]:
+def answer(inputs: StudyResults) -> list[str]:
     """Return the answer on the headline metric, a sentence or two for each question."""
     try:
         asked = Asked(inputs, inputs.headline)

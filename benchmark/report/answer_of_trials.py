@@ -6,9 +6,9 @@ import pandas as pd
 
 from benchmark.core.records import SEPARATOR
 from benchmark.core.words import count, interval, listed, percent, points
-from benchmark.report.inputs import Inputs, records, rows_of
 from benchmark.report.labels import dataset_name, metric_label
 from benchmark.report.row_types import BudgetRow
+from benchmark.report.study_results import StudyResults, records, rows_of
 from benchmark.study import Study
 from benchmark.study.trials import EQUAL
 
@@ -18,7 +18,7 @@ NAMED = 8  # losses that a sentence names
 OF_HEADS = "Best for a head on this network; that says nothing of fine-tuning."
 
 
-def answer_of_trials(inputs: Inputs) -> list[str]:
+def answer_of_trials(inputs: StudyResults) -> list[str]:
     """Return the sentences: what a challenge allows and where it stands, then the whole field."""
     ranks = inputs.some("budget_ranks")
     sentences = []
@@ -93,7 +93,7 @@ def differences(tests: pd.DataFrame, loss: str, metric: str, trials: int, label:
     )
 
 
-def order_in(dataset: str, ranks: pd.DataFrame, inputs: Inputs) -> Iterator[str]:
+def order_in(dataset: str, ranks: pd.DataFrame, inputs: StudyResults) -> Iterator[str]:
     """Yield who is first on a dataset after all trials and as published, and what trials change."""
     most = ranks["trials"].max()
     metric = metric_label(inputs.headline)

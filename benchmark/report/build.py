@@ -25,9 +25,9 @@ from benchmark.report.drawing import inline_svg, save
 from benchmark.report.figures import FIGURES
 from benchmark.report.figures.printed_figures import paper_figures
 from benchmark.report.gallery import Gallery, PairChoice, write_gallery
-from benchmark.report.inputs import Inputs
 from benchmark.report.page import Built, build_page, load_analysis
 from benchmark.report.render import to_csv, to_html, to_latex, to_markdown, to_page
+from benchmark.report.study_results import StudyResults
 from benchmark.report.table import NothingToShow
 from benchmark.report.tables import TABLES
 from benchmark.report.tables.printed_tables import paper_tables
@@ -79,7 +79,7 @@ def build(study: Study, results: Path, choice: PairChoice) -> Built:
         printed = printed_of(compared, table, judged[PAPERS], judged[OTHER], gaps)
     provenance = public(json.loads((folder / "provenance.json").read_text("utf-8")))
     registered = registration_state(grid, results)
-    inputs = Inputs.of(compared, table, frames, printed, provenance, registered)
+    inputs = StudyResults.of(compared, table, frames, printed, provenance, registered)
     artefacts = write_artefacts("table", inputs, folder / "tables", attempts)
     artefacts += write_artefacts("figure", inputs, folder / "figures", attempts)
     gallery = Gallery([], "it could not be made")
@@ -124,7 +124,7 @@ def write_statistics(study: Study, table: RunTable, results: Path) -> dict[str, 
     return {name: write_csv(folder / f"{name}.csv", each) for name, each in tables.items()}
 
 
-def planned_artefacts(kind: Kind, inputs: Inputs) -> Iterator[PlannedArtefact]:
+def planned_artefacts(kind: Kind, inputs: StudyResults) -> Iterator[PlannedArtefact]:
     """Yield the study's own tables or figures, then those of its papers, then its sweeps."""
     study = inputs.study
     if kind == "table":
@@ -143,7 +143,9 @@ def planned_artefacts(kind: Kind, inputs: Inputs) -> Iterator[PlannedArtefact]:
     yield from of_papers
 
 
-def write_artefacts(kind: Kind, inputs: Inputs, folder: Path, attempts: Attempts) -> list[Artefact]:
+def write_artefacts(
+    kind: Kind, inputs: StudyResults, folder: Path, attempts: Attempts
+) -> list[Artefact]:
     """Write the tables or figures of a study into ``folder`` from scratch.
 
     A table without data leaves a Markdown file with the reason.

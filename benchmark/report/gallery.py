@@ -30,8 +30,8 @@ from benchmark.report.drawing import (
     styled,
     to_svg,
 )
-from benchmark.report.inputs import CONDITION, Inputs, rows_of
 from benchmark.report.render import as_text
+from benchmark.report.study_results import CONDITION, StudyResults, rows_of
 from benchmark.report.table import NothingToShow
 
 GALLERY = "gallery"
@@ -132,7 +132,7 @@ class PairChoice:
             raise ConfigError("gallery", problems)
 
 
-def run_pairs(inputs: Inputs, choice: PairChoice) -> list[Facts]:
+def run_pairs(inputs: StudyResults, choice: PairChoice) -> list[Facts]:
     """Return one pair per dataset: the baseline, and the loss with the best mean where both ran.
 
     It is taken at the setting and batch size of that mean, at the first common seed. A network
@@ -316,7 +316,7 @@ def _framed(
     canvas.paste(thumbnail, (left + FRAME, top + FRAME))
 
 
-def write_gallery(inputs: Inputs, results: Path, choice: PairChoice) -> Gallery:
+def write_gallery(inputs: StudyResults, results: Path, choice: PairChoice) -> Gallery:
     """Write ``results/<study>/gallery`` from scratch and return its record."""
     begin_folder(folder := inputs.study.folder(results) / GALLERY)
     shown: list[Facts] = []

@@ -6,15 +6,15 @@ from benchmark.core.code_version import mixed
 from benchmark.core.options import options_of
 from benchmark.core.words import count, listed
 from benchmark.losses.catalogue import load_catalogue
-from benchmark.report.inputs import DIVERGENCE_CELL, Inputs, rows_of
 from benchmark.report.labels import dataset_name, metric_label
+from benchmark.report.study_results import DIVERGENCE_CELL, StudyResults, rows_of
 from benchmark.report.tally import UNFINISHED, published_of
 from benchmark.verdicts.verdicts import NOT_RUN
 
 SHOWN = 12  # changes of the analysis that are named
 
 
-def notices(inputs: Inputs) -> list[str]:
+def notices(inputs: StudyResults) -> list[str]:
     """Return every reason for caution, the gravest first; none for a complete, uniform study."""
     finished = rows_of(inputs.runs, status="ok")
     found = []
@@ -56,7 +56,7 @@ def notices(inputs: Inputs) -> list[str]:
     return [*found, *_challenger(inputs), *_of_references(inputs)]
 
 
-def _challenger(inputs: Inputs) -> Iterator[str]:
+def _challenger(inputs: StudyResults) -> Iterator[str]:
     """Say of a challenger without ranges what its trials vary."""
     challenger = inputs.study.losses.get(inputs.study.comparison.baseline or "")
     if not inputs.study.references.field or challenger is None:
@@ -69,7 +69,7 @@ def _challenger(inputs: Inputs) -> Iterator[str]:
         )
 
 
-def _unfinished(inputs: Inputs) -> Iterator[str]:
+def _unfinished(inputs: StudyResults) -> Iterator[str]:
     runs = inputs.runs
     if runs.empty:
         yield "No run is recorded for this study: its grid is empty, or nothing was collected yet."
@@ -93,7 +93,7 @@ def _unfinished(inputs: Inputs) -> Iterator[str]:
         )
 
 
-def _of_references(inputs: Inputs) -> Iterator[str]:
+def _of_references(inputs: StudyResults) -> Iterator[str]:
     """Yield notes where no number was measured as published, and on looks and changes."""
     verdicts = inputs.verdicts
     state = inputs.registered

@@ -18,10 +18,10 @@ from benchmark.report.answer import answer
 from benchmark.report.artefacts import AnalysisSummary, Artefact
 from benchmark.report.drawing import inline_svg, size_rules
 from benchmark.report.gallery import GALLERY, REASONS, SIDES, TABLE, Gallery
-from benchmark.report.inputs import Inputs
 from benchmark.report.labels import dataset_label, metric_label
 from benchmark.report.notices import notices
 from benchmark.report.render import TEMPLATES, to_html
+from benchmark.report.study_results import StudyResults
 from benchmark.report.table import TONES, Table, TableCell, filled, words
 from benchmark.report.tally import counts, judged, published_of
 from benchmark.study import Study
@@ -141,7 +141,7 @@ class Built:
     failed: Mapping[str, str] = field(default_factory=dict)
 
 
-def build_page(inputs: Inputs, built: Built) -> str:
+def build_page(inputs: StudyResults, built: Built) -> str:
     """Return the whole page; equal parts give equal bytes."""
     verdicts = inputs.verdicts
     study = inputs.study
@@ -232,7 +232,7 @@ def gallery_section(gallery: Gallery, limit: int = LIMIT) -> dict[str, Any]:
     return {"pairs": pairs, "reason": gallery.reason, "left_out": left_out, "reasons": REASONS}
 
 
-def recipe_tables(inputs: Inputs) -> Iterator[str]:
+def recipe_tables(inputs: StudyResults) -> Iterator[str]:
     """Yield the tables of where recipes differ from the authors', and of where values come from."""
     study = inputs.study
     if rows := inputs.grid.ledger:
@@ -301,7 +301,7 @@ class PageSection(NamedTuple):
 
 
 def _sections(
-    inputs: Inputs, built: Built
+    inputs: StudyResults, built: Built
 ) -> tuple[list[Artefact], list[PageSection], list[Artefact]]:
     """Return what opens the page, its sections, and what nobody asked or has nothing to show.
 

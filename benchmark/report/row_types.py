@@ -1,6 +1,6 @@
 """The rows of a study's frames: their columns, as far as the report reads them one by one.
 
-Each class has the columns of a frame of ``Inputs``. Scores and differences lie in [0, 1].
+Each class has the columns of a frame of ``StudyResults``. Scores and differences lie in [0, 1].
 """
 
 

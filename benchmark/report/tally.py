@@ -10,7 +10,7 @@ import pandas as pd
 
 from benchmark.core.words import count, listed, words_of
 from benchmark.published.paper import THIS_SUITE
-from benchmark.report.inputs import Inputs, rows_of
+from benchmark.report.study_results import StudyResults, rows_of
 from benchmark.report.table import TONES
 from benchmark.verdicts.verdicts import (
     CLAIM_VERDICTS,
@@ -51,7 +51,7 @@ def claims_reading(claims: pd.DataFrame) -> str:
     return "here" if (published == NOT_RUN).all() else "published"
 
 
-def of_own_papers(inputs: Inputs) -> pd.DataFrame:
+def of_own_papers(inputs: StudyResults) -> pd.DataFrame:
     """Return the claims of the papers that the study refers to, and those of the study itself.
 
     A study that refers to no paper is asked all of them.
@@ -104,7 +104,7 @@ def _by_verdict(table: pd.DataFrame, words: Iterable[str], undecided: str = "") 
     return ", ".join(parts.values())
 
 
-def counts(inputs: Inputs) -> list[tuple[str, str, list[Count]]]:
+def counts(inputs: StudyResults) -> list[tuple[str, str, list[Count]]]:
     """Return (heading, label, counts) of runs by status, and of judged numbers and claims."""
     found = inputs.runs["status"].value_counts()
     runs = []

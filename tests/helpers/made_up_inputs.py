@@ -20,8 +20,8 @@ from benchmark.published.loading import load_papers
 from benchmark.report.artefacts import Artefact, Kind, PlannedArtefact
 from benchmark.report.build import Attempts, write_artefacts
 from benchmark.report.gallery import Gallery
-from benchmark.report.inputs import Inputs
 from benchmark.report.page import Built, build_page, load_analysis
+from benchmark.report.study_results import StudyResults
 from benchmark.report.table import NothingToShow
 from benchmark.runs.run_table import RunTable
 from benchmark.stats.samples import Samples
@@ -55,12 +55,12 @@ def statuses(text: str) -> dict[tuple[str, int, int], str]:
 
 
 # Inputs by what they are made of: tests of one process share them, and change copies alone.
-_SHARED: dict[str, Inputs] = {}
+_SHARED: dict[str, StudyResults] = {}
 
 
 def made_up_inputs(
     study=None, *, bad=None, references=False, runs: pd.DataFrame | None = None
-) -> Inputs:
+) -> StudyResults:
     """Return inputs in memory; with ``references``, a published table (not run) is judged too."""
     study = study or made_up_study()
     asked = ("smoothap2020/table2",) if references else study.references.published
@@ -73,7 +73,7 @@ def made_up_inputs(
     return _SHARED[made_of]
 
 
-def inputs_of(study, runs: pd.DataFrame, asked=(), frozen: bool = False) -> Inputs:
+def inputs_of(study, runs: pd.DataFrame, asked=(), frozen: bool = False) -> StudyResults:
     """Return the inputs that the steps before would have left for ``runs``."""
     table = run_table(runs)
     stats = analyse(table, study.comparison, study.metrics)
@@ -85,10 +85,10 @@ def inputs_of(study, runs: pd.DataFrame, asked=(), frozen: bool = False) -> Inpu
         last += pairs_of_frozen(_frozen(table), Samples(table))
     stats["verdicts"] = judged(last)
     printed = printed_of(grid, table, stats["verdicts"], judged(best))
-    return Inputs.of(grid, table, stats, printed, collected_provenance())
+    return StudyResults.of(grid, table, stats, printed, collected_provenance())
 
 
-def inputs_over_datasets() -> Inputs:
+def inputs_over_datasets() -> StudyResults:
     """Return inputs of three datasets, with the noise of a square of seeds.
 
     On the first one larger batches see as many images, or take as many steps.
@@ -117,13 +117,13 @@ def inputs_over_datasets() -> Inputs:
     return dataclasses.replace(inputs, noise=noise)
 
 
-def inputs_of_trials() -> Inputs:
+def inputs_of_trials() -> StudyResults:
     """Return inputs of a study that gives losses equal numbers of trials."""
     study = made_up_study(losses=("smooth_ap", "sup_ap"))
     return dataclasses.replace(made_up_inputs(study), budgets=made_up_budgets())
 
 
-def inputs_of_challenge(trials: int) -> Inputs:
+def inputs_of_challenge(trials: int) -> StudyResults:
     """Return inputs of a loss that meets a field after 1 trial, or after more."""
     inputs = inputs_of_trials()
     budgets = dict(inputs.budgets)
@@ -138,10 +138,10 @@ def inputs_of_challenge(trials: int) -> Inputs:
     return dataclasses.replace(inputs, study=study, budgets=budgets)
 
 
-def printed_inputs(study, printed: Printed, claims: pd.DataFrame | None = None) -> Inputs:
+def printed_inputs(study, printed: Printed, claims: pd.DataFrame | None = None) -> StudyResults:
     """Return inputs of papers' tables and figures, and verdicts on claims, alone."""
     tables = {} if claims is None else {"claims": claims}
-    return Inputs.of(StudyGrid.of(study), RunTable.from_rows([], []), tables, printed, {})
+    return StudyResults.of(StudyGrid.of(study), RunTable.from_rows([], []), tables, printed, {})
 
 
 def collected_provenance() -> dict:
@@ -163,7 +163,7 @@ def collected_provenance() -> dict:
     }
 
 
-def write_collected(inputs: Inputs, runs: pd.DataFrame, results: Path) -> Path:
+def write_collected(inputs: StudyResults, runs: pd.DataFrame, results: Path) -> Path:
     """Write what collecting leaves in a study's results folder; return that folder."""
     folder = results / inputs.study.name
     run_table(runs).write(folder)
@@ -171,7 +171,7 @@ def write_collected(inputs: Inputs, runs: pd.DataFrame, results: Path) -> Path:
     return folder
 
 
-def made(kind: Kind, inputs: Inputs, folder: Path) -> dict[str, Artefact]:
+def made(kind: Kind, inputs: StudyResults, folder: Path) -> dict[str, Artefact]:
     """Write the tables or figures of the inputs into a folder; return their records by name."""
     return {each.name: each for each in write_artefacts(kind, inputs, folder, Strict())}
 
@@ -196,7 +196,7 @@ class Strict(Attempts):
         yield
 
 
-def built(inputs: Inputs, folder: Path, gallery: Gallery | None = None) -> Built:
+def built(inputs: StudyResults, folder: Path, gallery: Gallery | None = None) -> Built:
     """Write the tables and figures of the inputs into a study's folder; return what is shown."""
     return Built(
         [
@@ -208,7 +208,7 @@ def built(inputs: Inputs, folder: Path, gallery: Gallery | None = None) -> Built
     )
 
 
-def written_page(inputs: Inputs, folder: Path, gallery: Gallery | None = None) -> str:
+def written_page(inputs: StudyResults, folder: Path, gallery: Gallery | None = None) -> str:
     """Return the page of the inputs, whose tables and figures are written into ``folder``."""
     return build_page(inputs, built(inputs, folder, gallery))
 
@@ -264,7 +264,7 @@ def roadmap_study(seeds=(0, 1, 2), sizes=(32, 64, 128, 224, 384), datasets=DATAS
     )
 
 
-def paper_inputs(study, **options) -> Inputs:
+def paper_inputs(study, **options) -> StudyResults:
     """Return the inputs of ``study`` with made-up runs (``options`` as made_up_runs takes them)."""
     made_of = repr((study, options))
     if made_of not in _SHARED:
@@ -273,7 +273,7 @@ def paper_inputs(study, **options) -> Inputs:
     return _SHARED[made_of]
 
 
-def roadmap_inputs() -> Inputs:
+def roadmap_inputs() -> StudyResults:
     """Return the inputs of ROADMAP's study with two runs for each number that it has."""
     return paper_inputs(roadmap_study(seeds=(0, 1), sizes=(32, 64, 128, 224)), epochs=2)
 

@@ -15,8 +15,8 @@ from benchmark.report.figures.panels import (
     panel_title,
     span,
 )
-from benchmark.report.inputs import WHERE, Inputs, rows_of
 from benchmark.report.labels import metric_label
+from benchmark.report.study_results import WHERE, StudyResults, rows_of
 from benchmark.report.table import NothingToShow
 
 EQUAL = {"images": "equal images seen", "steps": "equal steps"}  # options of the recipe
@@ -24,7 +24,7 @@ EQUAL = {"images": "equal images seen", "steps": "equal steps"}  # options of th
 
 @FIGURES.register("metric_by_batch_size", display="Scores against batch size")
 @styled()
-def metric_by_batch_size(inputs: Inputs) -> Drawing:
+def metric_by_batch_size(inputs: StudyResults) -> Drawing:
     """Return one panel per dataset and metric; one batch size gives points without lines."""
     columns = [*WHERE, "batch_size", "loss", "metric", "mean", "sd", "n", *ENDS]
     data = inputs.last[columns].rename(columns=ENDS)
@@ -83,7 +83,7 @@ def far_below(panel: pd.DataFrame) -> list[str]:
 
 @FIGURES.register("whole_set", display="From small batches to the whole training set")
 @styled()
-def whole_set(inputs: Inputs) -> Drawing:
+def whole_set(inputs: StudyResults) -> Drawing:
     """Return a panel for each way to make batch sizes comparable; plain runs stand in both."""
     data = inputs.last[inputs.last["metric"] == inputs.headline].rename(columns=ENDS)
     options = inputs.runs.drop_duplicates("setting").set_index("setting")["options"]
@@ -123,7 +123,7 @@ def whole_set(inputs: Inputs) -> Drawing:
 
 @FIGURES.register("loss_cost", display="Cost of the loss")
 @styled()
-def loss_cost(inputs: Inputs) -> Drawing:
+def loss_cost(inputs: StudyResults) -> Drawing:
     """Return milliseconds per step against batch size; bars from least to greatest seed."""
     costs = inputs.costs
     place = ["dataset", "setting"]

@@ -9,9 +9,9 @@ from benchmark.core.words import p_value
 from benchmark.report.drawing import BAND, DOUBLE, FAINT, INK, Drawing, legend_below, styled
 from benchmark.report.figures import FIGURES
 from benchmark.report.figures.panels import loss_line, panel_grid
-from benchmark.report.inputs import Inputs, records, rows_of
 from benchmark.report.labels import metric_label
 from benchmark.report.row_types import PairRow
+from benchmark.report.study_results import StudyResults, records, rows_of
 from benchmark.report.table import NothingToShow
 
 OVER = ["setting", "batch_size", "metric"]  # of figures over datasets
@@ -27,7 +27,7 @@ def of_several_losses(table: pd.DataFrame) -> pd.DataFrame:
 
 @FIGURES.register("critical_difference", display="Average ranks over datasets")
 @styled()
-def critical_difference(inputs: Inputs) -> Drawing:
+def critical_difference(inputs: StudyResults) -> Drawing:
     """Return one panel per setting, batch size and metric; bars join losses that do not differ."""
     data = inputs.some("ranks")
     several = of_several_losses(data)
@@ -59,7 +59,7 @@ def critical_difference(inputs: Inputs) -> Drawing:
     return Drawing(caption, alt, figure, data)
 
 
-def draw_ranks(axes: Any, ranks: pd.DataFrame, tests: pd.DataFrame, inputs: Inputs) -> None:
+def draw_ranks(axes: Any, ranks: pd.DataFrame, tests: pd.DataFrame, inputs: StudyResults) -> None:
     """Draw ``ranks`` (rows of one place, best first), a row for each loss, with their ``tests``."""
     losses = list(ranks["loss"])
     most = int(ranks["losses"].iloc[0])
@@ -94,7 +94,7 @@ def cliques(losses: list[str], apart: set[tuple[str, str]]) -> Iterator[tuple[in
 
 @FIGURES.register("performance_profiles", display="Performance profiles over datasets")
 @styled()
-def performance_profiles(inputs: Inputs) -> Drawing:
+def performance_profiles(inputs: StudyResults) -> Drawing:
     """Return one panel per setting, batch size and metric: the share of runs by score."""
     data = inputs.some("profiles")
     size = (DOUBLE, 2.2)

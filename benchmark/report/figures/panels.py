@@ -7,15 +7,17 @@ from typing import Any
 import pandas as pd
 
 from benchmark.report.drawing import Series, by_batch_size, line, new_figure
-from benchmark.report.inputs import Inputs, rows_of
 from benchmark.report.labels import dataset_label
+from benchmark.report.study_results import StudyResults, rows_of
 
 PANELS = 6  # in one figure; more are left to the CSV, and the caption says so
 ENDS = {"ci_low": "low", "ci_high": "high"}
 WIDTHS = {1: 3, 2: 2, 3: 3}  # panels in a row by number of metrics, for metrics in columns
 
 
-def panel_keys(inputs: Inputs, table: pd.DataFrame, by: Sequence[str]) -> list[tuple[Any, ...]]:
+def panel_keys(
+    inputs: StudyResults, table: pd.DataFrame, by: Sequence[str]
+) -> list[tuple[Any, ...]]:
     """Return the places of a table by these columns, in the order of their panels."""
     columns = [name for name in by if name != "metric"]
     keys = sorted(table[columns].drop_duplicates().itertuples(index=False, name=None))
@@ -25,7 +27,7 @@ def panel_keys(inputs: Inputs, table: pd.DataFrame, by: Sequence[str]) -> list[t
 
 
 def panel_grid(
-    inputs: Inputs,
+    inputs: StudyResults,
     table: pd.DataFrame,
     by: Sequence[str],
     across: int,
@@ -66,15 +68,19 @@ def panel_title(where: Sequence[str], several: bool, *more: str) -> str:
     return "\n".join(lines)
 
 
-def loss_line(inputs: Inputs, loss: str, **other: Any) -> dict[str, Any]:
+def loss_line(inputs: StudyResults, loss: str, **other: Any) -> dict[str, Any]:
     """Return how to draw a loss of a study: its name for the legend and its style, with others."""
     return {"label": inputs.label(loss), **line(loss, inputs.base_losses.get(loss)), **other}
 
 
 def draw_losses(
-    inputs: Inputs, axes: Any, sizes: Sequence[int], table: pd.DataFrame, losses: Iterable[str],
+    inputs: StudyResults,
+    axes: Any,
+    sizes: Sequence[int],
+    table: pd.DataFrame,
+    losses: Iterable[str],
     width: float = 0.5,
-) -> None:  # fmt: skip
+) -> None:
     """Draw the rows of each loss over the batch sizes, in its style."""
     series = []
     for loss in losses:

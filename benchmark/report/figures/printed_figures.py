@@ -35,9 +35,9 @@ from benchmark.report.drawing import (
     styled,
 )
 from benchmark.report.figures import FIGURES
-from benchmark.report.inputs import Inputs, records, rows_of
 from benchmark.report.labels import metric_label
 from benchmark.report.row_types import ClaimRow, VerdictRow
+from benchmark.report.study_results import StudyResults, records, rows_of
 from benchmark.report.table import TONES, NothingToShow
 from benchmark.stats.reproduction import DRIFTED, REPRODUCED
 from benchmark.verdicts.explain import rule
@@ -73,7 +73,7 @@ Axes = Any
 
 @FIGURES.register("verdicts", display="Differences to the references")
 @styled()
-def verdicts(inputs: Inputs) -> Drawing:
+def verdicts(inputs: StudyResults) -> Drawing:
     """Return a small panel for each printed table, with all its judged numbers as in the print."""
     table = inputs.some("verdicts")
     judged = table[table["difference"].notna() & table["verdict"].isin([*_MARKERS])]
@@ -119,7 +119,7 @@ def verdicts(inputs: Inputs) -> Drawing:
     return Drawing(caption, alt, figure, judged[FILED].assign(published_value=values))
 
 
-def _placed(part: pd.DataFrame, inputs: Inputs) -> pd.DataFrame:
+def _placed(part: pd.DataFrame, inputs: StudyResults) -> pd.DataFrame:
     """Return the numbers of a table by printed rows, with their heights, in inches from above."""
     frozen = part["source"] == part["table"]
     printed = part["row_label"].mask(
@@ -187,7 +187,7 @@ def _settings(part: pd.DataFrame, papers: Papers) -> pd.Series:
     return pd.Series(names, index=part.index)
 
 
-def _panel(axes: Axes, part: pd.DataFrame, inputs: Inputs) -> None:
+def _panel(axes: Axes, part: pd.DataFrame, inputs: StudyResults) -> None:
     """Draw the differences of one table."""
     margins = part["margin"].fillna(0)
     band = {"color": BAND, "alpha": 0.22, "linewidth": 0, "zorder": 0}
@@ -219,7 +219,7 @@ def _panel(axes: Axes, part: pd.DataFrame, inputs: Inputs) -> None:
     axes.set(title=title, xlabel="ours − reference (points)")
 
 
-def paper_figures(inputs: Inputs) -> Iterator[PlannedArtefact]:
+def paper_figures(inputs: StudyResults) -> Iterator[PlannedArtefact]:
     """Yield the papers' figures that the study has, then its sweeps on the embedded data."""
     papers = inputs.papers
     # {name of a claim: (where the paper says it, whether it holds here)}
@@ -246,7 +246,7 @@ def title_of(figure: Figure, papers: Papers) -> str:
 
 
 @styled()
-def draw(figure: Figure, marks: FigureMarks, inputs: Inputs, verdicts: Claims) -> Drawing:
+def draw(figure: Figure, marks: FigureMarks, inputs: StudyResults, verdicts: Claims) -> Drawing:
     """Return the figure; a panel without runs says so, and NothingToShow is raised if all are.
 
     ``verdicts`` are those of the claims that a panel names, which stand above it.
@@ -308,7 +308,7 @@ def draw(figure: Figure, marks: FigureMarks, inputs: Inputs, verdicts: Claims) -
     return Drawing(caption, alt, drawing, data)
 
 
-def series_of(mark: Mark, figure: Figure, inputs: Inputs) -> str:
+def series_of(mark: Mark, figure: Figure, inputs: StudyResults) -> str:
     """Return the name of the line that a mark belongs to, for a legend."""
     panel = figure.panels[mark.panel]
     loss = inputs.label(mark.loss)
@@ -346,7 +346,7 @@ def _judged(panel: Panel, verdicts: Claims) -> Iterator[str]:
         yield from textwrap.wrap(f"{where}: {', '.join(counted)}", TITLE)
 
 
-def sweep(axes: Axes, panel: Panel, marks: pd.DataFrame, inputs: Inputs) -> None:
+def sweep(axes: Axes, panel: Panel, marks: pd.DataFrame, inputs: StudyResults) -> None:
     """Draw the score against a hyperparameter or the batch size, one line per test set."""
     alone = len(panel.test_sets) == 1
     log = on_log_axis(panel)
@@ -383,7 +383,7 @@ def on_log_axis(panel: Panel) -> bool:
     return panel.x == BATCH_SIZE or panel.scale == "log"
 
 
-def gain(axes: Axes, panel: Panel, marks: pd.DataFrame, inputs: Inputs) -> None:
+def gain(axes: Axes, panel: Panel, marks: pd.DataFrame, inputs: StudyResults) -> None:
     """Draw the gain of one loss over another in percent of the latter, against batch size."""
     axes.axhline(0, color=INK, linewidth=0.7)
     style = line(panel.loss)
@@ -394,7 +394,7 @@ def gain(axes: Axes, panel: Panel, marks: pd.DataFrame, inputs: Inputs) -> None:
     axes.set(xlabel="batch size (images)", ylabel=f"gain in {metric_label(panel.metric)} (%)")
 
 
-def convergence(axes: Axes, panel: Panel, marks: pd.DataFrame, inputs: Inputs) -> None:
+def convergence(axes: Axes, panel: Panel, marks: pd.DataFrame, inputs: StudyResults) -> None:
     """Draw the test score against the epoch, one curve per batch size."""
     from matplotlib import colormaps
 
@@ -413,7 +413,7 @@ def convergence(axes: Axes, panel: Panel, marks: pd.DataFrame, inputs: Inputs) -
     axes.set(xlabel="epoch", ylabel=f"{metric_label(panel.metric)} (%)")
 
 
-def effect(axes: Axes, panel: Panel, marks: pd.DataFrame, inputs: Inputs) -> None:
+def effect(axes: Axes, panel: Panel, marks: pd.DataFrame, inputs: StudyResults) -> None:
     """Draw the paired difference of two settings, one mark per test set."""
     axes.axhline(0, color=INK, linewidth=0.7)
     style = line(panel.loss) | {"linestyle": "none"}

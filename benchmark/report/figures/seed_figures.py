@@ -26,15 +26,15 @@ from benchmark.report.figures.panels import (
     panel_title,
     span,
 )
-from benchmark.report.inputs import CONDITION, WHERE, Inputs, records, rows_of
 from benchmark.report.labels import metric_label
 from benchmark.report.row_types import NoiseRow
+from benchmark.report.study_results import CONDITION, WHERE, StudyResults, records, rows_of
 from benchmark.report.table import NothingToShow
 
 
 @FIGURES.register("learning_curves", display="Learning curves")
 @styled()
-def learning_curves(inputs: Inputs) -> Drawing:
+def learning_curves(inputs: StudyResults) -> Drawing:
     """Return one panel per dataset and batch size: mean over seeds, band of one sd."""
     curves = inputs.some("curves")
     rising = curves[curves.groupby([*CONDITION, "loss"])["epoch"].transform("nunique") > 1]
@@ -80,7 +80,7 @@ def learning_curves(inputs: Inputs) -> Drawing:
 
 @FIGURES.register("seed_differences", display="Differences to the baseline by seed")
 @styled()
-def seed_differences(inputs: Inputs) -> Drawing:
+def seed_differences(inputs: StudyResults) -> Drawing:
     """Return one panel per condition and metric: a small mark per seed, mean and interval above."""
     data = inputs.differences
     by = [*CONDITION, "metric"]
@@ -136,7 +136,7 @@ def seed_differences(inputs: Inputs) -> Drawing:
 
 @FIGURES.register("noise_sources", display="Sources of noise")
 @styled()
-def noise_sources(inputs: Inputs) -> Drawing:
+def noise_sources(inputs: StudyResults) -> Drawing:
     """Return one panel per condition and metric, a row per source."""
     data = inputs.some("noise")
     by = [*CONDITION, "metric"]

@@ -8,15 +8,17 @@ from benchmark.losses.catalogue import load_catalogue
 from benchmark.report.drawing import DOUBLE, INK, MOVED, Drawing, bars, dodge, new_figure, styled
 from benchmark.report.figures import FIGURES
 from benchmark.report.figures.panels import ENDS, in_percent, loss_line
-from benchmark.report.inputs import Inputs, rows_of
 from benchmark.report.labels import dataset_label, metric_label
+from benchmark.report.study_results import StudyResults, rows_of
 from benchmark.report.table import NothingToShow
 
 KINDS = {"ranking": "ranking losses", "pair": "pairs and triplets", "proxy": "proxies"}
 PLACE = ["dataset", "setting", "batch_size"]
 
 
-def _trial_panels(inputs: Inputs, table: pd.DataFrame, label: str, *, categories: bool) -> Any:
+def _trial_panels(
+    inputs: StudyResults, table: pd.DataFrame, label: str, *, categories: bool
+) -> Any:
     """Return a row of panels per dataset, one for each kind of loss, and the scores by trials.
 
     The numbers of trials are ``categories`` with bars, or an axis with curves and bands.
@@ -67,7 +69,7 @@ def _trial_panels(inputs: Inputs, table: pd.DataFrame, label: str, *, categories
     "expected_best", display="Expected best score against the number of trials", of_trials=True
 )
 @styled()
-def expected_best(inputs: Inputs) -> Drawing:
+def expected_best(inputs: StudyResults) -> Drawing:
     """Return a row of panels per dataset, one for each kind of loss."""
     curves = inputs.some("budget_curves")
     metric = metric_label(inputs.headline)
@@ -87,7 +89,7 @@ def expected_best(inputs: Inputs) -> Drawing:
 
 @FIGURES.register("score_by_budget", display="Scores against the budget of trials", of_trials=True)
 @styled()
-def score_by_budget(inputs: Inputs) -> Drawing:
+def score_by_budget(inputs: StudyResults) -> Drawing:
     """Return a row of panels per dataset, one for each kind of loss."""
     ranks = inputs.some("budget_ranks")
     metric = metric_label(inputs.headline)

@@ -1,6 +1,7 @@
 """Tables: functions of a study's results, registered with ``@TABLES.register("name", ...)``.
 
-Each is a function of ``Inputs`` that returns a ``Table``, or raises NothingToShow with a reason.
+Each is a function of ``StudyResults`` that returns a ``Table``, or raises NothingToShow with a
+reason.
 """
 
 from benchmark.core.registry import Registry

@@ -17,9 +17,9 @@ from benchmark.core.words import (
     whole,
 )
 from benchmark.report.answer_of_trials import of_heads
-from benchmark.report.inputs import Inputs, records, rows_of
 from benchmark.report.labels import condition_label, metric_label
 from benchmark.report.row_types import BudgetRow, OptionRow, OrderRow
+from benchmark.report.study_results import StudyResults, records, rows_of
 from benchmark.report.table import (
     Column,
     Table,
@@ -46,7 +46,7 @@ def rule_words(trials: int) -> str:
 
 
 @TABLES.register("budgets", display="Losses at equal budgets", of_trials=True)
-def budgets(inputs: Inputs) -> Table:
+def budgets(inputs: StudyResults) -> Table:
     """Return one row per loss: the score under each rule set, best after all trials first."""
     ranks = inputs.some("budget_ranks")
     budgets = sorted(ranks["trials"].unique())
@@ -148,7 +148,7 @@ def _budget_rows(
 
 
 @TABLES.register("budget_order", display="How sure the order is", of_trials=True)
-def budget_order(inputs: Inputs) -> Table:
+def budget_order(inputs: StudyResults) -> Table:
     """Return one row per rule set and kind of chance."""
     columns = [
         words("Rule set", lambda row: rule_words(row.trials)),
@@ -168,7 +168,7 @@ def budget_order(inputs: Inputs) -> Table:
 
 
 @TABLES.register("budget_options", display="Which options mattered", of_trials=True)
-def budget_options(inputs: Inputs) -> Table:
+def budget_options(inputs: StudyResults) -> Table:
     """Return one row per loss and option, the most important option of each loss first."""
     shares = inputs.some("budget_options").sort_values("share", ascending=False, kind="stable")
     shares = shares.assign(named=~shares.duplicated(["dataset", "loss"]))

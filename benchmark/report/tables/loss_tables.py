@@ -20,9 +20,9 @@ from benchmark.core.words import (
     whole,
 )
 from benchmark.report.answer_of_trials import of_heads
-from benchmark.report.inputs import CONDITION, DIVERGENCE_CELL, Inputs, Row, records
 from benchmark.report.labels import condition_label, metric_label
 from benchmark.report.row_types import AverageRankRow, CostRow, DivergenceRow, NoiseRow, Placed
+from benchmark.report.study_results import CONDITION, DIVERGENCE_CELL, Row, StudyResults, records
 from benchmark.report.table import (
     Column,
     NothingToShow,
@@ -39,12 +39,14 @@ OVER = ["setting", "batch_size", "metric"]  # of ranks over datasets
 METRIC = words("Metric", lambda row: metric_label(row.metric))
 
 
-def named(inputs: Inputs, header: str = "Loss", column: str = "loss") -> Column:
+def named(inputs: StudyResults, header: str = "Loss", column: str = "loss") -> Column:
     """Return the column with the name of a row's loss."""
     return words(header, lambda row: inputs.label(getattr(row, column)))
 
 
-def ordered(table: pd.DataFrame, row: type[Row], inputs: Inputs, *columns: str) -> Iterator[Row]:
+def ordered(
+    table: pd.DataFrame, row: type[Row], inputs: StudyResults, *columns: str
+) -> Iterator[Row]:
     """Yield the rows of a table by these columns; losses and metrics come in the study's order."""
     keys = table[[*columns]].copy()
     for column in keys.columns.intersection(["metric", "loss", "against"]):
@@ -54,7 +56,7 @@ def ordered(table: pd.DataFrame, row: type[Row], inputs: Inputs, *columns: str) 
     return records(table.loc[keys.sort_values([*columns], kind="stable").index], row)
 
 
-def by_condition(table: pd.DataFrame, inputs: Inputs) -> Iterator[tuple[str, Placed]]:
+def by_condition(table: pd.DataFrame, inputs: StudyResults) -> Iterator[tuple[str, Placed]]:
     """Yield (condition, row) of a table with a row per loss, or loss and metric, in study order."""
     columns = [name for name in (*CONDITION, "loss", "metric") if name in table]
     return ((condition_label(row), row) for row in ordered(table, Placed, inputs, *columns))
@@ -66,7 +68,7 @@ def as_printed(score: float) -> float:
 
 
 @TABLES.register("uncertainty", display="How sure the scores are")
-def uncertainty(inputs: Inputs) -> Table:
+def uncertainty(inputs: StudyResults) -> Table:
     """Return per loss and metric the mean, both intervals, and the rate of divergence."""
     if inputs.divergence.empty or "selection" not in inputs.summary:
         raise NothingToShow("no run of this study has ended yet")
@@ -114,7 +116,7 @@ def uncertainty(inputs: Inputs) -> Table:
 
 
 @TABLES.register("best_epoch", display="Last epoch and best test epoch")
-def best_epoch(inputs: Inputs) -> Table:
+def best_epoch(inputs: StudyResults) -> Table:
     """Return per loss and metric the headline value, the best-epoch value and their difference."""
 
     def difference(value: float) -> str:
@@ -142,7 +144,7 @@ def best_epoch(inputs: Inputs) -> Table:
 
 
 @TABLES.register("noise", display="Sources of noise")
-def noise(inputs: Inputs) -> Table:
+def noise(inputs: StudyResults) -> Table:
     """Return per loss and metric the spread and the share of each source."""
     share = partial(percent, digits=0)
     span = partial(interval, form=share)
@@ -169,7 +171,7 @@ def noise(inputs: Inputs) -> Table:
 
 
 @TABLES.register("cost", display="Cost of training")
-def cost(inputs: Inputs) -> Table:
+def cost(inputs: StudyResults) -> Table:
     """Return training time, throughput, time in the loss and its share of a step, and memory."""
 
     def memory(row: CostRow) -> TableCell:
@@ -199,7 +201,7 @@ def cost(inputs: Inputs) -> Table:
 
 
 @TABLES.register("ranks", display="Average ranks over datasets")
-def ranks(inputs: Inputs) -> Table:
+def ranks(inputs: StudyResults) -> Table:
     """Return per setting, batch size and metric the losses from the best average rank on."""
     by_rank = inputs.some("ranks").sort_values("rank", kind="stable")
     by_rank["best"] = by_rank.groupby(OVER)["loss"].transform("first")

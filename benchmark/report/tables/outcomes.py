@@ -7,9 +7,9 @@ import pandas as pd
 
 from benchmark.core.words import listed, plain, words_of
 from benchmark.published.paper import Papers
-from benchmark.report.inputs import Inputs, records
 from benchmark.report.labels import dataset_name, metric_label
 from benchmark.report.row_types import OutcomeRow, VerdictRow
+from benchmark.report.study_results import StudyResults, records
 from benchmark.report.table import (
     Column,
     Line,
@@ -30,7 +30,7 @@ GROUP = [*PRINTED_IN, "dataset", "metric"]  # numbers that one forecast is about
 
 
 @TABLES.register("outcomes", display="Did the printed tables come out?")
-def outcomes(inputs: Inputs) -> Table:
+def outcomes(inputs: StudyResults) -> Table:
     """Return one row per printed table that the study refers to."""
     published = published_of(inputs.verdicts)
     if not judged(published):
@@ -65,7 +65,7 @@ def outcomes(inputs: Inputs) -> Table:
     return filled("Did the printed tables come out?", caption, columns, [("", row) for row in rows])
 
 
-def table_outcomes(inputs: Inputs) -> list[OutcomeRow]:
+def table_outcomes(inputs: StudyResults) -> list[OutcomeRow]:
     """Return the outcome of each printed table, in the order of the print.
 
     An outcome has counts of the numbers of the table, and more:
@@ -109,7 +109,9 @@ def table_outcomes(inputs: Inputs) -> list[OutcomeRow]:
     return sorted(rows, key=lambda row: papers.in_print(row.source, row.table))
 
 
-def standing_drifts(drifts: pd.DataFrame, table: pd.DataFrame, inputs: Inputs) -> Iterator[str]:
+def standing_drifts(
+    drifts: pd.DataFrame, table: pd.DataFrame, inputs: StudyResults
+) -> Iterator[str]:
     """Yield "ROADMAP on SOP lower by up to 2.1 points of R@1 and mAP@R" for drifts that stand.
 
     Backbone and batch size are named where the printed ``table`` has several.

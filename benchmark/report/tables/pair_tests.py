@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from benchmark.core.words import finite, interval, p_value, percent, plain, points, whole
-from benchmark.report.inputs import WHERE, Inputs, records
 from benchmark.report.labels import condition_label, dataset_label, metric_label
 from benchmark.report.row_types import PairRow
+from benchmark.report.study_results import WHERE, StudyResults, records
 from benchmark.report.table import Column, Table, TableCell, filled, number_cell, numbers, words
 from benchmark.report.tables import TABLES
 from benchmark.report.tables.loss_tables import named, ordered
@@ -29,7 +29,7 @@ OF_TESTS = (
 
 
 @TABLES.register("paired", display="Paired tests against the baseline")
-def paired(inputs: Inputs) -> Table:
+def paired(inputs: StudyResults) -> Table:
     """Return the tests of each loss against the study's baseline; positive means better."""
     baseline = inputs.label(inputs.tests("baseline")["against"].iloc[0])
     title = f"Paired tests against {baseline}"
@@ -38,7 +38,7 @@ def paired(inputs: Inputs) -> Table:
 
 
 @TABLES.register("all_pairs", display="Paired tests of all pairs")
-def all_pairs(inputs: Inputs) -> Table:
+def all_pairs(inputs: StudyResults) -> Table:
     """Return the tests of all pairs of losses; positive means that the first is better."""
     columns = [named(inputs, "First"), named(inputs, "Second", "against")]
     outcomes = ("first higher", "second higher")
@@ -48,7 +48,7 @@ def all_pairs(inputs: Inputs) -> Table:
 
 
 @TABLES.register("ablation", display="Ablation")
-def ablation(inputs: Inputs) -> Table:
+def ablation(inputs: StudyResults) -> Table:
     """Return per batch size the steps of the study's ablation and their total, with their tests."""
 
     def step(row: PairRow) -> str:
@@ -66,7 +66,7 @@ def ablation(inputs: Inputs) -> Table:
 
 
 @TABLES.register("batch_sizes", display="Smallest and largest batch size")
-def batch_sizes(inputs: Inputs) -> Table:
+def batch_sizes(inputs: StudyResults) -> Table:
     """Return the test of each loss at its largest batch size against its smallest."""
     tests = inputs.some("batch_sizes")
     difference, span, outcome, _, p_holm, _, detectable, _ = test_columns(
@@ -100,7 +100,7 @@ def batch_sizes(inputs: Inputs) -> Table:
 
 
 def _pair_table(
-    inputs: Inputs,
+    inputs: StudyResults,
     kind: str,
     title: str,
     caption: str,
@@ -136,7 +136,7 @@ def _pair_table(
 
 
 def test_columns(
-    inputs: Inputs, queries: bool = False, outcomes: tuple[str, str] = ("higher", "lower")
+    inputs: StudyResults, queries: bool = False, outcomes: tuple[str, str] = ("higher", "lower")
 ) -> list[Column]:
     """Return the columns of a test, a row of ``paired.csv``; the CSV has differences in [0, 1].
 

@@ -15,9 +15,9 @@ from benchmark.core.words import DASH, count, finite, interval, mean_sd, signed,
 from benchmark.published.paper import Footnote, Papers
 from benchmark.published.schema import Paper, PrintedTable, PublishedNumber
 from benchmark.report.artefacts import PlannedArtefact
-from benchmark.report.inputs import Inputs, records, rows_of
 from benchmark.report.labels import metric_label
 from benchmark.report.row_types import ClaimRow, PrintedRow, SweptRow
+from benchmark.report.study_results import StudyResults, records, rows_of
 from benchmark.report.table import (
     TONES,
     Column,
@@ -69,7 +69,7 @@ class PrintedEntry(NamedTuple):
 Entries = dict[tuple[Key, Key, Key], PrintedEntry]
 
 
-def paper_tables(inputs: Inputs) -> Iterator[PlannedArtefact]:
+def paper_tables(inputs: StudyResults) -> Iterator[PlannedArtefact]:
     """Yield the printed tables that the study references, then that of its finished sweeps."""
     rows = {row.Index: row for row in records(inputs.printed.numbers, PrintedRow)}
     told: set[str] = set()
@@ -314,7 +314,7 @@ def _caption(
     return " ".join(filter(None, parts))
 
 
-def sweep_table(inputs: Inputs) -> Table:
+def sweep_table(inputs: StudyResults) -> Table:
     """Return a section a sweep, with the test of each value against the default."""
     here = rows_of(inputs.claims, reading="here")
     verdicts = {row.claim: row.verdict for row in records(here, ClaimRow)}

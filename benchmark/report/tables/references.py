@@ -20,9 +20,9 @@ from benchmark.core.words import (
     words_of,
 )
 from benchmark.published.laboratories import known_of_laboratories
-from benchmark.report.inputs import Inputs, records
 from benchmark.report.labels import dataset_label, metric_label
 from benchmark.report.row_types import ClaimRow, RunRow, VerdictRow
+from benchmark.report.study_results import StudyResults, records
 from benchmark.report.table import (
     TONES,
     Column,
@@ -62,7 +62,7 @@ PACKAGED = "in1k"  # of the weights that come as a Python package
 
 
 @TABLES.register("published", display="Published and frozen numbers beside ours")
-def published(inputs: Inputs) -> Table:
+def published(inputs: StudyResults) -> Table:
     """Return one row per reference number that was run."""
     every = inputs.some("verdicts")
     verdicts = every[every["verdict"] != NOT_RUN]
@@ -141,7 +141,7 @@ def published(inputs: Inputs) -> Table:
 
 
 @TABLES.register("outside", display="Published numbers outside of every study")
-def outside(inputs: Inputs) -> Table:
+def outside(inputs: StudyResults) -> Table:
     """Return one row per printed table and reason; only for papers that the study covers whole."""
     asked = inputs.study.references.published
     printed = [number for number in inputs.papers.countable() if number.source in asked]
@@ -172,7 +172,7 @@ def outside(inputs: Inputs) -> Table:
 
 
 @TABLES.register("claims", display="Claims of the papers")
-def claims(inputs: Inputs) -> Table:
+def claims(inputs: StudyResults) -> Table:
     """Return one row per claim that can be tested with runs of the study; a note counts the others.
 
     Claims of the papers that the study is about come first. The page folds the other claims.
@@ -273,7 +273,7 @@ def _reading(reading: str) -> list[Column]:
 
 
 @TABLES.register("missing", display="Runs without a result")
-def missing(inputs: Inputs) -> Table:
+def missing(inputs: StudyResults) -> Table:
     """Return failed, diverged, stale and missing runs; NothingToShow when every run finished."""
     runs = inputs.runs
     lost = runs[runs["status"] != "ok"]
@@ -311,7 +311,7 @@ FACTS = PACKAGE / PRETRAINING
 
 
 @TABLES.register("pretraining", display="What networks were pretrained on")
-def pretraining(inputs: Inputs) -> Table:
+def pretraining(inputs: StudyResults) -> Table:
     """Return a row for each pretrained network and dataset, and whether it may hold test images."""
     with open(FACTS, encoding="utf-8", newline="") as stream:
         facts = {tag: row for row in csv.DictReader(stream) for tag in row["tags"].split("|")}

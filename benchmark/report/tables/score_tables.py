@@ -8,9 +8,9 @@ from typing import NamedTuple
 import pandas as pd
 
 from benchmark.core.words import DASH, count, mean_sd
-from benchmark.report.inputs import CONDITION, TIMING, WHERE, Inputs, records, rows_of
 from benchmark.report.labels import dataset_label, metric_label
 from benchmark.report.row_types import PairRow, Placed, RunRow, ScoreRow
+from benchmark.report.study_results import CONDITION, TIMING, WHERE, StudyResults, records, rows_of
 from benchmark.report.table import (
     Column,
     NothingToShow,
@@ -69,13 +69,13 @@ class LastScores(NamedTuple):
     seeds: int
 
 
-def row_name(row: LossRow, inputs: Inputs) -> TableCell:
+def row_name(row: LossRow, inputs: StudyResults) -> TableCell:
     """Return the first cell of a row: "SmoothAP", or "SmoothAP, dim512"."""
     return TableCell(", ".join([inputs.label(row.loss), *row.options]))
 
 
 def side_by_side(
-    inputs: Inputs, scores: LastScores, places: Sequence[Place]
+    inputs: StudyResults, scores: LastScores, places: Sequence[Place]
 ) -> Iterator[tuple[LossRow, list[TableCell]]]:
     """Yield each row of any batch size with its cells at ``places``; a dash: it was not run."""
     rows_of_sizes = dict.fromkeys(row for rows in scores.by_size.values() for row in rows)
@@ -88,7 +88,7 @@ def side_by_side(
 
 
 @TABLES.register("headline", display="Headline scores")
-def headline(inputs: Inputs) -> Table:
+def headline(inputs: StudyResults) -> Table:
     """Return the headline metric of the comparison, its sections beside each other, where few."""
     scores = last_scores(inputs)
     metric = metric_label(inputs.headline)
@@ -126,7 +126,7 @@ def headline(inputs: Inputs) -> Table:
 
 
 @TABLES.register("comparison", display="Comparison of the losses")
-def comparison(inputs: Inputs) -> Table:
+def comparison(inputs: StudyResults) -> Table:
     """Return mean ± sd over seeds at the last epoch; runs without a number are named.
 
     Batch sizes stand side by side where they have room, else in a section each.
@@ -160,7 +160,7 @@ def comparison(inputs: Inputs) -> Table:
     return Table("Comparison of the losses", caption, heads, sections, across=ACROSS)
 
 
-def last_scores(inputs: Inputs) -> LastScores:
+def last_scores(inputs: StudyResults) -> LastScores:
     """Return the cells of all scores after the last epoch; NothingToShow of an empty grid.
 
     An option of the recipe that one loss alone was run with ("dim512") is a row of its own:

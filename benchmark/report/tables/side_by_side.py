@@ -5,7 +5,7 @@ from functools import partial
 
 from benchmark.core.words import mean_sd, points
 from benchmark.report.artefacts import PlannedArtefact
-from benchmark.report.inputs import Inputs
+from benchmark.report.study_results import StudyResults
 from benchmark.report.table import Table, filled, numbers, words
 from benchmark.report.tables.loss_tables import METRIC, by_condition, named
 
@@ -13,13 +13,13 @@ NAME = "laboratories"
 TITLE = "Laboratories side by side"
 
 
-def laboratory_tables(inputs: Inputs) -> Iterator[PlannedArtefact]:
+def laboratory_tables(inputs: StudyResults) -> Iterator[PlannedArtefact]:
     """Yield the table of a study that has runs of other laboratories."""
     if "laboratory" in inputs.laboratories:
         yield PlannedArtefact(NAME, TITLE, "study", partial(laboratories, inputs))
 
 
-def laboratories(inputs: Inputs) -> Table:
+def laboratories(inputs: StudyResults) -> Table:
     """Return for each loss and metric a row for each laboratory, the own runs first."""
     columns = [
         named(inputs),

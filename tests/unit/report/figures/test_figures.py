@@ -33,7 +33,7 @@ from benchmark.report.figures import FIGURES
 from benchmark.report.figures.batch_size_figures import far_below
 from benchmark.report.figures.panels import panel_title
 from benchmark.report.figures.printed_figures import _DARKEST, _LEVELS, _LIGHTEST
-from benchmark.report.inputs import rows_of
+from benchmark.report.study_results import rows_of
 from benchmark.report.table import NothingToShow
 
 

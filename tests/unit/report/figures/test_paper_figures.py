@@ -13,7 +13,7 @@ from benchmark.published.vocabulary import load_vocabulary
 from benchmark.report.drawing import Drawing, to_svg
 from benchmark.report.figures import FIGURES
 from benchmark.report.figures.printed_figures import paper_figures
-from benchmark.report.inputs import rows_of
+from benchmark.report.study_results import rows_of
 from benchmark.report.table import NothingToShow
 from benchmark.verdicts.matching import StudyGrid
 from benchmark.verdicts.pairs import typed

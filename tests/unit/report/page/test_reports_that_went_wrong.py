@@ -18,8 +18,8 @@ from made_up_results import made_up_runs, made_up_study, run_table
 
 from benchmark.report.build import PAGE, build
 from benchmark.report.gallery import PairChoice
-from benchmark.report.inputs import FRAMES, Inputs
 from benchmark.report.notices import notices
+from benchmark.report.study_results import FRAMES, StudyResults
 from benchmark.verdicts.matching import StudyGrid
 from benchmark.verdicts.printed import Printed
 
@@ -157,7 +157,7 @@ def test_a_large_study_stays_readable(tmp_path):
     tables = {name: _copies(getattr(one, name), names) for name in FRAMES}
     runs = run_table(_copies(made_up_runs(one.study), names))
     study = dataclasses.replace(one.study, **shown)
-    many = Inputs.of(StudyGrid.of(study), runs, tables, one.printed, one.provenance)
+    many = StudyResults.of(StudyGrid.of(study), runs, tables, one.printed, one.provenance)
     page = written_page(many, tmp_path)
     assert "further panels are only in the CSV file" in page
     assert "more rows are not shown here" in page

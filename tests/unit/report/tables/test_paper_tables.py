@@ -11,8 +11,8 @@ from made_up_results import made_up_block, made_up_runs, made_up_study, run_tabl
 
 from benchmark.published.loading import load_papers
 from benchmark.published.quantities import GapDecrease
-from benchmark.report.inputs import rows_of
 from benchmark.report.render import to_csv, to_html, to_latex, to_markdown
+from benchmark.report.study_results import rows_of
 from benchmark.report.table import TONES
 from benchmark.report.tables import TABLES
 from benchmark.report.tables.outcomes import table_outcomes

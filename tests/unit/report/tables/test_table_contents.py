@@ -11,7 +11,7 @@ from made_up_results import made_up_runs
 
 from benchmark.core.records import Setting
 from benchmark.core.words import DASH
-from benchmark.report.inputs import rows_of as rows_with
+from benchmark.report.study_results import rows_of as rows_with
 from benchmark.report.table import NothingToShow, Table
 from benchmark.report.tables import TABLES
 from benchmark.study.model import References, Variant

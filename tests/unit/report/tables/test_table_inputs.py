@@ -10,7 +10,7 @@ from benchmark.core.files import guess_csv
 from benchmark.core.words import duration, interval, mean_sd, p_value, points
 from benchmark.report.build import build
 from benchmark.report.gallery import PairChoice
-from benchmark.report.inputs import Inputs
+from benchmark.report.study_results import StudyResults
 from benchmark.study import DatasetChoice
 from benchmark.verdicts.matching import StudyGrid
 from benchmark.verdicts.printed import Printed
@@ -37,7 +37,7 @@ def test_a_dataset_may_be_called_like_a_number(tmp_path):
 def test_reasons_lose_the_paths_of_the_machine(small_study):
     runs = made_up_runs(small_study, bad=statuses("sup_ap 32 0 failed"))
     runs.loc[runs.status == "failed", "reason"] = "no such folder: /home/someone/data/flowers"
-    found = Inputs.of(StudyGrid.of(small_study), run_table(runs), {}, Printed(), {}).runs
+    found = StudyResults.of(StudyGrid.of(small_study), run_table(runs), {}, Printed(), {}).runs
     assert set(found["reason"]) == {"", "no such folder: …/flowers"}
 
 

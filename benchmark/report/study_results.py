@@ -56,7 +56,7 @@ _COMPARED = (
 
 
 @dataclass(frozen=True)
-class Inputs:
+class StudyResults:
     """The results of one study; a frame is empty where nothing was measured.
 
     ``scores`` has a row per finished run, test split and metric after the last epoch; frames have
@@ -215,7 +215,7 @@ class Inputs:
 
 
 # The frames: of runs, scores and statistics (files of stats/), and what was judged.
-FRAMES = [each.name for each in fields(Inputs) if each.type is pd.DataFrame]
+FRAMES = [each.name for each in fields(StudyResults) if each.type is pd.DataFrame]
 
 
 def records(table: pd.DataFrame, row: type[Row]) -> Iterator[Row]:
