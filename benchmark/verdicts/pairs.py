@@ -110,7 +110,7 @@ def _share(gone: int, runs: int) -> str:
     return f"{gone} of {runs} runs"
 
 
-class Declared(NamedTuple):
+class FrameColumn(NamedTuple):
     """A column of ``PAIR`` or ``VERDICT``: a kind of ``KINDS``, its unit, what it means.
 
     of     makes it of a pair, or of the columns that judging makes; None: it has this name there
@@ -134,14 +134,14 @@ KINDS = {
     "by seed": "object",
     "reason": "object",
 }
-text = partial(Declared, "text", "")
-points = partial(Declared, "number", "points")
-number = partial(Declared, "number", "")
-count = partial(Declared, "count")
-yes = partial(Declared, "yes or no", "")
-by_seed = partial(Declared, "by seed", "points")
+text = partial(FrameColumn, "text", "")
+points = partial(FrameColumn, "number", "points")
+number = partial(FrameColumn, "number", "")
+count = partial(FrameColumn, "count")
+yes = partial(FrameColumn, "yes or no", "")
+by_seed = partial(FrameColumn, "by seed", "points")
 # The columns of pairs that begin ``verdicts.csv``, in its order.
-FIRST: dict[str, Declared] = {
+FIRST: dict[str, FrameColumn] = {
     "source": text("version of the paper; `frozen`: our own frozen runs"),
     "table": text("table of the paper, or `frozen`"),
     "row_label": text("row as printed, or the frozen cell"),
@@ -154,7 +154,7 @@ FIRST: dict[str, Declared] = {
     "batch_size": count("images", "of our runs, else that of the reference"),
     "split": text("split of our runs, else the protocol of the reference"),
     "metric": text("metric of both sides"),
-    "published_value": Declared("text", "as printed", "value with its printed digits"),
+    "published_value": FrameColumn("text", "as printed", "value with its printed digits"),
     "published_unit": text("unit of the print"),
     "reference_mean": points("mean of the reference"),
     "reference_sd": points("its standard deviation over runs"),
@@ -173,7 +173,7 @@ FIRST: dict[str, Declared] = {
 }
 
 
-def _of_spread(side: str, whose: str, place: str) -> dict[str, Declared]:
+def _of_spread(side: str, whose: str, place: str) -> dict[str, FrameColumn]:
     return {
         f"{side}_spread": points(f"spread of {whose}, shared", attrgetter(f"{place}.sd")),
         f"{side}_df": number("its degrees of freedom", attrgetter(f"{place}.df")),
@@ -183,7 +183,7 @@ def _of_spread(side: str, whose: str, place: str) -> dict[str, Declared]:
 
 
 # What a test of a verdict is made of: a row a pair.
-PAIR: dict[str, Declared] = {
+PAIR: dict[str, FrameColumn] = {
     **FIRST,
     "ours_by_seed": by_seed("our scores", lambda pair: pair.ours.by_seed),
     "theirs_by_seed": by_seed("scores of the frozen runs", lambda pair: pair.theirs.by_seed),
@@ -211,7 +211,7 @@ PAIR: dict[str, Declared] = {
 
 
 def typed(
-    columns: Mapping[str, Any] | pd.DataFrame, declared: Mapping[str, Declared]
+    columns: Mapping[str, Any] | pd.DataFrame, declared: Mapping[str, FrameColumn]
 ) -> pd.DataFrame:
     """Return the table of these columns; those of ``declared`` that lack are empty."""
     return pd.DataFrame(

@@ -17,7 +17,7 @@ from benchmark.stats.reproduction import DRIFTED, REPRODUCED, UNDECIDED
 from benchmark.verdicts.pairs import (
     FIRST,
     PAIR,
-    Declared,
+    FrameColumn,
     Pair,
     count,
     number,
@@ -168,7 +168,7 @@ REMARKED = (*BY_TEST, Reason.ONE_RUN, Reason.NO_SPREAD)
 
 
 # The columns of verdicts, in the order of ``verdicts.csv``.
-VERDICT: dict[str, Declared] = {
+VERDICT: dict[str, FrameColumn] = {
     **FIRST,
     "difference": points("ours - reference"),
     "se": points("standard error of the difference; 0: identical runs"),
@@ -185,16 +185,18 @@ VERDICT: dict[str, Declared] = {
     "verdict": text("the word"),
     "interim": yes("whether runs of this look are still to come"),
     "direction": text("of a drift: `low` or `high`"),
-    "stands": Declared(
+    "stands": FrameColumn(
         "yes, no or neither", "", "whether the verdict is the same in other laboratories"
     ),
     "changes_under": text("marks under which it is another"),
     "tip_laboratory": points("largest spread between laboratories under which it stays"),
-    "tip_ratio": Declared("number", "times ours", "largest published spread under which it stays"),
+    "tip_ratio": FrameColumn(
+        "number", "times ours", "largest published spread under which it stays"
+    ),
     "reason": text("why, in a sentence"),
     "seeds_to_decide": count("seeds", "of ours that would decide, if difference and spread stay"),
     "line": PAIR["line"],
-    "why": Declared("reason", "", "member of `Reason` whose sentence is `reason`", filed=False),
+    "why": FrameColumn("reason", "", "member of `Reason` whose sentence is `reason`", filed=False),
     "assumed": yes(
         "whether it rests on what the paper leaves open",
         lambda rows: ~rows["frozen"] & rows["remark"].ne("") & rows["why"].isin(REMARKED),

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.core.registry import Registry, RegistryEntry
-from benchmark.verdicts.pairs import Declared
+from benchmark.verdicts.pairs import FrameColumn
 from benchmark.verdicts.verdicts import VERDICT
 
 EQUIVALENCE = "equivalence"
@@ -37,7 +37,7 @@ def tests_in_order() -> list[RegistryEntry]:
     return sorted(TESTS, key=lambda entry: entry.name == EQUIVALENCE)
 
 
-def declared() -> dict[str, Declared]:
+def declared() -> dict[str, FrameColumn]:
     """Return the columns of verdicts: ``VERDICT``, and those that other tests add."""
     columns = dict(VERDICT)
     for entry in TESTS:
