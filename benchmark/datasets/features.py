@@ -30,7 +30,7 @@ from benchmark.datasets.index import image_sets, index_rows
 from benchmark.datasets.io.arrays import read_arrays
 from benchmark.datasets.io.embeddings import SIDES, SPLIT, Roles, read_roles
 from benchmark.metrics.given import chosen
-from benchmark.metrics.sets import bits
+from benchmark.metrics.sets import bits, first_equal
 
 BLOCK = 4096  # rows that are looked at together
 NOT_USED = "leave them out of the file"
@@ -231,10 +231,9 @@ def roles_of(findings: Findings, given: Roles) -> tuple[list[str], bool]:
 
 def equal_rows(rows: Any, trained: np.ndarray, tested: np.ndarray, names: list[str]) -> list[str]:
     """Return each of the ``tested`` rows that equals one of the ``trained``, with its name."""
-    known = {hash(bits(rows[number])): number for number in trained}
-    twice = []
-    for number in tested:
-        other = known.get(hash(bits(rows[number])))
-        if other is not None and bits(rows[other]) == bits(rows[number]):
-            twice.append(f"{names[number]} = {names[other]}")
-    return twice
+    ends = np.asarray(rows[:, [0, -1]], np.float32)
+    every = np.concatenate([trained, tested])
+    first = first_equal(rows, every, np.frombuffer(bits(ends), np.uint64))
+    known = {*trained.tolist()}
+    others = zip(tested, first[tested].tolist(), strict=True)
+    return [f"{names[number]} = {names[other]}" for number, other in others if other in known]
