@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -192,6 +193,13 @@ def test_a_job_killed_for_its_memory_goes_on_from_the_last_checkpoint(
     assert resumed(checkout, tmp_path) == 1
 
 
+def processes_of_step(process: psutil.Process) -> set[int]:
+    """Return the ids of the daemon of a process's step, and of all that it started."""
+    while process.name() != "slurmstepd":
+        process = process.parent()
+    return {process.pid, *(child.pid for child in process.children(recursive=True))}
+
+
 def reboot() -> None:
     """Kill slurmd and all that it started, without a word, and start it as after a boot."""
     printed = subprocess.check_output(["scontrol", "show", "config"], text=True)
@@ -200,12 +208,11 @@ def reboot() -> None:
     daemon = Path(settings["SlurmdPidFile"])
     dying = {int(daemon.read_text())}
     for line in listed:
-        step = psutil.Process(int(line.split()[0]))
-        while step.name() != "slurmstepd":
-            step = step.parent()
-        dying |= {step.pid, *(child.pid for child in step.children(recursive=True))}
+        with contextlib.suppress(psutil.NoSuchProcess):
+            dying |= processes_of_step(psutil.Process(int(line.split()[0])))
     for process in dying:
-        os.kill(process, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # one that ended by itself meanwhile
+            os.kill(process, signal.SIGKILL)
     daemon.unlink()
     # A booted node is asked for the job only if that showed no sign of life for BatchStartTimeout
     # and MessageTimeout, 10 s each; if it did, Slurm asks again after half an hour.
