@@ -25,8 +25,8 @@ from benchmark.stats.reproduction import (
     applies,
     compare,
 )
+from benchmark.verdicts.pair_tests.equivalence import evidence_of, reasons, tests_of
 from benchmark.verdicts.pairs import Pair, frame_of
-from benchmark.verdicts.tests.equivalence import evidence_of, reasons, tests_of
 from benchmark.verdicts.verdicts import (
     BY_TEST,
     EPOCHS,

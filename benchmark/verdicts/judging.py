@@ -1,8 +1,9 @@
 """Judge each published number and each frozen cell of a study against our runs.
 
 The steps, in order: collect both sides of each number (``pairs_of_numbers``, ``pairs_of_frozen``);
-make columns of them (``frame_of``); test each family (``_family``, ``benchmark.verdicts.tests``);
-make the table of verdicts (``judged``). ``benchmark.verdicts.verdicts`` declares its columns.
+make columns of them (``frame_of``); test each family (``_family``,
+``benchmark.verdicts.pair_tests``); make the table of verdicts (``judged``).
+``benchmark.verdicts.verdicts`` declares its columns.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ from benchmark.study import Study
 from benchmark.study.data_files import PACKAGE, paper_folders
 from benchmark.verdicts.frozen import FrozenRuns, load_frozen
 from benchmark.verdicts.matching import Candidates, StudyGrid, match, rests_on, stated_by
+from benchmark.verdicts.pair_tests import declared, tests_in_order
 from benchmark.verdicts.pairs import KINDS, Pair, frame_of, typed
-from benchmark.verdicts.tests import declared, tests_in_order
 from benchmark.verdicts.verdicts import (
     BY_TEST,
     FROZEN,

@@ -25,7 +25,7 @@ from benchmark.stats.reproduction import ALPHA, MARKS
 from benchmark.study.grid import expand
 from benchmark.verdicts.judging import rule_of
 from benchmark.verdicts.matching import StudyGrid, reached_numbers
-from benchmark.verdicts.tests import tests_in_order
+from benchmark.verdicts.pair_tests import tests_in_order
 
 FILE = "registration.json"
 Parts = Mapping[str, Mapping[str, Any]]  # part -> name -> plain JSON value

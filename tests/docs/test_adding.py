@@ -13,7 +13,7 @@ MOST = {
     "metrics/": 3,
     "datasets/": 2,
     "verdicts/verdicts.py": 1,
-    "verdicts/tests/": 4,
+    "verdicts/pair_tests/": 4,
     "published/": 2,
     "report/": 1,
     "replay/": 1,

@@ -31,8 +31,8 @@ from benchmark.study.part import part_of
 from benchmark.verdicts.forecast import ASSUMED_SPREAD, printed_spreads
 from benchmark.verdicts.judging import pairs_of_numbers
 from benchmark.verdicts.matching import StudyGrid, match, reached_numbers, stated_by
+from benchmark.verdicts.pair_tests.equivalence import evidence_of
 from benchmark.verdicts.pairs import frame_of
-from benchmark.verdicts.tests.equivalence import evidence_of
 from benchmark.verdicts.verdicts import CONTRADICTED, SUPPORTED
 
 PAPERS = ("roadmap", "smooth_ap", "fast_ap", "listwise")

@@ -15,8 +15,8 @@ from benchmark.published.loading import load_papers
 from benchmark.stats.samples import Sample, Samples
 from benchmark.verdicts.explain import explain
 from benchmark.verdicts.judging import judged, pairs_of_frozen, pairs_of_numbers, read_verdicts
+from benchmark.verdicts.pair_tests import TESTS
 from benchmark.verdicts.pairs import PAIR, frame_of
-from benchmark.verdicts.tests import TESTS
 from benchmark.verdicts.verdicts import UNFILED, VERDICT
 
 PLUGIN_FILE = Path(__file__).parent / "plugins" / "permutation.py"

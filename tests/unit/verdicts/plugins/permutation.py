@@ -14,8 +14,8 @@ import numpy as np
 
 from benchmark.stats.intervals import holm
 from benchmark.stats.reproduction import DRIFTED, REPRODUCED, UNDECIDED
+from benchmark.verdicts.pair_tests import TESTS, Found
 from benchmark.verdicts.pairs import number
-from benchmark.verdicts.tests import TESTS, Found
 from benchmark.verdicts.verdicts import HIGH, LOW, Reasons
 
 ROUNDING = 1e-9  # of sums in another order

@@ -28,7 +28,7 @@ from benchmark.stats.reproduction import (
     marks,
     tipping_points,
 )
-from benchmark.verdicts.tests import EQUIVALENCE, TESTS, Found
+from benchmark.verdicts.pair_tests import EQUIVALENCE, TESTS, Found
 from benchmark.verdicts.verdicts import BY_TEST, OPEN, Reason
 
 
