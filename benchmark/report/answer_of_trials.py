@@ -52,7 +52,7 @@ def challenge(
         few = "1 trial is one setting" if trials == 1 else f"{trials} trials are few settings"
         caution = (
             f"No conclusion about {label(loss)} at equal effort: {few} drawn at random from its "
-            "ranges, and another draw may rank it elsewhere. 16 trials allow a conclusion; the "
+            "ranges, and another draw may rank it elsewhere. 16 trials leave less to chance; the "
             "comparison with its defaults needs no trials."
         )
         sentences.insert(0, caution)
