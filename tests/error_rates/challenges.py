@@ -37,7 +37,7 @@ FIELD = 16  # losses of the shipped field
 DRAWS = 2000
 QUARTER = 4  # of the challenges have their ranks looked at, and a field of twins
 GOAL = 0.06  # twins of which one is called better, at most
-ENOUGH = 16  # trials that allow a conclusion, as the page of a challenge says
+ENOUGH = 16  # trials from which on a challenge cautions no more
 SHARES = (0.0, 0.1, 0.2, 0.3)  # of the challenger's training labels that are disturbed
 
 
